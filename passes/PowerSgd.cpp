@@ -52,8 +52,8 @@ struct PowerSgd : impl::PowerSgdBase<PowerSgd> {
     if (failed(choose(step)))
       return signalPassFailure();
     if (chosen.empty())
-      f.emitWarning("--compress=powersgd changes nothing: no gradient has two "
-                    "dimensions and becomes smaller by it");
+      f.emitWarning("--compress=powersgd has no effect: no gradient of two or "
+                    "more dimensions becomes smaller");
     // What is left is little: side by side, where it travels at once.
     if (!chosen.empty())
       for (auto reduce : f.getOps<ir::AllReduceOp>())

@@ -255,9 +255,9 @@ private:
   Status checkPlaces() {
     for (const std::string &rule :
          unfollowed(*model->module, options.train.placement))
-      return usageError("{}: --place={} fits no op; --explain-placement shows "
-                        "all that there are",
-                        options.model, rule);
+      return usageError(
+          "{}: --place={} matches no op; --explain-placement lists all ops",
+          options.model, rule);
     return {};
   }
 

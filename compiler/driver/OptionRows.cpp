@@ -59,12 +59,11 @@ Status setDims(Dims &dims, const Words &words) {
 
 /// What an export for inference has lost of training.
 void addTrainMode(OptionTable &table, import::ImportOptions &i) {
-  Option &dropout = table.list(
-      "model.dropout", i.dropouts, "RATIO",
-      "drops out in training though the file is in inference form: each "
-      "Dropout "
-      "node at its own ratio, or all at RATIO; REGEX:RATIO: behind nodes that "
-      "match, the first rule that matches counts");
+  Option &dropout =
+      table.list("model.dropout", i.dropouts, "RATIO",
+                 "dropout in training for a file in inference form: Dropout "
+                 "nodes at their own ratios, or all at RATIO; REGEX:RATIO: "
+                 "after nodes whose names match, by the first matching rule");
   dropout.optionalWord = true;
   dropout.set = [&i](auto &words) -> Status {
     if (words == Words{"false"})
@@ -77,26 +76,23 @@ void addTrainMode(OptionTable &table, import::ImportOptions &i) {
   dropout.get = [&i] {
     return i.dropouts.empty() ? Words{"false"} : i.dropouts;
   };
-  table.toggle(
-      "model.unfold-bn", i.renewNorms,
-      "a new batch norm behind each convolution into which an exporter "
-      "folded one; it normalises by the batch from the first step on, "
-      "and computes nothing in eval and predict until its statistics "
-      "move");
+  table.toggle("model.unfold-bn", i.renewNorms,
+               "a new batch norm after each convolution into which an exporter "
+               "folded one: it normalises by the batch in training, and is the "
+               "identity in eval and predict until its statistics change");
   table
-      .patterns(
-          "model.unfold-bn-at", i.renewNormsAt,
-          "behind the Conv, ConvTranspose and Gemm nodes that match, where "
-          "the file does not say")
+      .patterns("model.unfold-bn-at", i.renewNormsAt,
+                "Conv, ConvTranspose and Gemm nodes for --unfold-bn, where the "
+                "file does not record them")
       .only("model.unfold-bn", {});
 }
 
 void addSizes(OptionTable &table, CompileOptions &o) {
   Option &batch =
       table.add("model.batch",
-                "rows of one rank's micro-batch; 0: those that the model was "
-                "exported for, else 32; several: programs for each, of which "
-                "the data chooses; auto: the most for which --memory is enough",
+                "rows of one rank's micro-batch; 0: as exported, else 32; "
+                "several: one program each, selected by the data; auto: the "
+                "largest that fits into --memory",
                 "N[,N...]");
   batch.set = [&o](auto &words) {
     o.autoBatch = words == Words{"auto"};
@@ -108,9 +104,10 @@ void addSizes(OptionTable &table, CompileOptions &o) {
                      ? "0"
                      : fmt::format("{}", fmt::join(o.batches, ","))};
   };
-  Option &dim = table.add(
-      "model.dim", "binds a symbolic dimension of the model; several: as above",
-      "NAME=N[,N...]");
+  Option &dim = table.add("model.dim",
+                          "size of a symbolic dimension; several: one program "
+                          "each, selected by the data",
+                          "NAME=N[,N...]");
   dim.repeats = true;
   dim.set = [&o](auto &words) { return setDims(o.dims, words); };
   dim.get = [&o] {
@@ -122,7 +119,8 @@ void addSizes(OptionTable &table, CompileOptions &o) {
   table.require([&o](const OptionTable::Given &) -> Status {
     return !o.autoBatch || o.memory.budget > 0
                ? Status()
-               : usageError("--batch=auto needs --memory=SIZE, which it fills");
+               : usageError("--batch=auto needs --memory=SIZE, the limit that "
+                            "the batch has to fit");
   });
   table.require([&o](const OptionTable::Given &) -> Status {
     size_t count = std::max<size_t>(1, o.batches.size());
@@ -140,28 +138,28 @@ void addModel(OptionTable &table, CompileOptions &o) {
   import::ImportOptions &i = o.import;
   addSizes(table, o);
   table.toggle("model.predict-only", o.predictOnly,
-               "no training step: the artifact can only predict");
+               "a program for prediction only, without a training step");
   table.toggle("model.decode", o.decode,
-               "also a program that reads one token more of a text, with a "
-               "cache of keys and values, for dlc generate");
+               "an additional program with a key-value cache that reads one "
+               "token at a time, for dlc generate");
   table.require([&o](const OptionTable::Given &) -> Status {
     return o.decode && o.sizes().size() > 1
-               ? usageError("--decode is of one size: give one --batch, and "
-                            "each --dim one number")
+               ? usageError("--decode supports a single size: give one "
+                            "--batch, and one number per --dim")
                : Status();
   });
   table.toggle("model.training-info", i.ownStep,
-               "the step that the model's own training_info says: its loss, "
-               "optimizer, rate and parameters, in place of --loss, "
-               "--optimizer and what that reads");
-  table.patterns("model.train", i.roles.train,
-                 "trains initializers that match, too");
+               "the model's own training_info: its loss, optimizer, lr and "
+               "parameters, in place of --loss, --optimizer and its settings");
+  table.patterns(
+      "model.train", i.roles.train,
+      "initializers that train in addition to those that train by role");
   table.patterns("model.freeze", i.roles.freeze,
-                 "does not train those that match");
+                 "parameters that do not train");
   table
       .list("model.padding-idx", i.paddings, "PARAM:ROW",
-            "a row of an embedding table that gets no gradient, as torch's "
-            "padding_idx; files of torch's dynamo exporter say it themselves")
+            "row of an embedding table without a gradient, like torch's "
+            "padding_idx; files of torch's dynamo exporter record it")
       .set = [&i](auto &words) -> Status {
     for (const std::string &word : words)
       DLC_TRY(import::checkPadding(word));
@@ -169,26 +167,26 @@ void addModel(OptionTable &table, CompileOptions &o) {
     return {};
   };
   addTrainMode(table, i);
-  Option &features = table.list(
-      "model.features", i.features, "NAME,...",
-      "inner tensors, by their names or those of the nodes that make them, "
-      "that predict and the export return behind the model's outputs");
+  Option &features =
+      table.list("model.features", i.features, "NAME,...",
+                 "inner tensors, by their names or their nodes' names, as "
+                 "additional outputs of predict and of the export");
   features.commas = true;
-  table.list(
-      "model.op-library", i.opLibraries, "FILE",
-      "a shared library with operators of one's own "
-      "(runtime/plan/ops/dlc_op.h), whose code runs here and goes into the "
-      "artifact: name only what you trust");
-  table.choice("model.layout", o.layout, {"auto", "nchw", "nhwc"},
-               "of images inside a step; auto: what is faster on the target");
+  table.list("model.op-library", i.opLibraries, "FILE",
+             "shared library of custom operators (runtime/plan/ops/dlc_op.h), "
+             "whose code runs here and becomes part of the artifact: name only "
+             "libraries that you trust");
+  table.choice(
+      "model.layout", o.layout, {"auto", "nchw", "nhwc"},
+      "layout of images inside a step; auto: the faster one on the target");
 }
 
 void addFineTune(OptionTable &table, import::ImportOptions &i) {
   table
       .list("model.init", i.init.rules, "[REGEX:]KIND",
-            "initial values of the weights that match, or of all: "
+            "initial values of the weights whose names match, or of all: "
             "{xavier,kaiming}_{uniform,normal}, trunc_normal, orthogonal, "
-            "zeros, ones, keep; the first that matches counts")
+            "zeros, ones, keep; the first matching rule applies")
       .set = [&i](auto &words) -> Status {
     for (const std::string &word : words)
       DLC_TRY(import::InitRule::parse(word).status());
@@ -196,22 +194,22 @@ void addFineTune(OptionTable &table, import::ImportOptions &i) {
     return {};
   };
   table.count("model.replace-head", i.headClasses, 0,
-              "classes of a new last layer; 0: the model's own");
+              "number of classes of a new last layer; 0: no new layer");
   table.text("model.names", i.names, "FILE",
-             "a .safetensors file of the weights that the model was exported "
-             "with: tensors get its names and layouts by their values");
+             ".safetensors file of the weights that the model was exported "
+             "with; tensors get its names and layouts by comparing values");
   table.list("model.untie", i.untied, "NAME",
-             "a weight that several modules share, such as embedding and head: "
-             "each gets its own, which starts with the same values; a second "
-             "name of it, such as lm_head.weight, parts that one alone");
+             "weight shared by several modules, such as embedding and head, of "
+             "which each module gets a copy; with a second name of the weight, "
+             "such as lm_head.weight, only that module");
   table.text("model.weights", i.weights, "FILE",
-             "takes weights from a .safetensors or .onnx file, by PyTorch's "
-             "names and layouts where the model's file says what its tensors "
-             "are; a prefix such as 'module.' may be there or not");
+             "initial weights from a .safetensors or .onnx file, by PyTorch's "
+             "names and layouts where the model's file records them; a prefix "
+             "such as 'module.' is ignored");
   table
       .toggle("model.weights-partial", i.weightsPartial,
-              "names that the file lacks, or has in another shape, keep their "
-              "value")
+              "weights that the file lacks, or has in another shape, keep "
+              "their values")
       .only("model.weights", {});
 }
 
@@ -228,7 +226,7 @@ void addCastLists(OptionTable &table, AmpOptions &o) {
     };
   table
       .text("amp.lists", o.listsFile, "FILE",
-            "a YAML file with more of them by allow, deny, infer and clear")
+            "YAML file of ops to add to the lists allow, deny, infer and clear")
       .named("--amp-lists")
       .only("amp.level", {"O1", "O2", "O3"})
       .set = [&o](auto &words) -> Status {
@@ -243,18 +241,18 @@ void addCastLists(OptionTable &table, AmpOptions &o) {
 
 void addMemory(OptionTable &table, CompileOptions &o) {
   table.patterns("memory.recompute", o.memory.recompute,
-                 "computes activations of nodes that match again, not to keep "
-                 "them");
+                 "nodes whose activations are recomputed in the backward pass, "
+                 "not stored");
   table
-      .bytes("memory.budget", o.memory.budget,
-             "most a rank may take, by computing activations again as needed; "
-             "0: no limit")
+      .bytes(
+          "memory.budget", o.memory.budget,
+          "bound on a rank's memory, met by recomputing activations; 0: none")
       .named("--memory");
   table
       .bytes("memory.import-budget", o.import.budget,
-             "most that constants computed while a model is read may take, "
-             "beside its files' own size, and a step of work for every two "
-             "bytes")
+             "bound on the memory of constants computed during import, in "
+             "addition to the files' size; also bounds the work, one operation "
+             "per two bytes")
       .named("--import-budget");
 }
 

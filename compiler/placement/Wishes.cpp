@@ -29,30 +29,31 @@ const std::vector<Row> &rows() {
        {{"library", "library"},
         {"generated", "generated"},
         {"off", "decomposed"}},
-       "who computes attention as one op: a library, kernels of our own, "
-       "nobody; auto, with --amp: the library where it can",
+       "attention as one op: by the library, by generated kernels, or off; "
+       "auto, with --amp: by the library where possible",
        Wish::Error,
        "; use --attention=auto to leave it as products and softmax"},
       {"matmul",
        "matmul",
        &Wishes::matmul,
        {{"library", "library"}, {"generated", "generated"}},
-       "who multiplies matrices of halves; auto: who is predicted to be faster",
+       "16-bit matrix products by the library or by generated kernels; auto: "
+       "the predicted faster one",
        Wish::Silent},
       {"matmul-epilogue",
        "matmul-epilogues",
        &Wishes::epilogues,
        {{"all", "any"}, {"off", "decomposed"}},
-       "what the library does in its products: auto: GELU (tanh), its gradient "
-       "and bias gradients; all: ReLU, too, which makes NaN 0, so that the "
-       "loss may not show that a run diverged; off, if a GPU lacks one",
+       "epilogues of the library's matrix products; auto: GELU (tanh), its "
+       "gradient and bias gradients; all: ReLU, too, which maps NaN to 0, so "
+       "the loss may hide divergence; off: for GPUs that lack one",
        Wish::Silent},
       {"norm",
        "norm",
        &Wishes::norm,
        {{"library", "library"}, {"generated", "decomposed"}},
-       "who computes batch and layer norm: the library where it can, kernels "
-       "of our own; auto: generated, nothing is measured yet",
+       "batch and layer norm by the library where possible, or by generated "
+       "kernels; auto: generated, as nothing is measured yet",
        Wish::Remark},
       {"conv"},
       {"pool"},
@@ -122,9 +123,10 @@ void Wishes::addTo(OptionTable &table) {
   }
   Option &rules = table.list(
       "model.place", place, "[REGEX:]OP=BY,...",
-      "who computes ops, or those of nodes that match, before all of these: "
-      "attention, matmul, matmul-epilogue, norm, conv; library, generated, "
-      "decomposed into simpler ops; the first that fits counts");
+      "library, generated or decomposed (into simpler ops) for the ops "
+      "attention, matmul, matmul-epilogue, norm, conv, of all nodes or those "
+      "whose names match; overrides the options above; the first matching "
+      "rule applies");
   rules.commas = true;
   rules.set = [this](auto &given) -> Status {
     for (const std::string &word : given)
@@ -139,7 +141,8 @@ void Wishes::addTo(OptionTable &table) {
              }));
   table
       .toggle("model.explain-placement", explain,
-              "prints who computes what, at which predicted cost, or why not")
+              "prints how each op is computed, the predicted time, and why not "
+              "otherwise")
       .notKept();
 }
 

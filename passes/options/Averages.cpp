@@ -45,10 +45,12 @@ Status check(const EmaOptions &o, const OptionTable::Given &given) {
 } // namespace
 
 void EmaOptions::addTo(OptionTable &table) {
-  Option &ema = table.add("ema.decay",
-                          "averages the weights; alone: 0.9999 with a ramp; "
-                          "several decays: as many sets of averages",
-                          "DECAY,...");
+  Option &ema =
+      table.add("ema.decay",
+                "exponential moving average of the weights, average = DECAY "
+                "average + (1 - DECAY) weight; without a value: 0.9999 with a "
+                "ramp; several decays: one set of averages each",
+                "DECAY,...");
   ema.named("--ema");
   ema.optionalWord = ema.commas = true;
   ema.set = [this](auto &words) { return setDecays(*this, words); };
@@ -56,38 +58,54 @@ void EmaOptions::addTo(OptionTable &table) {
   auto named = [](Option &option) -> Option & {
     return option.named("--ema-" + option.name());
   };
-  named(table.choice("ema.kind", kind,
-                     {"auto", "ultralytics", "constant", "timm", "swa"},
-                     "rule of the decay; auto: constant if one is given, else "
-                     "ultralytics"))
-      .only("ema.decay", {});
-  named(table.number("ema.halflife", halflife, 0, kNoLimit,
-                     "samples after which half is left; 0: the decay as it is"))
-      .only("ema.kind", {"auto", "ultralytics", "constant", "timm"});
-  named(table.number(
-            "ema.ramp", ramp, 0, kNoLimit,
-            "half-life at most this share of the samples seen; 0: no ramp"))
-      .only("ema.kind", {"auto", "constant"});
   named(
-      table.number("ema.tau", tau, kAboveZero, kNoLimit, "updates of the ramp"))
-      .only("ema.kind", {"auto", "ultralytics"});
-  named(table.count("ema.start", start, 0, "updates that are copied first"))
+      table.choice("ema.kind", kind,
+                   {"auto", "ultralytics", "constant", "timm", "swa"},
+                   "decay d of update k: ultralytics: DECAY (1 - exp(-k / "
+                   "tau)); constant: DECAY; timm: DECAY, or with --ema-warmup "
+                   "a rising one; swa: 1 - 1 / k, the mean; auto: constant if "
+                   "a decay or half-life is given, else ultralytics"))
       .only("ema.decay", {});
-  named(table.toggle("ema.warmup", warmup, "the decay rises"))
+  named(table.number(
+            "ema.halflife", halflife, 0, kNoLimit,
+            "half-life of the average in samples, in place of DECAY; 0: DECAY"))
+      .only("ema.kind", {"auto", "ultralytics", "constant", "timm"});
+  named(
+      table.number(
+          "ema.ramp", ramp, 0, kNoLimit,
+          "bound on the half-life as a share of the samples seen; 0: no bound"))
+      .only("ema.kind", {"auto", "constant"});
+  named(table.number(
+            "ema.tau", tau, kAboveZero, kNoLimit,
+            "time constant tau of the ramp 1 - exp(-k / tau), in updates"))
+      .only("ema.kind", {"auto", "ultralytics"});
+  named(table.count(
+            "ema.start", start, 0,
+            "first updates, for which the average is a copy of the weights"))
+      .only("ema.decay", {});
+  named(table.toggle("ema.warmup", warmup,
+                     "rising decay 1 - (1 + (k - 1) / gamma)^-power at update "
+                     "k, at most DECAY"))
       .only("ema.kind", {"timm"});
   auto rise = [&](const char *key, double &field, double low, double high,
                   const char *help) {
     named(table.number(key, field, low, high, help))
         .only("ema.warmup", {"true"});
   };
-  rise("ema.gamma", gamma, kAboveZero, kNoLimit, "updates that it scales by");
-  rise("ema.power", power, kAboveZero, kNoLimit, "how steeply it rises");
-  rise("ema.min-decay", minDecay, 0, 1, "the least decay");
+  rise("ema.gamma", gamma, kAboveZero, kNoLimit,
+       "gamma of --ema-warmup, in updates");
+  rise("ema.power", power, kAboveZero, kNoLimit,
+       "exponent power of --ema-warmup");
+  rise("ema.min-decay", minDecay, 0, 1,
+       "lower bound of the decay of --ema-warmup");
   named(table.choice("ema.buffers", buffers, {"average", "copy", "exclude"},
-                     "running statistics"))
+                     "running statistics of batch norms: averaged like "
+                     "weights, copied, or left out of the averages"))
       .only("ema.decay", {});
-  named(table.choice("ema.device", device, {"device", "cpu"},
-                     "in the step, or by the host beside the next step"))
+  named(table.choice(
+            "ema.device", device, {"device", "cpu"},
+            "where averages are computed and stored: the device, in the step; "
+            "or the host's memory, in parallel with the next step"))
       .only("ema.decay", {});
   table.require([this](auto &given) { return check(*this, given); });
 }

@@ -135,15 +135,15 @@ Status checkLoss(const LossOptions &o, const OptionTable::Given &given) {
         std::none_of(kinds.begin(), kinds.end(), [&](const auto &kind) {
           return isGiven(reader.kinds, kind);
         }))
-      return usageError("--{} is read by --loss={} alone, found --loss={}",
+      return usageError("--{} applies only to --loss={}, found --loss={}",
                         std::string(reader.key).substr(6),
                         fmt::join(reader.kinds, " and "), o.kind);
   if (isGiven(kinds, "ctc") && !o.ctcLabels)
-    return usageError("--loss=ctc expects --ctc-labels=N, the most labels of a "
-                      "sample");
+    return usageError("--loss=ctc needs --ctc-labels=N, the largest number of "
+                      "labels of a sample");
   if (o.softLabels && o.ignoreIndex)
-    return usageError("--ignore-index is a label's number; --soft-labels have "
-                      "none");
+    return usageError(
+        "--ignore-index is a class index, which --soft-labels do not have");
   return checkParams(o);
 }
 
@@ -152,64 +152,73 @@ Status checkLoss(const LossOptions &o, const OptionTable::Given &given) {
 void LossOptions::addTo(OptionTable &table) {
   Option &loss = table.add(
       "train.loss",
-      "auto takes the graph's own, else cross_entropy; a list: the weighted "
-      "sum for several outputs, KIND graph for a number that the graph "
-      "computes",
+      "loss that training minimises; auto: the graph's own loss, else "
+      "cross_entropy; a list: the weighted sum of losses of several outputs, "
+      "where KIND graph is a scalar that the graph computes",
       fmt::format("{{{}}}|OUTPUT[+OUTPUT]:KIND[:WEIGHT][:label=NUMBER][:as="
                   "NAME],...",
                   fmt::join(lossNames(), ",")));
   loss.set = [this](auto &words) { return setLoss(kind, words); };
   loss.get = [this] { return Words{kind}; };
-  table.list("train.loss-params", params, "REGEX:LOSS",
-             "the parameters that this one of several losses trains; without, "
-             "all");
+  table.list(
+      "train.loss-params", params, "REGEX:LOSS",
+      "parameters that LOSS, one of several losses, trains; default: all");
   table.count("train.class-axis", classAxis, -kMostAxes,
-              "axis of the classes; unset: 1 of an output of four or more "
+              "axis of the output's classes; default: 1 for four or more "
               "dimensions, else the last",
               kMostAxes);
   table.count("train.ignore-index", ignoreIndex, INT64_MIN,
-              "label of rows that do not count");
-  addWeights(table, "train.class-weights", classWeights,
-             "weight of each class in the mean");
+              "label of rows that the loss and metrics ignore; default: none");
+  addWeights(
+      table, "train.class-weights", classWeights,
+      "weight of each class in the loss's weighted mean; default: 1 each");
   table.number("train.label-smoothing", labelSmoothing, 0, 1,
-               "share of the target that is spread evenly over the classes");
+               "label smoothing s: target (1 - s) onehot + s / classes");
   table.toggle("train.soft-labels", softLabels,
-               "labels are a share of each class, in the output's shape");
+               "labels are class probabilities in the output's shape, not "
+               "class indices");
   addWeights(table, "train.pos-weight", posWeight,
-             "weight of positive labels of bce: one, or one a column");
+             "weight of positive labels in bce: one number, or one per column; "
+             "default: 1");
   table.number("train.loss-delta", delta, kAboveZero, kNoLimit,
-               "error from which huber and smooth_l1 are a line");
-  table.number("train.loss-margin", margin, kNoLimit * -1, kNoLimit,
-               "of cosine_embedding (else 0) and triplet_margin (else 1): what "
-               "is far enough");
+               "error above which huber and smooth_l1 are linear");
+  table.number(
+      "train.loss-margin", margin, kNoLimit * -1, kNoLimit,
+      "margin of cosine_embedding (default 0) and triplet_margin (default 1)");
   table.number("train.triplet-norm", tripletNorm, kAboveZero, kNoLimit,
-               "of triplet_margin's distances");
+               "exponent p of triplet_margin's p-norm distances");
   table.toggle("train.triplet-swap", tripletSwap,
-               "the far one is compared with the closer of the two others");
-  table.number("train.focal-gamma", focalGamma, 0, kNoLimit,
-               "how much less counts what is known well");
+               "triplet_margin uses the smaller of the distances "
+               "anchor-negative and positive-negative");
+  table.number(
+      "train.focal-gamma", focalGamma, 0, kNoLimit,
+      "focusing exponent gamma of (1 - p)^gamma in focal and binary_focal");
   table.number("train.focal-alpha", focalAlpha, 0, 1,
-               "of binary_focal: weight of the label 1, of 0 the rest; unset: "
-               "alike");
+               "alpha of binary_focal: weight of label 1, and 1 - alpha of "
+               "label 0; default: no weights");
   table.number("train.dice-smooth", diceSmooth, 0, kNoLimit,
-               "added above and below in dice");
+               "number added to dice's numerator and denominator for numerical "
+               "stability");
   table.count("train.ctc-labels", ctcLabels, 1,
-              "of ctc: the most labels of a sample, in rows of so many");
-  table.count("train.ctc-blank", ctcBlank, 0, "class of no label");
-  table.choice(
-      "train.ctc-layout", ctcLayout, {"rows_first", "steps_first"},
-      "the output is [rows, steps, classes] or [steps, rows, classes]");
+              "largest number of labels of a sample in ctc: the length of a "
+              "row of labels");
+  table.count("train.ctc-blank", ctcBlank, 0, "index of ctc's blank class");
+  table.choice("train.ctc-layout", ctcLayout, {"rows_first", "steps_first"},
+               "layout of ctc's logits: [rows, steps, classes] or [steps, "
+               "rows, classes]");
   table.toggle("train.ctc-padded", ctcPadded,
-               "all steps count and labels below 0 are padding, without "
-               "input_lengths and target_lengths in the data file");
-  table.toggle("train.ctc-zero-infinity", ctcZeroInfinity,
-               "samples with more labels than steps count as 0");
+               "ctc without input_lengths and target_lengths in the data file: "
+               "all steps count, and labels below 0 are padding");
+  table.toggle(
+      "train.ctc-zero-infinity", ctcZeroInfinity,
+      "ctc loss 0, not infinity, for samples with more labels than steps");
   table.either("train.last-batch", padsLast, "drop", "pad",
-               "samples that fill no step at the end of an epoch are left out, "
-               "or make one with others that do not count");
-  table.either("train.bn-variance", bnVariancePopulation, "unbiased",
-               "population",
-               "running variance as frameworks or as the ONNX text keeps it");
+               "samples that do not fill a batch at the end of an epoch: "
+               "dropped, or padded to a batch with samples of weight 0");
+  table.either(
+      "train.bn-variance", bnVariancePopulation, "unbiased", "population",
+      "running variance of batch norm: unbiased (N - 1), as frameworks store "
+      "it, or population (N), as the ONNX standard says");
   table.require([this](auto &given) { return checkLoss(*this, given); });
 }
 

@@ -44,19 +44,22 @@ Result<std::string> parseScale(const std::string &word) {
 } // namespace
 
 void AmpOptions::addTo(OptionTable &table) {
-  Option &row = addWord(
-      table, "amp.level", level, parseLevel,
-      "mixed precision; alone: O1, by lists. O2: all but losses, with f32 "
-      "parameters; O3: those in half, too",
-      "{O0,O1,O2,O3}");
+  Option &row = addWord(table, "amp.level", level, parseLevel,
+                        "mixed precision level; without a value: O1. O0: f32; "
+                        "O1: 16-bit ops by lists; O2: all ops but losses in 16 "
+                        "bits, with f32 parameters; O3: 16-bit parameters, too",
+                        "{O0,O1,O2,O3}");
   row.named("--amp").optionalWord = true;
   row.off = "O0";
-  table.choice("amp.dtype", dtype, {"bf16", "fp16"}, "the half type")
+  table
+      .choice("amp.dtype", dtype, {"bf16", "fp16"},
+              "16-bit type of mixed precision")
       .named("--amp-dtype")
       .only("amp.level", {"O1", "O2", "O3"});
   table
-      .choice("amp.preset", preset, {"dlc", "torch", "tf", "oneflow"},
-              "whose lists and rules decide")
+      .choice(
+          "amp.preset", preset, {"dlc", "torch", "tf", "oneflow"},
+          "lists and rules of autocast: dlc's, or those of another framework")
       .named("--amp-preset")
       .only("amp.level", {"O1"});
   auto ops = [&](const char *key, Words &field, const char *help) {
@@ -64,45 +67,53 @@ void AmpOptions::addTo(OptionTable &table) {
     row.named("--amp-" + row.name()).commas = true;
     row.only("amp.level", {"O1", "O2", "O3"});
   };
-  ops("amp.allow", allow, "ops that run in half");
-  ops("amp.deny", deny, "ops that stay f32, and what follows them");
-  ops("amp.infer", infer, "ops that run in half between allowed ones");
-  ops("amp.clear", clear, "ops that follow their neighbours");
+  ops("amp.allow", allow, "ops added to the allow list: 16-bit");
+  ops("amp.deny", deny,
+      "ops added to the deny list: f32, like the infer and clear ops after "
+      "them");
+  ops("amp.infer", infer,
+      "ops added to the infer list: 16-bit between allowed ops");
+  ops("amp.clear", clear,
+      "ops added to the clear list: the type of their neighbours");
   table
       .list("amp.node", nodes, "REGEX:f32|half",
-            "type of the ONNX nodes that match; the first counts")
+            "type of the ONNX nodes whose names match; the first matching rule "
+            "applies")
       .named("--amp-node")
       .only("amp.level", {"O1", "O2", "O3"});
-  table.toggle("amp.explain", explain, "prints why each node has its type")
+  table
+      .toggle("amp.explain", explain,
+              "prints each node's type and the reason for it")
       .named("--explain-amp")
       .only("amp.level", {"O1", "O2", "O3"});
 }
 
 void ScalerOptions::addTo(OptionTable &table) {
   addWord(table, "amp.loss-scale", scale, parseScale,
-          "auto is dynamic under fp16, else none", "{auto,none,dynamic}|NUMBER")
+          "factor of the loss against underflow of gradients; auto: dynamic "
+          "for fp16, else none",
+          "{auto,none,dynamic}|NUMBER")
       .off = "none";
   auto dynamic = [](Option &row) {
     row.only("amp.loss-scale", {"auto", "dynamic"});
   };
   dynamic(table.number("amp.loss-scale-init", init, kAboveZero, kNoLimit,
-                       "the first dynamic scale"));
+                       "initial dynamic loss scale"));
   dynamic(table.count("amp.loss-scale-interval", interval, 1,
-                      "good steps in a row before the scale grows"));
+                      "consecutive finite steps before the loss scale grows"));
   dynamic(table.number("amp.loss-scale-growth", growthFactor, 1, kNoLimit,
-                       "factor by which it grows"));
+                       "growth factor of the loss scale"));
   dynamic(table.number("amp.loss-scale-backoff", backoffFactor, kAboveZero, 1,
-                       "factor of the scale after an overflow"));
+                       "factor of the loss scale after an overflow"));
   dynamic(table.number("amp.loss-scale-min", minScale, 0, kNoLimit,
-                       "floor of the scale; 0: none"));
+                       "lower bound of the loss scale; 0: none"));
   dynamic(table.number("amp.loss-scale-max", maxScale, 0, kNoLimit,
-                       "ceiling of the scale; 0: none"));
+                       "upper bound of the loss scale; 0: none"));
   dynamic(table.count("amp.loss-scale-hysteresis", hysteresis, 1,
-                      "overflows before the first backoff, anew when it "
-                      "grows"));
+                      "overflows before the loss scale is reduced; the count "
+                      "restarts when the scale grows"));
   table.toggle("amp.loss-scale-per-loss", perLoss,
-               "each of several losses has a scale, and a backward graph, of "
-               "its own");
+               "a loss scale and a backward graph for each of several losses");
 }
 
 } // namespace dlc

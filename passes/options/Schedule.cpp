@@ -7,8 +7,9 @@ namespace dlc {
 namespace {
 
 void addMilestones(OptionTable &table, std::vector<int64_t> &milestones) {
-  Option &row = table.add("train.milestones", "where it decays", "A,B,...")
-                    .only("train.schedule", {"multistep"});
+  Option &row =
+      table.add("train.milestones", "times at which lr decays", "A,B,...")
+          .only("train.schedule", {"multistep"});
   row.commas = true;
   row.set = [&milestones](auto &words) -> Status {
     std::vector<int64_t> read;
@@ -39,7 +40,7 @@ Status check(const ScheduleOptions &o, const OptionTable &table,
       if (key == "train.cycle-mult" || key == "train.cycle-decay")
         return usageError("{} needs --cycle-steps", table.find(key)->flag);
   if (!o.perEpoch && o.totalSteps && o.warmup >= o.totalSteps)
-    return usageError("--warmup={} leaves none of --steps={}", o.warmup,
+    return usageError("--warmup={} leaves no step of --steps={}", o.warmup,
                       o.totalSteps);
   return {};
 }
@@ -50,20 +51,25 @@ void ScheduleOptions::addTo(OptionTable &table) {
   auto of = [](Option &row, Words names) {
     row.only("train.schedule", std::move(names));
   };
-  table.choice("train.schedule", name, scheduleNames(), "of the learning rate");
-  table.either("train.schedule-per", perEpoch, "update", "epoch",
-               "unit of the lengths below");
-  table.count("train.warmup", warmup, 0, "length of the linear warm-up");
+  table.choice("train.schedule", name, scheduleNames(),
+               "schedule of the learning rate after the warm-up");
+  table.either(
+      "train.schedule-per", perEpoch, "update", "epoch",
+      "unit of --warmup, --decay-steps, --milestones and --cycle-steps");
+  table.count("train.warmup", warmup, 0,
+              "length of the linear warm-up from --warmup-start-factor to 1");
   table
-      .number("train.warmup-start-factor", warmupStart, kAboveZero, 1,
-              "factor of lr at its start (default: 1 / its length)")
+      .number(
+          "train.warmup-start-factor", warmupStart, kAboveZero, 1,
+          "factor of lr at the start of the warm-up (default: 1 / --warmup)")
       .only("train.warmup", {});
-  table.count("train.steps", totalSteps, 0,
-              "updates of the whole training; 0: set by dlc train");
-  of(table.count("train.decay-steps", decaySteps, 1, "length between decays"),
+  table.count(
+      "train.steps", totalSteps, 0,
+      "updates of the whole training; 0: the number that dlc train computes");
+  of(table.count("train.decay-steps", decaySteps, 1, "interval between decays"),
      {"step"});
   of(table.number("train.decay-rate", decayRate, 0, kNoLimit,
-                  "factor of a decay"),
+                  "factor of lr at each decay"),
      {"step", "multistep"});
   addMilestones(table, milestones);
   of(table.number("train.start-factor", startFactor, 0, kNoLimit,
@@ -72,39 +78,45 @@ void ScheduleOptions::addTo(OptionTable &table) {
   of(table.number("train.end-factor", endFactor, 0, kNoLimit,
                   "factor of lr at the end"),
      {"linear"});
-  of(table.number("train.min-lr", minLr, 0, kNoLimit, "where it ends"),
+  of(table.number("train.min-lr", minLr, 0, kNoLimit, "final learning rate"),
      {"cosine", "polynomial"});
   of(table.count("train.cycle-steps", cycleSteps, 0,
-                 "length of the first cycle; 0: no restarts"),
+                 "length of the first cosine cycle; 0: one cycle over the "
+                 "whole training"),
      {"cosine"});
   of(table.count("train.cycle-mult", cycleMult, 1,
-                 "each cycle's length by the one before"),
+                 "ratio of a cycle's length to the previous cycle's"),
      {"cosine"});
-  of(table.number("train.cycle-decay", cycleDecay, 0, kNoLimit,
-                  "each cycle's rate by the one before"),
+  of(table.number(
+         "train.cycle-decay", cycleDecay, 0, kNoLimit,
+         "ratio of a cycle's peak learning rate to the previous cycle's"),
      {"cosine"});
-  of(table.number("train.power", power, 0, kNoLimit, "of the polynomial"),
+  of(table.number("train.power", power, 0, kNoLimit,
+                  "exponent of (1 - t / T)^power"),
      {"polynomial"});
   of(table.number("train.pct-start", pctStart, kAboveZero, 0.999,
-                  "share of the rise"),
+                  "share of the training in which lr rises"),
      {"onecycle"});
   of(table.number("train.div-factor", divFactor, kAboveZero, kNoLimit,
-                  "peak rate by the first"),
+                  "ratio of the peak learning rate to the initial one"),
      {"onecycle"});
   of(table.number("train.final-div-factor", finalDivFactor, kAboveZero,
-                  kNoLimit, "first rate by the last"),
+                  kNoLimit,
+                  "ratio of the initial learning rate to the final one"),
      {"onecycle"});
   of(table
          .toggle("train.cycle-momentum", cycleMomentum,
-                 "momentum, or beta1, moves against the rate; an optimizer "
-                 "with a momentum that is not given has one, as in torch")
+                 "momentum, or beta1, cycles inversely to lr; an optimizer "
+                 "whose momentum is not set gets one, as in torch")
          .described("{true,false}"),
      {"onecycle"});
   table
       .number("train.base-momentum", baseMomentum, 0, 0.999999,
-              "at the highest rate")
+              "momentum at the peak learning rate")
       .only("train.cycle-momentum", {"true"});
-  table.number("train.max-momentum", maxMomentum, 0, 0.999999, "at both ends")
+  table
+      .number("train.max-momentum", maxMomentum, 0, 0.999999,
+              "momentum at the start and the end of the cycle")
       .only("train.cycle-momentum", {"true"});
   table.require(
       [this, &table](auto &given) { return check(*this, table, given); });

@@ -13,7 +13,8 @@ static void addBetas(OptionTable &table, OptimizerOptions &o) {
   Option &betas =
       table
           .add("train.betas",
-               "decay rates of both moments; default " + defaultsText("betas"),
+               "decay rates of the first and second moment; default " +
+                   defaultsText("betas"),
                "A,B")
           .only("train.optimizer", readersOf("betas"));
   betas.commas = true;
@@ -40,70 +41,78 @@ void OptimizerOptions::addTo(OptionTable &table) {
   auto own = [](Option &row) {
     row.only("train.optimizer", readersOf(row.name()));
   };
-  table.choice("train.optimizer", name, optimizerNames(),
-               "the update rule; null below is its own default");
+  table.choice(
+      "train.optimizer", name, optimizerNames(),
+      "update rule; null in the settings below means the rule's own default");
   table.number("train.lr", lr, 0, kNoLimit,
                "learning rate (default " + defaultsText("lr") + ")");
   table.number("train.weight-decay", weightDecay, 0, kNoLimit,
-               "pulls parameters to 0 (default " +
-                   defaultsText("weight-decay") + ")");
+               "weight decay (default " + defaultsText("weight-decay") + ")");
   own(table.number("train.momentum", momentum, 0, 1,
-                   "of the update; default " + defaultsText("momentum")));
+                   "momentum; default " + defaultsText("momentum")));
   own(table.toggle("train.nesterov", nesterov, "Nesterov's momentum"));
-  own(table.number("train.dampening", dampening, 0, 1, "of the momentum"));
+  own(table.number("train.dampening", dampening, 0, 1,
+                   "dampening of the momentum"));
   addBetas(table, *this);
-  own(table.number("train.eps", epsilon, kAboveZero, kNoLimit,
-                   "keeps the denominator from 0; default " +
-                       defaultsText("eps")));
+  own(table.number(
+      "train.eps", epsilon, kAboveZero, kNoLimit,
+      "number added to the denominator for numerical stability; default " +
+          defaultsText("eps")));
   own(table.number("train.alpha", alpha, 0, 1,
-                   "decay rate of the mean square; default " +
+                   "decay rate of the mean of squared gradients; default " +
                        defaultsText("alpha")));
   own(table.toggle("train.amsgrad", amsgrad,
-                   "divides by the largest second moment so far"));
+                   "AMSGrad: the denominator uses the maximum of all second "
+                   "moments so far"));
   table.choice("train.moments", moments, {"f32", "bf16"},
-               "what moments are kept in; the arithmetic is f32");
+               "storage type of moments; arithmetic is f32");
   table.list("train.lr-scale", lrScale, "REGEX:FACTOR",
-             "factor of lr for parameters that match; the first counts");
+             "factor of lr for parameters whose names match; the first "
+             "matching rule applies");
   table.list("train.weight-decay-scale", weightDecayScale, "REGEX:FACTOR",
-             "factor of weight-decay for those that match");
+             "factor of weight-decay for parameters whose names match; the "
+             "first matching rule applies");
   table.list("train.optimizer-group", groups, "REGEX:NAME[,KEY=VALUE...]",
-             "another optimizer for those that match, with its own lr, "
-             "momentum, ...");
-  table.choice("train.no-decay", noDecay, {"none", "norm_bias"},
-               "norm_bias: vectors and biases do not decay");
+             "another optimizer for parameters whose names match, with its own "
+             "lr, momentum, ...");
+  table.choice(
+      "train.no-decay", noDecay, {"none", "norm_bias"},
+      "parameters without weight decay; norm_bias: vectors and biases");
 }
 
 void AccumulateOptions::addTo(OptionTable &table) {
-  table.count("train.accumulate", count, 1,
-              "micro-batches of --batch rows in an update, which takes their "
-              "mean",
-              1 << 20);
+  table.count(
+      "train.accumulate", count, 1,
+      "micro-batches of --batch rows per update, whose gradients are averaged",
+      1 << 20);
 }
 
 void ClipOptions::addTo(OptionTable &table) {
   table.number("train.clip-value", maxValue, 0, kNoLimit,
-               "largest element of a gradient; 0: no clamping");
+               "bound on the magnitude of gradient elements; 0: none");
   table.number("train.clip-grad", maxNorm, 0, kNoLimit,
-               "largest norm of all gradients together; 0: no clipping");
+               "bound on the norm of all gradients together; 0: none");
   table.number("train.clip-param-grad", maxParameterNorm, 0, kNoLimit,
-               "largest norm of each parameter's gradient, taken before the "
-               "others; 0: no clipping");
+               "bound on the norm of each parameter's gradient, applied before "
+               "--clip-value and --clip-grad; 0: none");
   table.toggle("train.grad-norm", reportNorm,
-               "reports that norm without clipping by it");
+               "report of the norm of all gradients, without clipping");
 }
 
 void StatisticsOptions::addTo(OptionTable &table) {
-  table.toggle("train.stats", enabled,
-               "steps report norm, mean, deviation and largest value of each "
-               "parameter and its gradient: dlc train --stats-every");
+  table.toggle(
+      "train.stats", enabled,
+      "norm, mean, standard deviation and largest magnitude of each parameter "
+      "and its gradient, which dlc train --stats-every reports");
 }
 
 void OutlierOptions::addTo(OptionTable &table) {
   table.number("train.skip-loss-zscore", lossZ, 0, kNoLimit,
-               "skips a step whose loss is as many standard deviations above "
-               "the mean of the last 128; 0: off");
+               "z-score above which a step is skipped: standard deviations of "
+               "its loss above the mean of the last 128; 0: off");
   table.number("train.skip-grad-zscore", gradientZ, 0, kNoLimit,
-               "the same of the gradients' norm");
+               "z-score of the norm of all gradients above which a step is "
+               "skipped, over the last 128; 0: off");
 }
 
 Status AllReduceOptions::setCompress(const std::string &word) {
@@ -127,7 +136,9 @@ Status AllReduceOptions::setCompress(const std::string &word) {
 }
 
 void AllReduceOptions::addTo(OptionTable &table) {
-  table.count("ddp.ranks", world, 1, "ranks that train together", 65536)
+  table
+      .count("ddp.ranks", world, 1,
+             "number of ranks (processes) that train together", 65536)
       .named("--ddp");
   auto megabytes = [&](const char *key, int64_t &field,
                        const char *help) -> Option & {
@@ -141,20 +152,21 @@ void AllReduceOptions::addTo(OptionTable &table) {
     row.get = [&field] { return Words{numberText(double(field) / (1 << 20))}; };
     return row;
   };
-  megabytes("ddp.bucket-mb", bucketBytes, "size of an all-reduce bucket");
+  megabytes("ddp.bucket-mb", bucketBytes,
+            "size of an all-reduce bucket in MiB");
   megabytes("ddp.first-bucket-mb", firstBucketBytes,
-            "the same of the first one, which starts early, if that is less");
+            "size of the first bucket in MiB, if smaller than --bucket-mb: its "
+            "all-reduce starts earlier");
   table
       .toggle("ddp.sync-bn", syncBatchNorm,
-              "batch norm by the statistics of all ranks' batches")
+              "batch norm with the statistics of all ranks' batches")
       .named("--sync-bn");
   Option &compressed =
       table
           .add("ddp.compress",
-               "none, bf16, fp16: what gradients are rounded to on their way "
-               "between ranks; powersgd:RANK[:RATE]: matrices travel as "
-               "factors of that rank, if that makes them RATE (2) times "
-               "smaller",
+               "compression of gradients between ranks: none; bf16, fp16: "
+               "rounded; powersgd:RANK[:RATE]: low-rank factors of matrices "
+               "that become at least RATE (2) times smaller",
                "WORD")
           .named("--compress");
   compressed.set = [this](auto &words) -> Status {
@@ -169,45 +181,46 @@ void AllReduceOptions::addTo(OptionTable &table) {
   };
   table
       .count("ddp.zero", zero, 0,
-             "1: each rank keeps and computes its part of moments and "
-             "averages; 2: of gradients, too; 3: of parameters, too; 0: all "
-             "of them",
+             "ZeRO level, the state that is sharded over ranks: 0: none; 1: "
+             "moments and averages; 2: gradients, too; 3: parameters, too",
              3)
       .named("--zero");
   table
       .count("ddp.zero-prefetch", zeroPrefetch, 0,
-             "buckets of parameters that --zero=3 gathers ahead of their use",
+             "buckets of parameters that are all-gathered ahead of their use",
              1024)
       .only("ddp.zero", {"3"});
   megabytes("ddp.zero-whole-mb", zeroWholeBytes,
-            "parameters of a bucket that take less stay whole with --zero=3")
+            "size in MiB below which a bucket's parameters are replicated, not "
+            "sharded")
       .only("ddp.zero", {"3"});
 }
 
 void RandomOptions::addTo(OptionTable &table) {
-  table.count("model.seed", seed, 0, "of initial values and dropout");
+  table.count("model.seed", seed, 0, "seed of initial values and dropout");
 }
 
 void LoraOptions::addTo(OptionTable &table) {
   table
       .count("lora.rank", rank, 0,
-             "freezes the weights and trains low-rank adapters; 0: none",
+             "rank of LoRA adapters, which train while the weights are frozen; "
+             "0: no adapters",
              1 << 16)
       .named("--lora");
   table
       .number("lora.alpha", alpha, kAboveZero, kNoLimit,
-              "adapters count alpha / rank")
+              "alpha of the adapters' scale alpha / rank")
       .named("--lora-alpha")
       .only("lora.rank", {});
   table
       .patterns("lora.targets", targets,
-                "weights that get adapters; none: those of all matrix products")
+                "weights with adapters; default: those of all matrix products")
       .named("--lora-targets")
       .only("lora.rank", {});
   table
       .patterns("lora.trained", trained,
-                "weights that stay trained, with those of --train and a new "
-                "head")
+                "weights that train beside the adapters, in addition to those "
+                "of --train and a new head")
       .named("--lora-trained")
       .only("lora.rank", {});
 }
@@ -233,13 +246,13 @@ static Status checkNesterov(StepOptions step) {
              : Status();
 }
 
-/// Products stand alone where each op is a kernel of its own.
+/// debugOverflow disables matmul fusion so that each op can be checked.
 static Status checkPlaces(const StepOptions &step) {
   for (const std::string &text : step.placement.place) {
     auto rule = PlaceRule::parse(text);
     if (step.debugOverflow && rule.ok() && rule->op.starts_with("matmul"))
-      return usageError("--place={} cannot be with --debug-overflow: the "
-                        "library computes products, each alone",
+      return usageError("--place={} conflicts with --debug-overflow, which "
+                        "computes each matrix product alone, by the library",
                         text);
   }
   return {};
@@ -255,8 +268,8 @@ void StepOptions::addTo(OptionTable &table) {
   clip.addTo(table);
   statistics.addTo(table);
   table.toggle("train.debug-overflow", debugOverflow,
-               "a kernel for each op, slow: dlc train --debug-overflow names "
-               "one node");
+               "one kernel per op, without fusion, so that dlc train "
+               "--debug-overflow names a single node; slow");
   outlier.addTo(table);
   schedule.addTo(table);
   amp.addTo(table);
@@ -266,8 +279,8 @@ void StepOptions::addTo(OptionTable &table) {
   lora.addTo(table);
   table.require([this](auto &) {
     return statistics.enabled && allReduce.shards()
-               ? usageError("--stats needs whole parameters on each rank, and "
-                            "--zero=1 leaves it a part: leave one of them out")
+               ? usageError("--stats needs complete parameters on each rank, "
+                            "but --zero shards them: drop one of the two")
                : Status();
   });
   table.require([this](auto &) { return checkScaler(*this); });

@@ -27,7 +27,7 @@ Result<Described> describeGiven(const dlc_tensor &tensor) {
     return usageError("an array has no name");
   const auto dtype = typeOf(tensor.dtype);
   if (!dtype)
-    return usageError("array '{}' has the dtype {}, which is none", d.name,
+    return usageError("array '{}' has the unknown dtype {}", d.name,
                       static_cast<int>(tensor.dtype));
   d.dtype = *dtype;
   DLC_ASSIGN(d.shape, shapeOf(tensor));
@@ -35,7 +35,7 @@ Result<Described> describeGiven(const dlc_tensor &tensor) {
   const auto bytes =
       elements ? checkedMul(*elements, sizeOf(d.dtype)) : elements;
   if (!bytes)
-    return usageError("array '{}' has a size that cannot be: {}", d.name,
+    return usageError("array '{}' has an impossible size: {}", d.name,
                       describe(d.dtype, d.shape));
   d.bytes = *bytes;
   return d;

@@ -110,11 +110,11 @@ void addChance(OptionTable &table, const std::string &key, double &field,
 
 void addJitter(OptionTable &table, const std::string &key,
                JitterRanges &field) {
-  Option &row = table.add(
-      key,
-      "brightness, contrast, saturation and hue (at most 0.5) change by up to "
-      "this share, in any order; what is left out is 0",
-      "B,C,S,H");
+  Option &row =
+      table.add(key,
+                "largest relative changes of brightness, contrast, saturation "
+                "and hue (at most 0.5), in random order; default: 0",
+                "B,C,S,H");
   row.commas = true;
   row.set = [&field](const Words &words) -> Status {
     DLC_ASSIGN(auto numbers, numbersOf(words, 0, 1000));
@@ -134,11 +134,11 @@ void addJitter(OptionTable &table, const std::string &key,
 
 void addRandAugment(OptionTable &table, const std::string &key,
                     Policy &policy) {
-  Option &row = table.add(
-      key,
-      "torchvision's RandAugment: so many changes of this strength, 0 to 30 "
-      "(alone: 2,9)",
-      "OPS,STRENGTH");
+  Option &row =
+      table.add(key,
+                "torchvision's RandAugment: number of operations, and their "
+                "strength from 0 to 30 (without a value: 2,9)",
+                "OPS,STRENGTH");
   row.optionalWord = row.commas = true;
   row.set = [&policy](const Words &words) -> Status {
     const bool isOff = words == Words{"false"};
@@ -166,7 +166,8 @@ void addRandAugment(OptionTable &table, const std::string &key,
 void addTrivialAugment(OptionTable &table, const std::string &key,
                        Policy &policy) {
   Option &row = table.add(
-      key, "torchvision's TrivialAugmentWide: one change of any strength", "");
+      key, "torchvision's TrivialAugmentWide: one operation of random strength",
+      "");
   row.set = [&policy](const Words &words) -> Status {
     DLC_ASSIGN(const std::string word, oneWord(words));
     if (word != "true" && word != "false")
@@ -186,9 +187,8 @@ void addPads(OptionTable &table, std::string key,
              std::vector<InputPadding> &field) {
   Option &row =
       table.add(std::move(key),
-                "fills samples up that are shorter than the model was compiled "
-                "for: a number for each input, that of labels one that the "
-                "loss ignores",
+                "padding value of each input, for samples shorter than the "
+                "model was compiled for; for labels, one that the loss ignores",
                 "INPUT:NUMBER,...");
   row.commas = true;
   row.set = [&field](const Words &words) -> Status {
@@ -222,42 +222,39 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
   const auto key = [&](const char *name) { return section + "." + name; };
   table
       .number(key("scale"), scale, -kNoLimit, kNoLimit,
-              "factor of the data (default: 1/255 for u8, else 1)")
+              "factor of the samples' values (default: 1/255 for u8, else 1)")
       .described("FACTOR");
   addByChannel(table, key("mean"), mean, &NamedNumbers::mean, -kNoLimit,
-               "taken off after the factor, for each channel or for all: "
-               "numbers, or imagenet, inception, clip");
+               "mean of (value scale - mean) / std, one number per channel or "
+               "one for all; or a name: imagenet, inception, clip");
   addByChannel(table, key("std"), std, &NamedNumbers::std, kAboveZero,
-               "divides what --mean has left");
-  table.choice(key("interpolation"), augmentation.filter,
-               {"nearest", "bilinear", "bicubic"},
-               "how pictures are scaled, as Pillow does");
+               "std of (value scale - mean) / std, like --mean");
+  table.choice(
+      key("interpolation"), augmentation.filter,
+      {"nearest", "bilinear", "bicubic"},
+      "interpolation when a picture is resized, antialiased like Pillow's");
   table
       .number(key("crop-pct"), augmentation.cropPct, 0.01, 1,
-              "share of a picture's side that its middle has, where that is "
-              "taken: 0.875 is 224 of 256")
+              "ratio of the center crop's side to the resized picture's: 0.875 "
+              "is 224 of 256")
       .described("SHARE");
   table.choice(key("tokens"), tokens, {"auto", "uint16", "uint32"},
-               "type of a .bin file of tokens; auto: its header tells");
-  table.text(
-      key("tokenizer"), tokenizer, "FILE",
-      "tokenizer.json of the model, for text (.txt, or a folder of them)");
+               "token type of .bin files; auto: from the header");
+  table.text(key("tokenizer"), tokenizer, "FILE",
+             "tokenizer.json for text (.txt, or a folder of them)");
   table.choice(key("special-tokens"), specialTokens, {"none", "file", "line"},
-               "documents that get the tokenizer's special tokens, as [CLS] "
-               "and [SEP]: each file of text, or each line");
+               "documents that get the tokenizer's special tokens, such as "
+               "[CLS] and [SEP]: each file of text, or each line");
   table.choice(key("bad-samples"), badSamples, {"error", "skip"},
-               "what cannot be decoded: error: end the run, skip: with a "
-               "warning take the next picture, leave out the row of a table");
-  table.text(
-      key("columns"), columns, "ARRAY:COLUMN,...;...",
-      "columns of a table (.csv, .tsv, .parquet) that make an array, as in "
-      "x:a,b,f..k;y:label (default: y is the column y, x all others)");
+               "samples that cannot be decoded; error: the run ends; skip: the "
+               "next picture, or no row of a table, with a warning");
+  table.text(key("columns"), columns, "ARRAY:COLUMN,...;...",
+             "columns of a table (.csv, .tsv, .parquet) for each array, as in "
+             "x:a,b,f..k;y:label (default: y is column y, x all others)");
   table
-      .list(
-          key("classes"), classes, "NAME,...",
-          "classes by name in the order of their numbers, of a table's labels "
-          "or a folder's folders "
-          "(default: those in the training data, sorted)")
+      .list(key("classes"), classes, "NAME,...",
+            "class names of a table or folder in the order of their numbers "
+            "(default: those of the training data, sorted)")
       .commas = true;
   table.require([this](auto &) -> Status {
     auto sorted = classes;
@@ -293,18 +290,21 @@ void SampleOptions::addDrawsTo(OptionTable &table, const std::string &section) {
   const auto key = [&](const char *name) { return section + "." + name; };
   table.group("Augmentation");
   table.choice(key("crop"), a.crop, {"center", "random", "padded"},
-               "part of a picture that training takes: center: as evaluation, "
-               "random: any, of any size (RandomResizedCrop), padded: framed "
-               "in black and moved (RandomCrop)");
+               "crop of pictures in training; center: as in evaluation; "
+               "random: random position and size (RandomResizedCrop); padded: "
+               "random position after padding in black (RandomCrop)");
   addRange(table, key("crop-scale"), a.cropScale, 1,
-           "share of the picture's area", key("crop"));
+           "range of the crop's area / the picture's area", key("crop"));
   addRange(table, key("crop-ratio"), a.cropRatio, 1000,
-           "width / height, as in 3/4,4/3", key("crop"));
+           "range of the crop's width / height, as in 3/4,4/3", key("crop"));
   table
-      .count(key("crop-padding"), a.cropPadding, 1, "pixels of the frame", 1024)
+      .count(key("crop-padding"), a.cropPadding, 1,
+             "width of the black padding in pixels", 1024)
       .only(key("crop"), {"padded"});
-  addChance(table, key("hflip"), a.hflip, 0.5, "left becomes right, with P");
-  addChance(table, key("vflip"), a.vflip, 0.5, "upside down, with P");
+  addChance(table, key("hflip"), a.hflip, 0.5,
+            "horizontal flip with probability P");
+  addChance(table, key("vflip"), a.vflip, 0.5,
+            "vertical flip with probability P");
   addRandAugment(table, key("rand-augment"), a.policy);
   addTrivialAugment(table, key("trivial-augment"), a.policy);
   table.require([both = std::array{key("rand-augment"), key("trivial-augment")},
@@ -316,19 +316,19 @@ void SampleOptions::addDrawsTo(OptionTable &table, const std::string &section) {
     return {};
   });
   addJitter(table, key("color-jitter"), a.jitter);
-  addChance(table, key("random-erase"), randomErase, 0.25,
-            "a box becomes 0, after --mean and --std, with P");
+  addChance(
+      table, key("random-erase"), randomErase, 0.25,
+      "a random box set to 0, after --mean and --std, with probability P");
   for (auto [name, field, what] :
-       {std::tuple("mixup", &mixup,
-                   "samples and labels are blended with others"),
-        std::tuple("cutmix", &cutmix,
-                   "a box comes from another picture, and "
-                   "as much of the label")})
+       {std::tuple("mixup", &mixup, "mixup of samples and labels"),
+        std::tuple(
+            "cutmix", &cutmix,
+            "cutmix: a box from another picture, and its share of the label")})
     table
         .number(key(name), *field, 0, 1000,
-                fmt::format("{}, the share drawn from Beta(ALPHA, ALPHA); both "
-                            "are given: each half of the time; needs a model "
-                            "compiled with --soft-labels; 0: not",
+                fmt::format("{}, with a share from Beta(ALPHA, ALPHA); with "
+                            "--mixup and --cutmix, each in half of the steps; "
+                            "needs --soft-labels at compile time; 0: off",
                             what))
         .described("ALPHA");
 }

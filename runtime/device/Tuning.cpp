@@ -6,7 +6,8 @@ namespace dlc {
 
 static void addWorkspace(OptionTable &table, uint64_t &bytes) {
   Option &row =
-      table.add("run.workspace-mb", "scratch that an algorithm may use", "MIB");
+      table.add("run.workspace-mb",
+                "largest scratch memory of an algorithm in MiB", "MIB");
   row.set = [&bytes](auto &words) -> Status {
     DLC_ASSIGN(std::string word, oneWord(words));
     DLC_ASSIGN(double mebibytes, parseNumber(word, 0, 1e6));
@@ -23,25 +24,26 @@ void TuneOptions::addTo(OptionTable &table) {
   table.group("Libraries of a GPU");
   table
       .choice("run.tune", mode, {"off", "heuristic", "benchmark"},
-              "algorithms: off: the library's first choice, heuristic: what "
-              "was measured before, benchmark: measured now")
+              "choice of the libraries' algorithms; off: the library's first "
+              "choice; heuristic: the fastest of earlier measurements; "
+              "benchmark: measured now")
       .notKept();
   table
       .count("run.tune-candidates", candidates, 1,
-             "algorithms to measure of each command", 1000)
+             "number of algorithms to measure per command", 1000)
       .notKept();
   addWorkspace(table, workspace);
   table
       .toggle("run.deterministic", deterministic,
-              "only algorithms whose sums have one order, none chosen by its "
-              "time")
+              "only algorithms with a fixed order of sums, not chosen by "
+              "measured time")
       .notKept();
   table.toggle("run.tf32", tf32,
-               "lets a GPU round the operands of f32 products and "
-               "convolutions to 10 bits: faster, less exact");
+               "TF32: operands of f32 matrix products and convolutions rounded "
+               "to 10 bits on GPUs, faster and less exact");
   table
       .text("run.cache-dir", cacheFolder, "FOLDER",
-            "of what was measured (default as dlc doctor cache)")
+            "folder of the measurements (default: as for dlc doctor cache)")
       .notKept();
 }
 

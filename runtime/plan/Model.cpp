@@ -149,8 +149,8 @@ Result<NewestCheckpoint> findNewest(const std::string &run,
       continue;
     if (all.empty())
       return newest;
-    return corrupt("{}; none of the checkpoints of '{}' is whole ({} found): "
-                   "train again from its artifact '{}{}'",
+    return corrupt("{}; no checkpoint of '{}' is intact ({} found): train "
+                   "again from its artifact '{}{}'",
                    newest.damaged[0].second.message(), run, all.size(), run,
                    kArtifactFolder);
   }

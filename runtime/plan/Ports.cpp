@@ -110,7 +110,7 @@ Status checkPorts(const Plan &plan) {
         std::all_of(
             program.inputs().begin(), program.inputs().end(),
             [&](const Port &port) { return isLabel(plan, port.name()); }))
-      return corrupt("the model's result depends on no input");
+      return corrupt("the model's result does not depend on an input");
   }
   return {};
 }

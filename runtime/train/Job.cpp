@@ -193,8 +193,8 @@ Status Job::settleBest() {
   linkBest(run, best.step);
   if (best.step >= 0 &&
       !exists(fmt::format("{}/checkpoint-{}", run, best.step)))
-    warning("the best checkpoint, of step {}, is gone: '{}/best' is the next "
-            "that is better than {} {}",
+    warning("the best checkpoint, of step {}, is missing: '{}/best' will be "
+            "the next one better than {} {}",
             best.step, run, bestBy->key, best.value);
   return {};
 }
@@ -204,9 +204,8 @@ Status Job::settleBest() {
 Status Job::bindStep() {
   const auto bind = [this]() -> Status {
     if (options.debugOverflow && session->executor().hasParts())
-      return usageError("--debug-overflow keeps a copy of all state, of which "
-                        "each rank has a part (--zero): compile with "
-                        "--zero=0 for it");
+      return usageError("--debug-overflow keeps a copy of all state, which "
+                        "--zero splits over ranks: compile with --zero=0");
     for (const plan::Program &program : session->plan().programs())
       if (const auto kind = plan::kindOf(program);
           (kind == "train_step" || kind == "accumulate_step") &&
@@ -397,7 +396,8 @@ Status Job::settleSave(int64_t step, const Status &saved, bool last) {
   if (last)
     return failed("{}: go on with it by --resume={} when it can be written",
                   what, run);
-  warning("{}; training goes on, and the next one is tried when it is due",
+  warning("{}; training continues, and the next checkpoint is written when it "
+          "is due",
           what);
   return {};
 }
@@ -475,8 +475,8 @@ Status Job::settleStepsOfSchedule() {
     return session->executor().writeState(state, &total, sizeof total);
   DLC_ASSIGN(const int64_t steps, setUnlessSet(state, total));
   if (isRoot() && steps != 0 && total > steps)
-    warning("the learning rate's schedule is one of {} steps: steps {} to {} "
-            "keep its last rate; --reschedule stretches it over all of them",
+    warning("the learning-rate schedule has {} steps: steps {} to {} keep its "
+            "last rate; --reschedule stretches it over all steps",
             steps, std::max(steps, progress.step) + 1, total);
   return {};
 }

@@ -127,9 +127,8 @@ Status Job::checkPaddedLabels(const Artifact &artifact) const {
                           : "",
           numberText(value));
     if (!isKnown && isRoot())
-      warning("--pad={}:{}: the loss may count labels that only fill samples "
-              "up",
-              key, numberText(value));
+      warning("--pad={}:{}: the loss may count padding labels", key,
+              numberText(value));
   }
   return {};
 }

@@ -20,25 +20,25 @@ void addPlaces(OptionTable &table, TrainOptions &o) {
       .text("run.artifact", o.artifact, "MODEL",
             "model.dlc made by dlc compile")
       .named("artifact");
-  table.text("run.resume", o.resume, "RUN", "go on with this run").flagOnly();
+  table.text("run.resume", o.resume, "RUN", "run to resume").flagOnly();
   table
-      .count("run.checkpoint", o.checkpoint, 0,
-             "of this step, to resume (default: the newest that is whole)")
+      .count(
+          "run.checkpoint", o.checkpoint, 0,
+          "step of the checkpoint to resume (default: the newest intact one)")
       .described("STEP")
       .only("run.resume", {})
       .flagOnly();
   table.text("run.data", o.data, "PATH",
              "samples: .npz or .safetensors with arrays x and y, a table "
-             "(.csv, .parquet), a folder with a folder of pictures for each "
-             "class, shards "
-             "(a-{000..127}.tar), tokens (.bin) or text (.txt); "
-             "several, also of several lengths, by commas");
+             "(.csv, .parquet), a folder with one folder of pictures per "
+             "class, shards (a-{000..127}.tar), tokens (.bin) or text (.txt); "
+             "several, separated by commas");
   table.text("run.data-command", o.dataCommand, "COMMAND",
-             "instead of --data: a program that writes samples to its output, "
-             "which each rank starts; --data=- reads this one's input");
+             "program that each rank starts and that writes samples to its "
+             "standard output, in place of --data; --data=-: standard input");
   table
       .number("run.data-timeout", o.dataTimeout, 0.1, 1e6,
-              "seconds that the program may write nothing")
+              "longest time in seconds without output of --data-command")
       .described("SECONDS");
   table.text("run.val", o.val, "PATH", "samples to evaluate after each epoch");
   table.text("run.run", o.run, "FOLDER", "run folder (default runs/MODEL-N)")
@@ -48,11 +48,12 @@ void addPlaces(OptionTable &table, TrainOptions &o) {
 void addLength(OptionTable &table, TrainOptions &o) {
   table.count("run.steps", o.steps, 0, "optimizer steps, instead of --epochs");
   table.count("run.epochs", o.epochs, 0,
-              "passes over the data (default: the steps compiled for, or 10)");
+              "passes over the data (default: until the compiled number of "
+              "steps, or 10)");
   table
       .toggle("run.reschedule", o.reschedule,
-              "stretches the schedule over this run's steps: one that was "
-              "compiled with --steps, or that of a run which gets longer")
+              "rescaling of a schedule that was made for another number of "
+              "steps, by --steps at compile time or by the resumed run")
       .notKept();
   table.require([&o](const OptionTable::Given &given) -> Status {
     if (o.steps && o.epochs)
@@ -69,17 +70,17 @@ void addLength(OptionTable &table, TrainOptions &o) {
 
 void addSamples(OptionTable &table, TrainOptions &o) {
   table.count("run.batch", o.batch, 0,
-              "rows of a rank's micro-batch, where the model was compiled for "
-              "several; 0: the most that it has");
-  table.either("run.shuffle", o.shuffle, "off", "on", "order of the samples")
+              "rows of a rank's micro-batch, one of the sizes that the model "
+              "was compiled for; 0: the largest");
+  table
+      .either("run.shuffle", o.shuffle, "off", "on",
+              "random order of the samples")
       .described("{on,off}");
-  table.count("run.seed", o.seed, 0, "of the order");
+  table.count("run.seed", o.seed, 0, "seed of the order and of augmentation");
   o.samples.addTo(table, "run");
   table
       .count("run.workers", o.workers, 0,
-             "threads of each rank that decode samples beside the step; 0: "
-             "cores / ranks",
-             4096)
+             "threads per rank that decode samples; 0: cores / ranks", 4096)
       .notKept();
 }
 
@@ -97,11 +98,10 @@ std::optional<double> secondsOf(const std::string &word) {
 }
 
 void addSaveEvery(OptionTable &table, TrainOptions &o) {
-  Option &row =
-      table.add("run.save-every",
-                "steps between checkpoints, or time: 30s, 10min, 2h; 0: each "
-                "epoch",
-                "N|TIME");
+  Option &row = table.add("run.save-every",
+                          "steps between checkpoints, or a time such as 30s, "
+                          "10min, 2h; 0: one epoch",
+                          "N|TIME");
   row.set = [&o](auto &words) -> Status {
     DLC_ASSIGN(const std::string word, oneWord(words));
     const auto seconds = secondsOf(word);
@@ -123,18 +123,14 @@ void addSaveEvery(OptionTable &table, TrainOptions &o) {
 void addValidation(OptionTable &table, TrainOptions &o) {
   table.group("Validation");
   addMetrics(table, "run.metrics", o.metrics);
-  table.text(
-      "run.best", o.best, "METRIC",
-      "keep the checkpoint of the best validation by this, beside --keep "
-      "others, as RUN/best: loss, a metric, or that of averages as "
-      "ema_loss");
-  table.count(
-      "run.patience", o.patience, 0,
-      "validations in a row without a better --best (default loss) that "
-      "end the run; 0: it goes on");
+  table.text("run.best", o.best, "METRIC",
+             "metric of the checkpoint to keep as RUN/best, beside the --keep "
+             "newest: loss, a metric, or one of the averages such as ema_loss");
+  table.count("run.patience", o.patience, 0,
+              "consecutive validations without improvement of --best (default: "
+              "loss) that end the run; 0: no limit");
   table.number("run.min-delta", o.minDelta, 0, kNoLimit,
-               "what is better by no more than this does not count for "
-               "--patience");
+               "smallest improvement that counts for --patience");
   table.require([&o](auto &) -> Status {
     DLC_TRY(parseMetrics(o.metrics).status().withContext("--metrics"));
     return o.best.empty() ? Status() : parseBest(o.best).status();
@@ -143,63 +139,62 @@ void addValidation(OptionTable &table, TrainOptions &o) {
 
 void addSteps(OptionTable &table, TrainOptions &o) {
   addSaveEvery(table, o);
-  table.count("run.keep", o.keep, 1, "checkpoints to keep that are whole");
+  table.count("run.keep", o.keep, 1, "number of intact checkpoints to keep");
   table
       .choice("run.save", o.save, {"background", "sync", "sharded"},
-              "background: checkpoints are written from a copy of the state "
-              "(as many bytes of memory) while steps go on; sync: a step waits "
-              "for them; sharded: in the background, each rank writes its part "
-              "into the run's folder, which all hosts share")
+              "writing of checkpoints; background: from a copy of the state in "
+              "memory while steps continue; sync: steps wait; sharded: in the "
+              "background, each rank writes its shard into the run's folder, "
+              "which all hosts share")
       .notKept();
   table.count("run.max-skips", o.maxSkips, 1,
-              "skipped steps in a row that end the run");
+              "consecutive skipped steps that end the run");
   table
       .toggle("run.debug-overflow", o.debugOverflow,
-              "name the node where a skipped step, or a NaN, begins")
+              "report of the node where an overflow or a NaN starts")
       .notKept();
   table.count("run.log-every", o.logEvery, 0,
-              "steps between lines; 0: every 2 s");
-  table.count(
-      "run.stats-every", o.statsEvery, 0,
-      "steps between lines of RUN/stats.jsonl, about each parameter and "
-      "its gradient, of models compiled with --stats; 0: none "
-      "(default: 10)");
+              "steps between progress lines; 0: every 2 s");
+  table.count("run.stats-every", o.statsEvery, 0,
+              "steps between lines of RUN/stats.jsonl, for models compiled "
+              "with --stats; 0: none (default: 10)");
   table.toggle("run.tensorboard", o.tensorboard,
-               "write RUN/tensorboard for it, beside RUN/results.csv");
+               "TensorBoard event files in RUN/tensorboard");
   table.text("run.prometheus", o.prometheus, "FILE",
-             "write the newest numbers there as Prometheus' text, for the node "
-             "exporter's textfile collector (FILE.prom)");
+             "file of the newest numbers in Prometheus' text format, for the "
+             "node exporter's textfile collector (FILE.prom)");
   table.toggle("run.quiet", o.quiet, "no progress").notKept();
   table
       .toggle("run.log-json", o.logJson,
-              "progress and messages on stderr as JSON, an object a line")
+              "progress and messages on stderr as JSON, one object per line")
       .notKept();
   table
       .toggle("run.profile", o.profile,
-              "time every command: a table at the end, RUN/profile.json, "
+              "time of every command: a table at the end, RUN/profile.json, "
               "RUN/trace.json (Perfetto)")
       .notKept();
   table
       .toggle("run.no-graph", o.noGraph,
-              "on a GPU, launch a step's commands one by one")
+              "separate launches of a step's commands on a GPU, not one "
+              "recorded graph")
       .notKept();
 }
 
 void addRanks(OptionTable &table, TrainOptions &o) {
   table.group("Ranks");
-  table.count("run.threads", o.threads, 0, "of each rank; 0: cores / ranks",
+  table.count("run.threads", o.threads, 0, "threads per rank; 0: cores / ranks",
               4096);
   table
       .number("run.timeout", o.timeout, 0.1, 1e6,
-              "seconds that a rank may be silent")
+              "time in seconds after which a rank that others wait for is lost")
       .described("SECONDS");
   table.toggle("run.hierarchical-all-reduce", o.hierarchicalAllReduce,
-               "add up the ranks of each host, then the hosts: less travels "
-               "between hosts; sums differ in the last bits");
+               "all-reduce within each host first, then between hosts: fewer "
+               "bytes between hosts; sums differ in the last bits");
   table.choice("run.bn-buffers", o.bnBuffers,
                {kBufferModes.begin(), kBufferModes.end()},
-               "running statistics of several ranks, where they are read or "
-               "saved: broadcast: rank 0's, mean: over ranks");
+               "running statistics of several ranks when they are read or "
+               "saved; broadcast: rank 0's; mean: over ranks");
 }
 
 // The key in config.yaml: "save_every".

@@ -201,8 +201,8 @@ private:
              : std::string());
     if (job_.isEndless() && job_.options.saveEvery == 0 &&
         job_.options.saveSeconds == 0)
-      warning("no epoch ends, so that no checkpoint is written before the run "
-              "does: --save-every=N or a time writes some");
+      warning("no epoch ends during the run, so the only checkpoint is written "
+              "at its end: --save-every=N or a time adds more");
     if (!job_.session->executor().isOnHost())
       info("memory of each GPU: {}", memoryText(job_.session->executor()));
   }

@@ -105,7 +105,7 @@ class Cache(dlc.TestCase):
         for prompt in "3", "1 5 2 8 0 9 4 4":
             words = dict(prompt=prompt, tokens=24, temperature=1.0, seed=4)
             expected = self.generate(plain, **words)
-            self.assertIn("each token reads all 16 again: dlc compile --decode adds a cache", self.err)
+            self.assertIn("each token needs a forward pass over all 16 tokens: dlc compile --decode adds a key-value cache", self.err)
             self.assertGreater(len(set(expected.split())), 4)
             self.assertEqual(self.generate(cached, **words), expected)
             self.assertNotIn("--decode", self.err)
@@ -154,7 +154,7 @@ class Cache(dlc.TestCase):
             (_, old, *_), (_, new, *_) = [re.findall(rb"k[0-9]+_" + name + rb"\b", plan) for name in (b"sin", other)]
             replace_in_plan(artifact, old, new)
             _, err = dlc.dlc("generate", artifact, prompt="3 1", tokens=3, code=dlc.FAILED)
-            self.assertRegex(err, f"with kept keys and values a token gets other logits, by {by} of [0-9.]+, than without: compile the model without --decode")
+            self.assertRegex(err, f"the key-value cache changes a token's logits, by {by} of [0-9.]+: compile the model without --decode")
 
     def test_program_of_one_token_without_a_place(self):
         artifact = dlc.compile(os.path.join(dlc.REFS, "generate.onnx"), self.path("m.dlc"), batch=2, decode=True)
@@ -172,7 +172,7 @@ class Cache(dlc.TestCase):
         _, err = dlc.dlc(*words, "--decode", "--dim=t=8", code=dlc.BAD_MODEL)
         self.assertRegex(err, "/logits.*--decode: no program of one token follows from the model, since ")
         _, err = dlc.dlc(*words, "--decode", "--dim=t=8,16", code=dlc.USAGE)
-        self.assertIn("--decode is of one size: give one --batch, and each --dim one number", err)
+        self.assertIn("--decode supports a single size: give one --batch, and one number per --dim", err)
         _, err = dlc.dlc("compile", dlc.model("lenet"), "--decode", "-o", self.path("l.dlc"), code=dlc.BAD_MODEL)
         self.assertIn("--decode is of models of tokens, integers [B, T]", err)
 

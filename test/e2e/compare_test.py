@@ -98,7 +98,7 @@ class Compare(dlc.TestCase):
         found = self.compare("f32", "seeded")
         self.assertTrue(found["agree"])
         self.assertIn("c1.weight", found["states"])
-        self.assertRegex(self.messages, "begins with [0-9]+ states of other values")
+        self.assertRegex(self.messages, "starts with other values of [0-9]+ states")
         found = self.drift("f32", "seeded")
         self.assertFalse(found["agree"])
         losses = found["steps"][0]["loss"]

@@ -89,7 +89,7 @@ class Config(dlc.TestCase):
             self.assertEqual([values["train." + k] for k in ("lr", "momentum", "warmup")], ["0.1", "0.7", "3"])
         self.refuse("BASE: exp.yaml\n", r"comes back")
         self.refuse("BASE: {a: b}\n", r"expected BASE to be a file's name")
-        self.refuse("BASE: a.yaml\n_BASE_: b.yaml\n", r"exp\.yaml: _BASE_ and BASE mean the same")
+        self.refuse("BASE: a.yaml\n_BASE_: b.yaml\n", r"exp\.yaml: _BASE_ and BASE are the same setting")
         self.refuse("BASE: ''\n", r"expected BASE to be a file's name")
 
     def test_order(self):

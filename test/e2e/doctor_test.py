@@ -60,7 +60,7 @@ class Doctor(dlc.TestCase):
             self.assertRegex(out, rf"(?m)^{section}$")
             for what in findings:
                 self.assertRegex(out, rf"(?m)^  {what} ")
-        self.assertRegex(out, r"(nothing|\d+) to mend")
+        self.assertRegex(out, r"(nothing|\d+) to fix")
 
     def test_affinity(self):
         one = min(os.sched_getaffinity(0))

@@ -159,7 +159,7 @@ class Sets(Averages):
         self.assertAlmostEqual(dlc.evaluate(run, data, ema=2)["loss"] / first["loss"], 1, delta=1e-4)
         for words in ["eval"], ["predict", "-o", self.path("y.npz")]:
             _, err = dlc.dlc(*words, run, data=data, ema=3, code=dlc.FAILED)
-            self.assertIn("no averages number 3, expected 1 to 2", err)
+            self.assertIn("no set of averages 3, expected 1 to 2", err)
         _, err = dlc.dlc("export", run, "-o", self.path("x.onnx"), ema=3, code=dlc.USAGE)
         self.assertIn("2 sets of moving averages", err)
 

@@ -67,7 +67,7 @@ class FindLr(dlc.TestCase):
 
     def test_ends_where_it_diverges(self):
         _, rows = self.find(self.compile(optimizer="sgd"), code=None, lr_max=1e6)
-        self.assertRegex(self.messages, r"left its range at step \d+, learning rate")
+        self.assertRegex(self.messages, r"diverged at step \d+, learning rate")
         self.assertLess(rows[-1]["lr"], 1e6)
 
     def test_ranks(self):
@@ -93,7 +93,7 @@ class FindLr(dlc.TestCase):
         self.find(self.compile(optimizer="sgd", lr=0), code=dlc.USAGE)
         self.assertRegex(self.messages, r"compiled learning rate of step 1 is 0.*--schedule=constant")
         _, err = dlc.dlc("train", "--resume=x", "--find-lr", code=dlc.USAGE)
-        self.assertRegex(err, r"--find-lr .*not with --resume")
+        self.assertRegex(err, r"--find-lr .*--resume does not apply")
         _, err = dlc.dlc("train", "x.dlc", "--data=x", "--lr-max=1", code=dlc.USAGE)
         self.assertRegex(err, r"--lr-max needs --find-lr")
 

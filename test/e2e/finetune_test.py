@@ -158,7 +158,7 @@ class FineTune(dlc.TestCase):
         for words, code, message in [
             (["--weights=a.bin"], 2, "expected a .safetensors or .onnx file, found 'a.bin'"),
             (["--weights=" + self.path("none.onnx")], 3, "no such file"),
-            (["--weights=" + self.path("x.safetensors"), "--weights-partial"], 3, "no name is the model's"),
+            (["--weights=" + self.path("x.safetensors"), "--weights-partial"], 3, "no name of the file is in the model"),
             (["--weights-partial"], 2, "--weights-partial needs --weights"),
         ]:
             _, log = dlc.dlc("compile", dlc.model("mlp"), *words, "-o", self.path("e.dlc"), code=code)

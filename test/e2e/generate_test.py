@@ -81,7 +81,7 @@ class Generate(dlc.TestCase):
             count = len(ids) - len(prompt)
             with self.subTest(prompt):
                 self.assertEqual(self.ids(model=self.trained, tokenizer=TEXT, prompt=prompt, tokens=count, ids=True), list(ids[len(prompt):]))
-                self.assertEqual(self.err.count("the model reads 32 tokens: from here on the last 32 of the text"), 1)
+                self.assertEqual(self.err.count("the model reads 32 tokens: from here on only the last 32 tokens of the text"), 1)
                 text = self.generate(model=self.trained, tokenizer=TEXT, prompt=prompt, tokens=count)
                 self.assertEqual(text, "".join(chr(c + 32) if c < 95 else "\n" for c in ids[len(prompt):]))
                 with open(self.path("prompt.txt"), "w") as file:
@@ -172,7 +172,7 @@ class Generate(dlc.TestCase):
         tokenizer = self.tokenizer("", post=ends)
         self.assertEqual(self.ids("--prompt", "", tokenizer=tokenizer, special_tokens=True, tokens=1, ids=True), [self.table_next(7)])
         self.generate("--prompt", "", tokenizer=tokenizer, code=dlc.USAGE)
-        self.assertIn("the prompt is empty, and text begins with a token at least: give --prompt, or --special-tokens", self.err)
+        self.assertIn("the prompt is empty, but generation needs at least one token: give --prompt, or --special-tokens", self.err)
 
     def test_bytes(self):
         """Whole characters of UTF-8; what is none is U+FFFD."""
@@ -193,7 +193,7 @@ class Generate(dlc.TestCase):
              outputs=[("logits", TensorProto.FLOAT, [2, T, 300])])
         artifact = dlc.compile(self.path("m.onnx"), self.path("m.dlc"), predict_only=True)
         self.generate(model=artifact, tokenizer="bytes", prompt="A", code=dlc.FAILED)
-        self.assertIn("the model gives token 280, which is no byte", self.err)
+        self.assertIn("the model generated token 280, which is not a byte", self.err)
 
     def test_several_outputs(self):
         """What is called logits is read; without such a name it is not guessed."""
@@ -243,13 +243,13 @@ class Generate(dlc.TestCase):
              [("tokens", TensorProto.INT64, [2, T])], [("logits", TensorProto.FLOAT, [2, T, V])])
         artifact = dlc.compile(self.path("m.onnx"), self.path("m.dlc"), predict_only=True)
         _, err = dlc.dlc("generate", artifact, prompt="1 2", tokens=1, code=dlc.FAILED)
-        self.assertRegex(err, r"a token changes the model's logits of tokens before it, by .*: it is not causal")
+        self.assertRegex(err, r"a token changes the logits of earlier tokens, by .*: the model is not causal")
 
     def test_models_that_cannot(self):
         gather = helper.make_node("Gather", ["table", "tokens"], ["e"])
         for what, nodes, ports, message in [
                 ("looks ahead", [gather, helper.make_node("ReduceMean", ["e"], ["m"], axes=[1]), helper.make_node("Add", ["e", "m"], ["logits"])], {},
-                 r"a token changes the model's logits of tokens before it, by .*: it is not causal"),
+                 r"a token changes the logits of earlier tokens, by .*: the model is not causal"),
                 ("one of all", [gather, helper.make_node("ReduceSum", ["e", "one"], ["logits"], keepdims=0)], {"outputs": [("logits", TensorProto.FLOAT, [2, V])]},
                  r"logits \[2, 6, V\] or \[12, V\] of each of \[2, 6\] tokens: predict puts out 'logits' \[2, 12\]"),
                 ("two inputs", [gather, helper.make_node("Add", ["e", "x"], ["logits"])],
@@ -275,8 +275,8 @@ class Generate(dlc.TestCase):
     def test_words_that_cannot(self):
         tokenizer = self.tokenizer("")
         for words, message in [
-                (["--prompt=one"], "'one' in the prompt is no token's number: without --tokenizer tokens are numbers"),
-                (["--prompt=1", "--prompt-file=a"], "--prompt, or --prompt-file: not both"), (["--prompt=1", "--stop=x"], "--stop: 'x' is no token's number"),
+                (["--prompt=one"], "'one' in the prompt is not a token id: without --tokenizer the prompt consists of token ids"),
+                (["--prompt=1", "--prompt-file=a"], "--prompt and --prompt-file are both given, expected one"), (["--prompt=1", "--stop=x"], "--stop: 'x' is no token's number"),
                 (["--prompt=a", "--stop=xx", "--tokenizer=" + tokenizer], "--stop: 'xx' is no token of the tokenizer"),
                 (["--prompt=1", "--stop=none", "--stop=1"], "--stop=none, and tokens"), (["--prompt=1", "--special-tokens"], "--special-tokens needs --tokenizer"),
                 (["--prompt=1", "--top-k=3"], "--top-k needs --temperature"), (["--prompt=1", "--top-p=0.5"], "--top-p needs --temperature"),

@@ -100,7 +100,7 @@ class Graph(dlc.TestCase):
         done = subprocess.run([dlc.DLC, "graph", dlc.model("mlp"), "-o", self.path("g.svg")], env={**os.environ, "PATH": self.folder},
                               capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (0, self.path("g.dot") + "\n"))
-        self.assertIn("warning: there is no Graphviz (the program dot) to make", done.stderr)
+        self.assertIn("warning: Graphviz (the program dot), which renders", done.stderr)
         self.assertTrue(nodes(self.path("g.dot")))
         dot = self.path("dot")
         with open(dot, "w") as file:

@@ -176,7 +176,7 @@ class Lengths(dlc.TestCase):
         refused("fewer", dlc.OK, data=f"{self.data(12)},{self.path('few.npz')}", steps=1, run=self.path("few"))
         refused("--pad cannot change in a run that is resumed", dlc.USAGE, resume=self.path("few"), pad="x:1")
         refused("they are of samples of one length, found 2", dlc.USAGE, "eval", data=self.several(6, 12), metrics="f1")
-        refused("--data has samples of 2 lengths: predict for each by itself", dlc.USAGE, "predict",
+        refused("--data has samples of 2 lengths: predict each length separately", dlc.USAGE, "predict",
                 data=self.several(6, 12), output=self.path("y.npz"))
         mixed = self.compiled(batch="8,4", dim="time=6")
         refused("no size of batch 5", dlc.USAGE, artifact=mixed, data=self.data(6), batch=5)

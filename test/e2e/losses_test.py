@@ -227,15 +227,15 @@ class Losses(dlc.TestCase):
                 (dict(loss="image:cosine_embedding"), dlc.BAD_MODEL,
                  "cosine_embedding is a loss of 2 outputs, OUTPUT+OUTPUT..., found 'image'"),
                 (dict(loss="image+image:cosine_embedding"), dlc.BAD_MODEL, "expects outputs of shape [rows, features]"),
-                (dict(loss="ctc"), dlc.USAGE, "--loss=ctc expects --ctc-labels=N"),
+                (dict(loss="ctc"), dlc.USAGE, "--loss=ctc needs --ctc-labels=N"),
                 (dict(loss="ctc", ctc_labels=3), dlc.BAD_MODEL, "ctc expects an output of shape [rows, steps, classes]"),
-                (dict(loss="mse", ctc_labels=3), dlc.USAGE, "--ctc-labels is read by --loss=ctc alone"),
+                (dict(loss="mse", ctc_labels=3), dlc.USAGE, "--ctc-labels applies only to --loss=ctc"),
                 (dict(loss="mse", loss_margin=3), dlc.USAGE,
-                 "--loss-margin is read by --loss=cosine_embedding and triplet_margin alone"),
-                (dict(loss="mse", focal_gamma=3), dlc.USAGE, "--focal-gamma is read by --loss=focal and binary_focal alone"),
+                 "--loss-margin applies only to --loss=cosine_embedding and triplet_margin"),
+                (dict(loss="mse", focal_gamma=3), dlc.USAGE, "--focal-gamma applies only to --loss=focal and binary_focal"),
                 (dict(loss="bce", pos_weight="1,2"), dlc.BAD_MODEL, "--pos-weight has 2 numbers, expected one or one for"),
-                (dict(loss="mse", ignore_index=1), dlc.USAGE, "--ignore-index is read by --loss=cross_entropy and nll and dice and focal alone"),
-                (dict(soft_labels=True, ignore_index=1), dlc.USAGE, "--soft-labels have none"),
+                (dict(loss="mse", ignore_index=1), dlc.USAGE, "--ignore-index applies only to --loss=cross_entropy and nll and dice and focal"),
+                (dict(soft_labels=True, ignore_index=1), dlc.USAGE, "which --soft-labels do not have"),
                 (dict(class_weights="1,-2"), dlc.USAGE, "at least 0")]:
             with self.subTest(**options):
                 _, log = dlc.dlc("compile", source, "-o", self.path("a.dlc"), batch=4, code=code, **options)

@@ -209,7 +209,7 @@ class Best(dlc.TestCase):
         link = os.path.join(run.folder, "best")
         shutil.rmtree(os.path.join(run.folder, os.readlink(link)))
         _, err = dlc.dlc("train", resume=run.folder)
-        self.assertRegex(err, r"the best checkpoint, of step \d+, is gone: '.*/best' is the next that is better than val_f1 0\.")
+        self.assertRegex(err, r"the best checkpoint, of step \d+, is missing: '.*/best' will be the next one better than val_f1 0\.")
         self.assertFalse(os.path.lexists(link))
 
     def test_saved_by_time(self):

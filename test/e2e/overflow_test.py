@@ -72,7 +72,7 @@ class Overflow(dlc.TestCase):
         x[7 * 16] = np.inf
         np.savez(self.path("bad.npz"), x=x, y=y)
         err = self.fail(artifact, data=self.path("bad.npz"), save_every=5, threads=1)
-        self.assertIn("doing the steps from 6 to 7 again", err)
+        self.assertIn("repeating steps 6 to 7", err)
         found = dlc.load_file(self.path("run/replay-8/state.safetensors"))
         expected = {k: v for k, v in good.state(7).items() if k != "schedule.steps"}
         self.assertBitwise({k: found[k] for k in expected}, expected, "state before step 8")

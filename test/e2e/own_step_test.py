@@ -130,7 +130,7 @@ class OwnStep(dlc.TestCase):
         refused(f"{step}: the count of steps 'N' is not updated by adding 1", put("tensors", "one", constant(2, "one", np.int64)))
         refused(f"{step}: the rate 'R' is no constant number", put("updates", "R", "N'"))
         refused(f"{step}: 'W' is not updated by 'W''", put("updates", "W", "B'"))
-        refused("the update of 'C' by 'y' is none of an optimizer's", put("updates", "C", "y"))
+        refused("the update of 'C' by 'y' is not an optimizer's", put("updates", "C", "y"))
 
         def clip(parts):
             parts["nodes"][3].output[0] = "raw"
@@ -143,7 +143,7 @@ class OwnStep(dlc.TestCase):
 
         def elsewhere(parts):
             parts["nodes"][3].input[2] = "y"
-        refused("puts other values in the place of xs and zs", elsewhere)
+        refused("replaces the values of xs and zs", elsewhere)
 
         def without(parts):
             del parts["nodes"][4], parts["tensors"]["W0"], parts["tensors"]["B0"]

@@ -45,7 +45,7 @@ class Plan(dlc.TestCase):
 
     def test_cpus_by_a_profile(self):
         _, err = dlc.dlc("plan", self.cpu, code=dlc.USAGE)
-        self.assertRegex(err, r"was compiled for CPUs, of which nothing is predicted: give measured times by --profile")
+        self.assertRegex(err, r"was compiled for CPUs, whose times are not predicted: give measured times by --profile")
         dlc.train(self.cpu, dlc.data("digits-train"), self.path("run"), steps=5, quiet=True, profile=True)
         profile = self.path("run/profile.json")
         rows = self.rows(self.cpu, profile=profile, gpus="1,2", node=1, net="1Mbps")

@@ -55,7 +55,7 @@ class Predict(dlc.TestCase):
         self.assertEqual(len(self.names), 10)
         self.check(self.ranks(*self.files[:19], top=3), range(19), 3)
         self.assertIn("probabilities: softmax of output 'logits'", self.messages)
-        self.assertRegex(self.messages, r"pictures prepared as in training: scale 0\.0625, mean \[?2\]?, std \[?4")
+        self.assertRegex(self.messages, r"preprocessing of pictures as in training: scale 0\.0625, mean \[?2\]?, std \[?4")
         self.check(self.ranks(self.images, top=99), range(COUNT), 10)
         self.check(self.ranks(data=self.images), range(COUNT), 1)
         self.check(self.ranks(data=f"{self.images},{self.images}"), [*range(COUNT)] * 2, 1)
@@ -81,16 +81,16 @@ class Predict(dlc.TestCase):
         """Of arrays: by number; other names of classes, and too few."""
         found = self.ranks(data=os.path.join(self.shared, "same.npz"), classes="a,b")
         self.assertEqual([line["sample"] for line in found], list(range(COUNT)))
-        self.assertIn("2 names of classes, but the model has 10", self.messages)
+        self.assertIn("2 class names, but the model has 10", self.messages)
         best = self.shares.argmax(1)
         self.assertEqual([line["classes"][0]["class"] for line in found], [str(c) if c > 1 else "ab"[c] for c in best])
 
     def test_preparation_that_is_not_known(self):
         self.ranks(self.files[0], model=self.artifact)
-        self.assertRegex(self.messages, r"mlp\.dlc' does not say how its training prepared pictures.*by flags alone \(scale 1/255\)")
+        self.assertRegex(self.messages, r"mlp\.dlc' does not record the preprocessing of pictures.*flags alone determine it \(scale 1/255\)")
         run = dlc.train(self.artifact, os.path.join(self.shared, "same.npz"), self.path("run"), steps=1).folder
         self.ranks(self.files[0], model=run)
-        self.assertRegex(self.messages, r"trained on arrays, '.*same\.npz'.*by scale 1/255, which is right if those were pixels")
+        self.assertRegex(self.messages, r"trained on arrays, '.*same\.npz'.*get scale 1/255, which is right if the arrays were pixels")
 
     def test_broken_files(self):
         """End it by name, or are left out; nothing of another file stands beside their names."""
@@ -159,9 +159,9 @@ class Predict(dlc.TestCase):
         _, err = dlc.dlc("predict", self.head([3, 4, 4], loss="cross_entropy"), data=self.path("x.npz"), code=dlc.USAGE)
         self.assertIn("output 'out' has scores for each of 16 rows of a sample (pixels, tokens)", err)
         npz, file = os.path.join(self.shared, "same.npz"), self.files[0]
-        for words, message in [([], "no samples: expected samples by --data, or names of pictures"),
-                               ([file, "--data=" + npz], "samples twice: expected samples by --data"),
-                               ([file, "--top=2", "-o", self.path("y.npz")], "--top is about printed classes, --output writes"),
+        for words, message in [([], "no samples: expected either --data or names of pictures"),
+                               ([file, "--data=" + npz], "samples twice: expected either --data"),
+                               ([file, "--top=2", "-o", self.path("y.npz")], "--top formats printed classes, but --output writes"),
                                ([file, "--csv", "--json"], "--csv and --json are both given"), ([file, "--top=0"], "--top")]:
             _, err = dlc.dlc("predict", self.run_folder, *words, code=dlc.USAGE)
             self.assertIn(message, err)

@@ -147,7 +147,7 @@ class Reduce(dlc.TestCase):
         for command, options, code, message in [
                 (["true", "{}"], {}, 1, r"the command does not fail on '.*m\.onnx': exit code 0, nothing to reduce"),
                 (self.grep("node1"), dict(match="segfault"), 1, r"exit code 9, but no line of its standard error has 'segfault'; its last line is 'has node1'"),
-                (["sh", "-c", "sleep 30", "{}"], dict(timeout=0.1), 1, r"still runs after 0\.1 s on '.*m\.onnx': give it more by --timeout"),
+                (["sh", "-c", "sleep 30", "{}"], dict(timeout=0.1), 1, r"still runs after 0\.1 s on '.*m\.onnx': raise --timeout"),
                 (["false"], {}, 2, r"has no word with \{\}"), (["no-such-program", "{}"], {}, 1, r"cannot run 'no-such-program': No such file"),
                 (["false", "{}"], dict(dim="n"), 2, r"--dim: expected NAME=N, found 'n'"),
                 (["sh", "-c", 'cmp -s "$1" ' + self.path("m.onnx") + " && exit 9", "_", "{}"], {}, 1, "a copy of the model does not fail")]:

@@ -228,7 +228,7 @@ class Records(dlc.TestCase):
     def test_what_cannot_be_written_is_a_warning(self):
         _, err = dlc.dlc("train", self.artifact, data=dlc.data("digits-train"), run=self.path("run"), steps=3,
                          prometheus=self.path("no/dlc.prom"))
-        self.assertRegex(err, "warning: .*no/dlc.prom.*; training goes on")
+        self.assertRegex(err, "warning: .*no/dlc.prom.*; training continues")
 
 
 if __name__ == "__main__":

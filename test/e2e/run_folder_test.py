@@ -164,7 +164,7 @@ class Checkpoints(RunFolder):
         for words in ["eval", run.folder, "--data=" + dlc.data("digits-test")], ["export", run.folder, "-o", "x"], \
                 ["train", "--resume=" + run.folder]:
             _, err = dlc.dlc(*words, code=dlc.CORRUPT)
-            self.assertRegex(err, r"checkpoint-6/.*none of the checkpoints of '.*' is whole \(3 found\).*model\.dlc")
+            self.assertRegex(err, r"checkpoint-6/.*no checkpoint of '.*' is intact \(3 found\).*model\.dlc")
         self.assertEqual(len(self.checkpoints(run)), 3)
 
     def test_leftovers_of_a_removal(self):
@@ -265,7 +265,7 @@ class FullDisk(RunFolder):
         code, err = self.limited(size, "train", self.artifact, run=self.path("run"), **options)
         self.assertEqual(code, dlc.OK, err)
         self.assertEqual(err.count("cannot write to"), 1, err)
-        self.assertRegex(err, r"metrics\.jsonl': File too large.*training goes on")
+        self.assertRegex(err, r"metrics\.jsonl': File too large.*training continues")
         self.assertRegex(err, r"metrics\.jsonl' lacks \d+ lines")
         self.assertBitwise(dlc.Run(self.path("run")).state(2000), expected, "trained")
 
@@ -274,8 +274,8 @@ class FullDisk(RunFolder):
         code, err = self.limited(self.size(6) - 1, "train", resume=run.folder, steps=12, save_every=2)
         self.assertEqual(code, dlc.FAILED, err)
         for step in 8, 10:
-            self.assertRegex(err, rf"no checkpoint of step {step}: .*File too large; '.*/checkpoint-6' is the newest that "
-                                  "is whole; training goes on")
+            self.assertRegex(err, rf"no checkpoint of step {step}: .*File too large; '.*/checkpoint-6' is the newest intact "
+                                  "one; training continues")
         self.assertRegex(err, r"error:.* no checkpoint of step 12: .*checkpoint-6' is the newest.*--resume")
         self.assertEqual(self.checkpoints(run), [f"checkpoint-{step}" for step in (2, 4, 6)])
         dlc.dlc("train", resume=run.folder, steps=8)
@@ -302,7 +302,7 @@ class FullDisk(RunFolder):
         limit = os.path.getsize(self.path("free/checkpoint-2/state.safetensors")) - 1
         code, err = self.limited(limit, "train", artifact, run=self.path("run"), **options)
         self.assertEqual(code, dlc.FAILED, err)
-        self.assertRegex(err, "no checkpoint of step 2: .*' has none; training goes on")
+        self.assertRegex(err, "no checkpoint of step 2: .*' has none; training continues")
         self.assertIn("no checkpoint of step 6: ", err)
         dlc.dlc("train", resume=self.path("run"))
         self.assertBitwise(dlc.Run(self.path("run")).state(6), expected, "from the start")
@@ -341,7 +341,7 @@ class FullDisk(RunFolder):
         self.fill(disk, 0)
         for keep in 1, 3:
             _, err = dlc.dlc("train", resume=run.folder, steps=8, keep=keep, code=dlc.FAILED)
-            self.assertRegex(err, "no checkpoint of step 8: .*(?i:no space).*checkpoint-6' is the newest that is whole")
+            self.assertRegex(err, "no checkpoint of step 8: .*(?i:no space).*checkpoint-6' is the newest intact one")
             self.assertEqual(self.checkpoints(run), ["checkpoint-6"])
         os.remove(disk + "/filler")
         dlc.dlc("train", resume=run.folder, steps=8)

@@ -109,7 +109,7 @@ class SaveParts(dlc.TestCase):
         self.assertIn("all belong into this folder, which hosts must share; bring it there, or use another checkpoint", err)
         shutil.rmtree(self.checkpoint(3))
         _, err = dlc.dlc("train", resume=run.folder, code=dlc.CORRUPT)
-        self.assertRegex(err, r"state-00002-of-00002.safetensors' is missing.*none of the checkpoints .* is whole")
+        self.assertRegex(err, r"state-00002-of-00002.safetensors' is missing.*no checkpoint .* is intact")
 
     def test_parts_that_contradict(self):
         """With hashes that fit, as after a wrong repair."""
@@ -176,7 +176,7 @@ class SaveParts(dlc.TestCase):
         self.assertEqual([code for code, _, _ in ends], [dlc.FAILED] * 2, ends)
         said = ends[0][2]
         self.assertRegex(said, r"no checkpoint of step 3: rank 1: cannot write .*state-00002-of-00002.safetensors'.*File too large.*"
-                               r"training goes on")
+                               r"training continues")
         self.assertRegex(said, r"no checkpoint of step 6: rank 1: .*go on with it by --resume=")
         run = self.path("runs/run")
         self.assertEqual([name for name in os.listdir(run) if "checkpoint" in name or ".tmp-" in name], [])

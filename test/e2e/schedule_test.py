@@ -172,7 +172,7 @@ class PerEpoch(TorchRates):
 class LongerRun(Rates):
     """A run of more steps than its schedule has keeps the last rate, says so, and can stretch the schedule."""
 
-    WARNING = r"schedule is one of {} steps: steps {} to {} keep its last rate; --reschedule stretches it"
+    WARNING = r"schedule has {} steps: steps {} to {} keep its last rate; --reschedule stretches it"
 
     def begin(self, **options):
         return dlc.compile(dlc.model("mlp"), self.path("model.dlc"), loss="cross_entropy", optimizer="sgd", lr=LR,
@@ -192,7 +192,7 @@ class LongerRun(Rates):
         self.assertRegex(said, self.WARNING.format(STEPS // 2, STEPS // 2 + 1, STEPS))
         self.check(first + [0] * (STEPS // 2))
         said = self.go(resume=self.path("run"), checkpoint=STEPS // 2, steps=STEPS, reschedule=True)
-        self.assertNotIn("schedule is", said)
+        self.assertNotIn("schedule has", said)
         self.check(first + [cosine(t) for t in range(STEPS // 2, STEPS)])
 
     def test_compiled_for_less(self):

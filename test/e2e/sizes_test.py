@@ -183,7 +183,7 @@ class Sizes(dlc.TestCase):
         one = json.loads(dlc.dlc("check", self.onnx, "--batch=8", "--dim", "time=12", "--json")[0])
         self.assertEqual((found["batch"], found["memory"]), (8, one["memory"]))
         _, err = dlc.dlc("compile", self.onnx, *words[:-1], "-o", self.path("m.dlc"))
-        self.assertIn("4 sizes, of which the data chooses: batch=8,time=12; batch=4,time=12; batch=8,time=6", err)
+        self.assertIn("4 sizes, selected by the data: batch=8,time=12; batch=4,time=12; batch=8,time=6", err)
         out, _ = dlc.dlc("compile", self.onnx, *words[:-1], "--stop-after=import", "--emit=mlir")
         self.assertEqual(out.count("// -----"), 3)
 

@@ -97,7 +97,7 @@ class Statistics(dlc.TestCase):
         _, err = dlc.dlc("train", artifact, data=dlc.data("digits-train"), run=self.path("run"), stats_every=5, code=dlc.USAGE)
         self.assertIn("--stats-every needs a model that was compiled with --stats", err)
         _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("n.dlc"), stats=True, ddp=2, zero=1, code=dlc.USAGE)
-        self.assertIn("--stats needs whole parameters on each rank", err)
+        self.assertIn("--stats needs complete parameters on each rank", err)
 
 
 if __name__ == "__main__":

@@ -109,8 +109,8 @@ class Ties(dlc.TestCase):
             _, log = dlc.dlc("compile", self.file("shared"), "--names=" + self.path("n.safetensors"), "--untie=" + name, "-o",
                              self.path("o.dlc"), code=code)
             if code:
-                self.assertIn("--untie=top.weight: it is a second name of 'emb.weight', and no module of its own reads it; "
-                              "--untie=emb.weight parts all that do", log)
+                self.assertIn("--untie=top.weight: second name of 'emb.weight', which no module reads under that name; "
+                              "--untie=emb.weight unties all its readers", log)
 
     def test_what_shares_nothing(self):
         for name, message in (("head.weigth", r"--untie=head.weigth: no weight has that name; there .*'emb.weight'"),
@@ -122,7 +122,7 @@ class Ties(dlc.TestCase):
         proto.graph.output[0].name = "h"
         onnx.save(proto, self.path("one.onnx"))
         _, log = dlc.dlc("compile", self.path("one.onnx"), "--untie=emb.weight", "-o", self.path("o.dlc"), code=dlc.USAGE)
-        self.assertIn("--untie=emb.weight: 'emb' alone reads it", log)
+        self.assertIn("--untie=emb.weight: only 'emb' reads the weight", log)
         proto = onnx.load(self.file("shared"))
         proto.graph.node[-1].output[0] = "z"
         branches = {f"{b}_branch": helper.make_graph([helper.make_node(op, ["emb.weight"], [b], keepdims=0)], b, [],
@@ -132,7 +132,7 @@ class Ties(dlc.TestCase):
                                  helper.make_node("If", ["c"], ["b"], **branches), helper.make_node("Add", ["z", "b"], ["y"])])
         onnx.save(proto, self.path("if.onnx"))
         _, log = dlc.dlc("compile", self.path("if.onnx"), "--untie=emb.weight", "-o", self.path("o.dlc"), code=dlc.USAGE)
-        self.assertIn("--untie=emb.weight: it is an input or an output, too, or a graph inside of a node reads it", log)
+        self.assertIn("--untie=emb.weight: the weight is also a graph input or output, or is read by a subgraph", log)
 
 
 if __name__ == "__main__":

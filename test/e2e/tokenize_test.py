@@ -96,7 +96,7 @@ class Tokenize(TokenizerTest):
         with mock.patch.dict(os.environ, DLC_CACHE_DIR=self.path("cache")):
             for name in "first", "second":
                 out, err = dlc.dlc("train", artifact, data=long, tokenizer=tokenizer, steps=3, run=self.path(name))
-                self.assertEqual((out + err).count("is kept as"), int(name == "first"), out + err)
+                self.assertEqual((out + err).count("is cached as"), int(name == "first"), out + err)
                 self.assertBitwise(dlc.Run(self.path(name)).state(3), expected.state(3), name)
         [tokens] = [name for name in os.listdir(self.path("cache/data")) if name.endswith(".tokens")]
         self.assertEqual(os.path.getsize(self.path("cache/data/" + tokens)) - 40, os.path.getsize(self.path("out.bin")) - 1024)

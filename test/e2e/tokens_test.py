@@ -81,9 +81,9 @@ class Tokens(dlc.TestCase):
         for content, options, message in [
                 (plain, {}, r"a\.bin' has tokens and no header that tells their type: give --tokens=uint16"),
                 (plain + b"1", dict(tokens="uint16"), "has 8195 bytes, which are no whole number of uint16 tokens"),
-                (good, dict(tokens="uint32"), r"has a header, and so tokens of uint16: not --tokens=uint32"),
-                (good[:-10], {}, r"claims 4097 tokens of 2 bytes, but has 8184 bytes of them: is it whole\?"),
-                (good + b"1", {}, r"claims 4097 tokens of 2 bytes, but has 8195 bytes of them: is it whole\?"),
+                (good, dict(tokens="uint32"), r"has a header with token type uint16, found --tokens=uint32"),
+                (good[:-10], {}, r"claims 4097 tokens of 2 bytes, but has 8184 bytes of tokens: is the file truncated\?"),
+                (good + b"1", {}, r"claims 4097 tokens of 2 bytes, but has 8195 bytes of tokens: is the file truncated\?"),
                 (llmc(self.tokens, 20240520, 1, np.uint16, -5), {}, "claims -5 tokens"),
                 (llmc(self.tokens, 20240520, 2, np.uint16), {}, "has version 2, expected 1"),
                 (plain[:2 * T], dict(tokens="uint16"), "has 32 tokens, expected at least 33 in a row"),

@@ -129,7 +129,7 @@ class Zero(dlc.TestCase):
             self.assertRegex(err, rf"warning: .*--{next(iter(option))} changes nothing for one rank: compile with --ddp=2")
         artifact = self.compile("debug", 1, **ADAMW)
         _, err = dlc.dlc("train", artifact, data=dlc.data("mnist-train"), run=self.path("debug"), debug_overflow=True, code=dlc.USAGE)
-        self.assertRegex(err, r"--debug-overflow keeps a copy of all state, of which each rank has a part \(--zero\)")
+        self.assertRegex(err, r"--debug-overflow keeps a copy of all state, which --zero splits over ranks")
 
     def test_replay(self):
         """A run that diverges leaves whole state: one step of it can be done again by as many ranks."""

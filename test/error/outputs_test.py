@@ -94,7 +94,7 @@ class Outputs(dlc.TestCase):
         self.compile(self.path("run/checkpoint-2"), "format is 'dlc-checkpoint', expected 'dlc-artifact'")
         self.compile(self.path("mlp.dlc"), "an artifact, but 'notes.txt' in it was not written by dlc")
         for name in "/", ".", "..", self.path("web/.."):
-            self.compile(name, f"'{name}' is no name for a new folder")
+            self.compile(name, f"'{name}' is not a valid name of a new folder")
 
     def test_what_is_no_folder_is_named(self):
         for name, kind in self.special_files().items():

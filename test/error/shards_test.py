@@ -73,13 +73,13 @@ class BadShards(dlc.TestCase):
         pax = tarfile.TarInfo("pax")
         pax.type, pax.size = b"x", 20
         for content, message in [
-                (good[:700], r"a\.tar': it ends without the empty block that ends an archive: is it whole\?"),
+                (good[:700], r"a\.tar': it ends without the empty block at the end of an archive: is the file truncated\?"),
                 (good[:1024], "it ends without the empty block"),
                 (good[:1024 + 100], "it ends within a header, at byte 1024"),
                 (good[:512 + 10], "it ends within '00.png', which claims"),
-                (good + good, "it has more behind its end, at byte 92160: several archives in one file"),
-                (b"x" * 2048, "what is at byte 0 is no header of a tar archive"),
-                (good[:600] + b"\xff" * 600 + good[1200:], "what is at byte 1024 is no header"),
+                (good + good, "it has data after its end, at byte 92160: several archives in one file"),
+                (b"x" * 2048, "no tar header at byte 0"),
+                (good[:600] + b"\xff" * 600 + good[1200:], "no tar header at byte 1024"),
                 (with_size(good, b"7" * 11 + b"\0"), "it ends within '00.png', which claims 8589934591 bytes"),
                 (with_size(good, b"\x80" + b"\xff" * 11), "'00.png' has a size that is no number"),
                 (with_size(good, b"\x80\0\0\0\x7f" + b"\xff" * 7), "which claims 9223372036854775807 bytes"),

@@ -61,7 +61,7 @@ class Usage(dlc.TestCase):
             "placement that fits nothing": (self.compile("--target=cuda", "--place=attention=library"),
                                             r"--place=attention=library fits no op"),
             "placement without a choice": (self.compile("--target=cuda", "--debug-overflow", "--place=matmul=library"),
-                                           r"--place=matmul=library cannot be with --debug-overflow"),
+                                           r"--place=matmul=library conflicts with --debug-overflow"),
             "norms' maker": (self.compile("--target=cuda", "--norm=cudnn"), r"cudnn.*library"),
             "attention's maker": (self.compile("--target=cuda", "--attention=cudnn"), r"cudnn.*library"),
             "rule for no node": (self.compile("--amp", "--amp-node=f3/Gem:f32"), r"fits no node"),

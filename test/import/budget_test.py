@@ -56,7 +56,7 @@ class Budget(dlc.TestCase):
             (bombs.big_chain("Cast", to=1), "left of the import's budget"),
             (bombs.empty_concats(), "Concat takes"),
             (bombs.long_axes(), "to rank 8388608, expected at most 8"),
-            (bombs.gathers(), "--import-budget=SIZE allows more"),
+            (bombs.gathers(), "--import-budget=SIZE raises it"),
             (bombs.masks(), "left of the import's budget"),
         ]:
             with self.subTest(message):

@@ -37,7 +37,7 @@
 // CHECK: dlc.gradient @small
 // CHECK: dlc.gradient @v
 
-// NOTHING: warning: --compress=powersgd changes nothing: no gradient has two dimensions and becomes smaller by it
+// NOTHING: warning: --compress=powersgd has no effect: no gradient of two or more dimensions becomes smaller
 // NOTHING-NOT: orthogonalize
 // OFF-NOT: orthogonalize
 // ZERO: error: --compress=powersgd does not go with --zero so far

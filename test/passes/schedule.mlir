@@ -87,7 +87,7 @@
 // UNKNOWN: schedule: 'cosin' is not one of constant, step, multistep, linear, cosine, polynomial, onecycle
 // ORDER: milestones: expected rising numbers, found 9,3
 // SHARE_UP: pct-start: expected a number above 0, of at most 0.999, found '1'
-// LONG: --warmup=8 leaves none of --steps=8
+// LONG: --warmup=8 leaves no step of --steps=8
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}) {
   dlc.gradient @w, %g : tensor<2xf32>

@@ -84,7 +84,7 @@ TEST_F(Spools, ErrorsAreWhatItSays) {
   EXPECT_NE(spool(cache_, job()).status().message().find("exit code 7"),
             std::string::npos);
   program("exit 0");
-  EXPECT_NE(spool(cache_, job()).status().message().find("has made nothing"),
+  EXPECT_NE(spool(cache_, job()).status().message().find("produced no file"),
             std::string::npos);
   program("echo made > \"$out\"");
   EXPECT_TRUE(spool(cache_, job()).ok());

@@ -196,7 +196,8 @@ void addCheck(CommandLine &line) {
       "every layer in the model's order: output shape, parameters, FLOPs of "
       "the forward pass (a multiply-add counts two)");
   c->add_option("--depth", a->depth,
-                "of --layers: modules of that depth as one row each; 0: all")
+                "depth of --layers: modules of that depth as one row each; 0: "
+                "all layers")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber)
       ->needs(layers);
@@ -204,14 +205,14 @@ void addCheck(CommandLine &line) {
   a->flags.addOverridesTo(*c);
   a->flags.addTo(*c);
   c->footer(
-      "A table of the model's operators: whether they are imported, have "
-      "a gradient,\nwhat autocast makes of them, and what runs on which "
-      "target; then what trains,\nFLOPs and memory. Exit code 0 if it can "
-      "be trained, else 3.\n\n"
-      "Examples:\n"
-      "  dlc check model.onnx\n"
-      "  dlc check model.onnx --layers --depth=2\n"
-      "  dlc check gpt.onnx --batch=8 --dim time=256 --json");
+      R"(Lists the model's operators: whether they are imported, have a gradient, their precision
+under autocast, and the targets that compute them; then trainable tensors, FLOPs and memory.
+Exit code 0 if the model can be trained, else 3.
+
+Examples:
+  dlc check model.onnx
+  dlc check model.onnx --layers --depth=2
+  dlc check gpt.onnx --batch=8 --dim time=256 --json)");
   c->callback(
       [&line, a] { line.chosen = [a] { return report(checkCommand(*a)); }; });
 }

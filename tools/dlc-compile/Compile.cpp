@@ -74,7 +74,7 @@ void printSummary(const CompileArguments &a, const CompileResult &r) {
        o.output, parameters, batchText(r.plan), commands, kernels);
   info("{}", a.target.summary(r.plan, o.train.target));
   if (r.plan.sizes_size() > 1)
-    info("{} sizes, of which the data chooses: {}", r.plan.sizes_size(),
+    info("{} sizes, selected by the data: {}", r.plan.sizes_size(),
          plan::sizesText(r.plan));
   info("import {:.0f} ms, passes {:.0f} ms, kernels {:.0f} ms",
        r.importSeconds * 1e3, r.passSeconds * 1e3, r.kernelSeconds * 1e3);

@@ -84,20 +84,19 @@ Result<bool> diffCommand(const DiffArguments &a) {
 void addDiff(CommandLine &line, CLI::App &parent) {
   auto a = std::make_shared<DiffArguments>();
   CLI::App *c =
-      parent.add_subcommand("diff", "say in what two ONNX models differ");
+      parent.add_subcommand("diff", "list the differences of two ONNX models");
   c->add_option("A", a->a, "an ONNX file")->required();
   c->add_option("B", a->b, "another one")->required();
   c->add_flag("--json", a->json, "the same as JSON");
   c->footer(
-      "Compares initializers by name (also in external data): names, types, "
-      "shapes,\nhow many elements differ and by how much at most; nodes by "
-      "their outputs:\noperators, inputs, attributes; inputs and outputs of "
-      "the models. Order, notes\nand documentation do not count.\n"
-      "Exit code 0 if they are equal, 1 if they differ, 3 for what is no "
-      "model.\n\n"
-      "Examples:\n"
-      "  dlc debug diff lenet.onnx lenet-trained.onnx\n"
-      "  dlc debug diff a.onnx b.onnx --json");
+      R"(Compares initializers by name (also in external data): names, types, shapes, the number of
+elements that differ and the largest difference; nodes by their outputs: operators, inputs,
+attributes; inputs and outputs of the models. Order, notes and documentation are ignored.
+Exit code 0 if they are equal, 1 if they differ, 3 if a file is no model.
+
+Examples:
+  dlc debug diff lenet.onnx lenet-trained.onnx
+  dlc debug diff a.onnx b.onnx --json)");
   c->callback([&line, a] {
     line.chosen = [a] {
       auto same = diffCommand(*a);

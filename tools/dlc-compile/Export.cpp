@@ -32,11 +32,11 @@ ExportArguments::ExportArguments() {
   addModel(table, "export.model", model);
   addOutput(table, "export.output", output, "the ONNX file");
   addAverages(table, "export.ema", averages);
-  table.choice("export.lora", lora, {"merged", "adapters"},
-               "what becomes of adapters: merged into the weights, or they "
-               "alone, as a .safetensors file");
+  table.choice(
+      "export.lora", lora, {"merged", "adapters"},
+      "adapters merged into the weights, or alone as a .safetensors file");
   table.bytes("export.inline-limit", inlineLimit,
-              "above this size weights go to a file of their own, "
+              "size above which weights are written to a separate file, "
               "<output>.<hash>.data");
 }
 

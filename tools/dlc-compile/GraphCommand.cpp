@@ -33,18 +33,21 @@ struct GraphArguments : Settings {
 
   GraphArguments() {
     own.group("Picture");
-    own.text("graph.phase", phase, "PHASE",
-             "of the compilation: import, loss, autocast, autodiff, simplify "
-             "(default), decompose, fuse, ..., plan (of an artifact or run)");
+    own.text(
+        "graph.phase", phase, "PHASE",
+        "phase of the compilation: import, loss, autocast, autodiff, simplify "
+        "(default), decompose, fuse, ..., plan (of an artifact or run)");
     own.text("graph.program", program, "NAME",
-             "train_step, eval_step, predict, ... (default: the first of "
-             "train_step and predict that is there)");
+             "train_step, eval_step, predict, ... (default: train_step, else "
+             "predict)");
     own.choice("graph.colour", colour, {"precision", "placement"},
-               "of nodes: what they compute in, or who computes them");
-    own.count("graph.depth", depth, 0,
-              "levels of modules that are drawn open (default: as many as " +
-                  std::to_string(kMostDrawn) + " nodes allow)",
-              1000);
+               "colours of nodes by precision, or by the library or kernel "
+               "that computes them");
+    own.count(
+        "graph.depth", depth, 0,
+        "levels of modules that are drawn expanded (default: as many as " +
+            std::to_string(kMostDrawn) + " nodes allow)",
+        1000);
     addOutput(own, "graph.output", output, "FILE.svg, .dot or .html");
   }
 };
@@ -60,9 +63,9 @@ Result<plan::ProgramGraph> graphOfArtifact(const GraphArguments &a) {
   const std::string &path = a.options.model;
   DLC_ASSIGN(const Model model, openModel(path, Artifact::Use::Inspect));
   if (!a.phase.empty() && a.phase != "plan")
-    return usageError("'{}' is compiled, which leaves --phase=plan: for "
-                      "'{}' give the ONNX file, with the same settings: dlc "
-                      "graph MODEL.onnx --config={} --phase={}",
+    return usageError("'{}' is compiled and has only --phase=plan: for '{}' "
+                      "give the ONNX file with the same settings: dlc graph "
+                      "MODEL.onnx --config={} --phase={}",
                       path, a.phase,
                       shellQuoted(model.artifact.filePath("config.yaml")),
                       a.phase);
@@ -104,8 +107,8 @@ Status writeSvg(const std::string &path, const std::string &dot) {
   if (program.empty()) {
     const std::string other = path.substr(0, path.size() - 4) + ".dot";
     DLC_TRY(writeFileAtomically(other, dot));
-    warning("there is no Graphviz (the program dot) to make '{}': install it, "
-            "then: dot -Tsvg {} -o {}; or ask for -o FILE.html",
+    warning("Graphviz (the program dot), which renders '{}', is not installed: "
+            "install it, then: dot -Tsvg {} -o {}; or use -o FILE.html",
             path, shellQuoted(other), shellQuoted(path));
     printOut("{}\n", other);
     return {};
@@ -141,7 +144,7 @@ Status graphCommand(GraphArguments &a) {
              isModel ? graphOfModel(a) : graphOfArtifact(a));
   const Drawing drawing = drawingOf(graph, a.depth);
   if (!a.depth && drawing.nodes.size() > 3 * kMostDrawn)
-    warning("{} nodes: their names tell of no modules to be drawn as one",
+    warning("{} nodes, whose names contain no modules to collapse",
             drawing.nodes.size());
   const std::string title =
       fmt::format("{}: {} after {}", a.options.model,
@@ -171,19 +174,17 @@ void addGraph(CommandLine &line) {
   a->flags.addOverridesTo(*c);
   a->flags.addTo(*c);
   c->footer(
-      "Of an ONNX file it takes all settings of dlc compile, and draws the "
-      "program as it is after\n--phase; nothing is written but the picture. "
-      "Modules (what stands before the / in nodes'\nnames) are boxes, closed "
-      "below --depth; dashed nodes are the backward pass, cylinders\nweights "
-      "and other state, what is read stands on the edges. An SVG is drawn by "
-      "Graphviz's\nprogram dot, if there is one; a page (.html) needs nothing "
-      "but a browser.\n\n"
-      "Examples:\n"
-      "  dlc graph lenet.onnx --phase=import -o lenet.svg\n"
-      "  dlc graph gpt.onnx --amp --phase=autodiff --depth=1 -o gpt.svg\n"
-      "  dlc graph gpt.onnx --program=predict --colour=placement "
-      "--phase=decompose\n"
-      "  dlc graph runs/gpt-1 -o plan.html");
+      R"(For an ONNX file it accepts all settings of dlc compile and draws the program after
+--phase; it writes only the picture. Modules (the parts of nodes' names before /) are
+boxes, collapsed below --depth; dashed nodes are the backward pass, cylinders weights and
+other state; edges name the states that are read. Graphviz's program dot renders an SVG,
+if it is installed; a page (.html) needs only a browser.
+
+Examples:
+  dlc graph lenet.onnx --phase=import -o lenet.svg
+  dlc graph gpt.onnx --amp --phase=autodiff --depth=1 -o gpt.svg
+  dlc graph gpt.onnx --program=predict --colour=placement --phase=decompose
+  dlc graph runs/gpt-1 -o plan.html)");
   c->callback(
       [&line, a] { line.chosen = [a] { return report(graphCommand(*a)); }; });
 }

@@ -32,25 +32,25 @@ struct ReduceArguments {
 ReduceArguments::ReduceArguments() {
   table.group("Options");
   addOutput(table, "reduce.output", output,
-            "the smallest part so far, at any time");
+            "file of the smallest part found so far");
   table.text("reduce.match", match, "TEXT",
-             "a line of its standard error has to have this, too: else any "
-             "failure of the same exit code counts");
+             "text that a line of the command's standard error must contain "
+             "(default: any failure with the same exit code counts)");
   table
       .number("reduce.timeout", timeout, 0, 1e6,
-              "seconds that the command may take for a part (default: ten "
-              "times as long as for the model, at least 10)")
+              "time limit in seconds of the command on a part (default: ten "
+              "times its time on the model, at least 10)")
       .described("SECONDS");
-  Option &dim = table.list("reduce.dim", dims, "NAME=N",
-                           "binds a symbolic dimension, where shapes of "
-                           "tensors that are cut follow from it");
+  Option &dim =
+      table.list("reduce.dim", dims, "NAME=N",
+                 "size of a symbolic dimension, for the shapes of cut tensors");
   dim.repeats = true;
   table.require([this](auto &) -> Status {
     for (const std::string &word : command)
       if (word.find(kPlaceholder) != word.npos)
         return {};
-    return usageError("the command behind -- has no word with {}, which stands "
-                      "for the file of a model",
+    return usageError("the command after -- has no word with {}, the "
+                      "placeholder for the model's file",
                       kPlaceholder);
   });
 }
@@ -89,9 +89,9 @@ public:
             ? ""
             : fmt::format("; its last line is '{}'", printable(first.lastLine));
     if (first.isKilled)
-      return failed("the command still runs after {:g} s on '{}': give it more "
-                    "by --timeout",
-                    limit_, a_.model);
+      return failed(
+          "the command still runs after {:g} s on '{}': raise --timeout",
+          limit_, a_.model);
     if (first.code == 0)
       return failed("the command does not fail on '{}': exit code 0, nothing "
                     "to reduce",
@@ -105,7 +105,7 @@ public:
       limit_ = std::max(10.0, 10 * took.count());
     info("exit code {}{}", code_, said);
     if (a_.match.empty())
-      info("any failure with exit code {} counts: --match=TEXT asks for more",
+      info("any failure with exit code {} counts; --match=TEXT restricts it",
            code_);
     return {};
   }
@@ -197,21 +197,20 @@ void addReduce(CommandLine &line, CLI::App &parent) {
       "reduce", "find the smallest part of a model that still fails");
   c->add_option("model", a->model, "the ONNX file")->required();
   c->add_option("command", a->command,
-                "behind --: a command that fails on the model, {} in it stands "
-                "for the file")
+                "after --: a command that fails on the model; {} is replaced "
+                "by the file")
       ->required();
   addFlagCommand(line, *c, a, reduceCommand, {"--output"});
   c->footer(
-      "Runs the command on ever smaller parts of the model, and keeps those on "
-      "which it ends with the same\nexit code: first by halves, then by delta "
-      "debugging (ddmin). A tensor that is cut becomes an input.\nCtrl-C ends "
-      "it; the smallest part so far is in the output.\n"
-      "Exit code 1 if the command does not fail on the model.\n\n"
-      "Examples:\n"
-      "  dlc debug reduce model.onnx -o small.onnx -- dlc check {}\n"
-      "  dlc debug reduce model.onnx -o small.onnx --match='not supported' -- "
-      "dlc compile {} -o out.dlc\n"
-      "  dlc debug reduce model.onnx -o small.onnx -- python3 judge.py {}");
+      R"(Runs the command on smaller and smaller parts of the model, and keeps those on which it ends
+with the same exit code: first by bisection, then by delta debugging (ddmin). A tensor that is
+cut becomes an input. Ctrl-C ends the search; the output has the smallest part so far.
+Exit code 1 if the command does not fail on the model.
+
+Examples:
+  dlc debug reduce model.onnx -o small.onnx -- dlc check {}
+  dlc debug reduce model.onnx -o small.onnx --match='not supported' -- dlc compile {} -o out.dlc
+  dlc debug reduce model.onnx -o small.onnx -- python3 judge.py {})");
 }
 
 } // namespace dlc::tool

@@ -41,7 +41,7 @@ void TargetChoice::addAuto(OptionTable &table, TargetOptions &target) {
   target.name = kAuto;
   Option &row = *table.find("model.target");
   row.type.insert(1, std::string(kAuto) + ",");
-  row.help += "; auto: the GPUs whose driver is seen, else cpu";
+  row.help += "; auto: cuda where the driver reports a GPU, else cpu";
   row.set = [&target, set = row.set](const Words &words) {
     if (words != Words{kAuto})
       return set(words);

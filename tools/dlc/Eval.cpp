@@ -33,7 +33,7 @@ void print(const ClassTable &table) {
 void print(const std::vector<std::vector<int64_t>> &confusion) {
   constexpr size_t kWidest = 30;
   if (confusion.size() > kWidest)
-    return info("a confusion matrix of {} classes: see it by --json",
+    return info("a confusion matrix of {} classes: --json prints it",
                 confusion.size());
   printOut("{:>8}", "is\\found");
   for (size_t c = 0; c < confusion.size(); ++c)
@@ -94,8 +94,8 @@ Status evaluate(const EvalArguments &arguments) {
   if (!judged.confusion.empty())
     print(judged.confusion);
   if (judged.isBinned)
-    info("areas under curves are of {} bins: more than {} scores", Tally::kBins,
-         Tally::kMostScores);
+    info("areas under curves are computed with {} bins: more than {} scores",
+         Tally::kBins, Tally::kMostScores);
   return {};
 }
 

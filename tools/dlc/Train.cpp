@@ -65,8 +65,8 @@ Status checkPlaces(const TrainOptions &o) {
 
 Status checkRateTest(const TrainArguments &a) {
   if (a.rateTest.asked && (!a.options.resume.empty() || a.resumeOrStart))
-    return usageError("--find-lr begins with the model's first state and keeps "
-                      "none: not with --resume");
+    return usageError("--find-lr starts with the model's initial state and "
+                      "saves none, so --resume does not apply");
   return {};
 }
 
@@ -76,25 +76,28 @@ void addRanks(OptionTable &table, TrainArguments &a) {
   a.launch.addTo(table, "run");
   table
       .number("run.heartbeat", a.heartbeat, 0, 1e6,
-              "seconds without a sign of life until a rank is lost, however "
-              "long --timeout is; 0: never")
+              "time in seconds without a heartbeat after which a rank is lost, "
+              "regardless of --timeout; 0: never")
       .described("SECONDS")
       .notKept();
   table
       .count("run.ranks", a.ranks, 1,
-             "to go on with, on this machine (default: as before)", 65536)
+             "number of local ranks of a resumed run (default: as before)",
+             65536)
       .notKept();
   table
       .either("run.on-lost-rank", a.lost.goOn, "end", "shrink",
-              "end: the run ends; shrink: the ranks that are left go on from "
-              "the newest checkpoint")
+              "reaction to a lost rank; end: the run ends; shrink: the "
+              "remaining local ranks continue from the newest checkpoint")
       .notKept();
-  table.count("run.min-ranks", a.lost.fewest, 1, "that a run shrinks to", 65536)
+  table
+      .count("run.min-ranks", a.lost.fewest, 1,
+             "smallest number of ranks to continue with", 65536)
       .only("run.on-lost-rank", {"shrink"})
       .notKept();
   table
-      .count("run.max-restarts", a.lost.restarts, 1, "of a run that shrinks",
-             65536)
+      .count("run.max-restarts", a.lost.restarts, 1,
+             "largest number of restarts after lost ranks", 65536)
       .only("run.on-lost-rank", {"shrink"})
       .notKept();
 }
@@ -104,7 +107,7 @@ TrainArguments::TrainArguments() {
   table.group("");
   table
       .toggle("run.resume-or-start", resumeOrStart,
-              "go on with --run if it has begun: the same command again")
+              "resume --run if it has started, else start it")
       .flagOnly();
   rateTest.addTo(table);
   addRanks(table, *this);
@@ -234,6 +237,51 @@ Result<int> runTrain(TrainArguments &arguments,
 
 } // namespace
 
+constexpr const char *kTrainNotes =
+    R"(A folder with one folder of pictures (.jpg, .png, .webp) per class is data, too: classes in the
+order of their names, pictures resized and cropped to the model's input:
+  dlc train net.dlc --data=photos/train --val=photos/val --workers=4 \
+    --crop=random --hflip --mean=imagenet --std=imagenet
+and so are WebDataset archives of NAME.jpg and NAME.cls: --data='photos-{000..127}.tar'
+Language models read token files of nanoGPT and llm.c:
+  dlc train gpt.dlc --data=train.bin --val=val.bin --tokens=uint16
+
+An artifact is machine code: train, eval, predict and replay execute it with your rights, so run
+only artifacts that you trust. dlc inspect and dlc export execute nothing of an artifact.
+
+A model compiled with --ddp=N is trained by N local ranks, or by those that a launcher starts:
+torchrun, srun, mpirun, Kubeflow, Ray Train (dlc doctor env prints this process's rank), or by hand
+with --rank, --world-size and --init. torchrun reads flags up to --:
+  torchrun --nproc-per-node=2 --no-python -- dlc train lenet.dlc --data=train.npz --run=r
+
+Signals: SIGUSR1 writes a checkpoint after the step, and training continues. SIGINT (Ctrl-C),
+SIGTERM, SIGHUP, SIGXCPU and SIGUSR2 write one and end with 128 + their number; a second SIGINT ends
+at once (130). Signals go to all ranks; those ignored at the start (nohup) stay ignored.
+
+On several hosts, DLC_JOB_TOKEN (16 characters or more, equal on all) keeps strangers out.
+
+A rank that dies ends the run with code 7 at once; a rank that is stopped or unreachable after
+--heartbeat; a rank that others wait for after --timeout. A rank that computes for long is not lost.
+The error names the rank, its host and what was waited for, and each rank writes
+RUN/flight-RANK.json: dlc debug flight RUN/flight-*.json compares them. With --on-lost-rank=shrink
+the other local ranks restart from the newest checkpoint, so use --save-every. A step then has fewer
+samples; the number of steps and the learning rates stay, and the epoch continues with its remaining
+samples. --resume works with any number of ranks, if the model was compiled for several.
+
+--resume-or-start with --run=RUN is for commands that are run again: it resumes RUN if it has
+started. Ranks that torchrun or Slurm restarts resume without it, with any number of ranks.
+
+--resume continues from the newest intact checkpoint, or from that of --checkpoint=STEP: newer
+checkpoints are renamed checkpoint-N.newer, and their lines of metrics.jsonl are dropped. A flag given
+with --resume applies to that session only. One process at a time writes into a run. A checkpoint that
+does not fit on the disk is a warning, or an error if it is the last; the newest intact one is kept.
+
+--find-lr trains for --lr-steps steps from the model's initial state with a learning rate that rises
+from --lr-min to --lr-max, until the loss diverges, and writes only find-lr.csv to --run. It prints
+the rate at which the smoothed loss falls fastest.
+
+)";
+
 constexpr const char *kTrainExamples =
     "Examples:\n"
     "  dlc train lenet.dlc --data=train.npz --val=test.npz --epochs=10\n"
@@ -253,92 +301,7 @@ void addTrain(CommandLine &line) {
   auto arguments = std::make_shared<TrainArguments>();
   arguments->flags.addTo(*command);
   arguments->flags.addFilesTo(*command);
-  command->footer(
-      std::string(
-          "A folder with a folder of pictures (.jpg, .png, .webp) for each "
-          "class "
-          "is data too: classes in\nthe order of their names, pictures scaled "
-          "and "
-          "cropped to the model's input:\n"
-          "  dlc train net.dlc --data=photos/train --val=photos/val "
-          "--workers=4 "
-          "\\\n    --crop=random --hflip --mean=imagenet --std=imagenet\n"
-          "and so are WebDataset's archives of NAME.jpg and NAME.cls: "
-          "--data='photos-{000..127}.tar'\n"
-          "Language models take files of tokens, of nanoGPT and llm.c:\n"
-          "  dlc train gpt.dlc --data=train.bin --val=val.bin "
-          "--tokens=uint16\n\n"
-          "An artifact is machine code: train, eval, predict and replay "
-          "execute "
-          "it with your\nrights, so run only what you trust. dlc inspect and "
-          "dlc "
-          "export execute nothing of it.\n\n"
-          "A model compiled with --ddp=N is trained by N local ranks, or by "
-          "those "
-          "that a launcher\nstarts: torchrun, srun, mpirun, Kubeflow, Ray "
-          "Train "
-          "(dlc doctor env says what it would\nbe), or by hand with --rank, "
-          "--world-size "
-          "and --init. torchrun reads flags up to --:\n"
-          "  torchrun --nproc-per-node=2 --no-python -- dlc train lenet.dlc "
-          "--data=train.npz --run=r\n\n"
-          "Signals: SIGUSR1 writes a checkpoint after the step and goes on. "
-          "SIGINT "
-          "(Ctrl-C),\n"
-          "SIGTERM, SIGHUP, SIGXCPU and SIGUSR2 write one and end with 128 + "
-          "their "
-          "number; a\n"
-          "second SIGINT ends at once (130). They go to all ranks; what was "
-          "ignored "
-          "at the\n"
-          "start (nohup) stays so.\n\n"
-          "Ranks on several hosts let no stranger in if DLC_JOB_TOKEN, 16 "
-          "characters or more,\n"
-          "is the same on all.\n\n"
-          "A rank that dies ends the run with code 7 at once, one that is "
-          "stopped or cannot be\n"
-          "reached after --heartbeat, one that does not come where others wait "
-          "after --timeout;\n"
-          "computing for long is neither. The error names it, its host and "
-          "what "
-          "was waited for,\n"
-          "and each rank leaves RUN/flight-RANK.json: dlc debug flight "
-          "RUN/flight-*.json "
-          "compares them.\n"
-          "With --on-lost-rank=shrink\n"
-          "the other local ranks start again from the newest checkpoint: so do "
-          "--save-every\n"
-          "often enough. A step then has fewer samples; the number of steps "
-          "and "
-          "the "
-          "learning\n"
-          "rates stay, the samples of the epoch that are left come next. "
-          "--resume "
-          "goes on\n"
-          "with any number of ranks, if the model was compiled for several.\n\n"
-          "--resume-or-start with --run=RUN is for commands that are run "
-          "again: it "
-          "goes on with\nRUN if it has begun. Ranks that torchrun or Slurm has "
-          "started again do so by\nthemselves, with whatever number of "
-          "ranks.\n\n"
-          "--resume goes on from the newest checkpoint that is whole, or from "
-          "that "
-          "of\n"
-          "--checkpoint=STEP: newer ones are not removed but set aside as "
-          "checkpoint-N.newer,\n"
-          "and their lines of metrics.jsonl are dropped. A flag given with it "
-          "holds for that session; the run keeps its "
-          "own. One\n"
-          "process at a time writes into a run. What a full disk does not take "
-          "is a warning,\n"
-          "and an error if it is the last checkpoint; the newest that is whole "
-          "stays.\n\n"
-          "--find-lr trains for --lr-steps steps with a rate that rises from "
-          "--lr-min to --lr-max,\nfrom the model's first state, until the loss "
-          "leaves its range, and keeps nothing but\nfind-lr.csv in "
-          "--run. It prints the rate at which the smoothed loss "
-          "falls\nfastest.\n\n") +
-      kTrainExamples);
+  command->footer(std::string(kTrainNotes) + kTrainExamples);
   line.shortHelps[command] = {
       {"--data",       "--val",     "--epochs", "--steps",    "--run",
        "--resume",     "--seed",    "--config", "--threads",  "--workers",

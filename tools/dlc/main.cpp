@@ -15,7 +15,7 @@ static void addFaults(CommandLine &line) {
   CLI::App &debug = addDebug(line);
   addReplay(line, debug);
   addCompare(line, debug);
-  debug.add_subcommand("diff", "say in what two ONNX models differ");
+  debug.add_subcommand("diff", "list the differences of two ONNX models");
   debug.add_subcommand("reduce",
                        "find the smallest part of a model that still fails");
   addFlight(line, debug);

@@ -58,8 +58,8 @@ public:
     for (const onnx::NodeProto *node : optimizers) {
       DLC_ASSIGN(OwnStep own, stepOf(*node));
       if (step && !(own == *step))
-        return badModel("{} differs from the first in rate, loss or settings, "
-                        "expected one step for all tensors",
+        return badModel("{} differs from the first in lr, loss or settings, "
+                        "expected one training step for all tensors",
                         describe(*node));
       step = own;
     }
@@ -69,7 +69,7 @@ public:
                       kDomain);
     for (const auto &[name, value] : updates)
       if (!settled.count(name))
-        return badModel("the update of '{}' by '{}' is none of an optimizer's",
+        return badModel("the update of '{}' by '{}' is not an optimizer's",
                         name, value);
     DLC_TRY(join(info.algorithm(), step->loss));
     setRoles();
@@ -253,8 +253,7 @@ private:
                      found->strings().end());
     if (!std::equal(names.begin(), names.end(), by.input().begin(),
                     by.input().end()))
-      return badModel("{} puts other values in the place of xs and zs",
-                      describe(by));
+      return badModel("{} replaces the values of xs and zs", describe(by));
     const auto place =
         std::find(by.output().begin(), by.output().end(), gradient) -
         by.output().begin();

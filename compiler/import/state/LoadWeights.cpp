@@ -286,7 +286,7 @@ private:
       return badModel("{}\n  --weights-partial takes those that match",
                       summary);
     if (!matched)
-      return badModel("{}; no name is the model's", summary);
+      return badModel("{}; no name of the file is in the model", summary);
     return summary;
   }
 

@@ -39,8 +39,8 @@ static Status spend(size_t &left, uint64_t wanted, size_t allowed,
                     std::string_view what, std::string_view need,
                     std::string_view unit) {
   if (wanted > left)
-    return badModel("{} {} {} {}, {} are left of the import's budget of {}; "
-                    "--import-budget=SIZE allows more",
+    return badModel("{} {} {} {}, but {} are left of the import's budget of "
+                    "{}; --import-budget=SIZE raises it",
                     what, need, wanted, unit, left, roundBytes(allowed));
   left -= wanted;
   return {};

@@ -112,7 +112,7 @@ std::shared_ptr<const Target> makeCpuTarget(const TargetOptions &options) {
 void addCpuOptions(OptionTable &table, TargetOptions &o) {
   table
       .text("model.cpu", o.cpu, "NAME",
-            "the CPU that kernels are made for; native is this one")
+            "CPU that kernels are compiled for; native: this machine's")
       .only("model.target", {"cpu"});
 }
 

@@ -212,14 +212,14 @@ std::shared_ptr<const Target> makeCudaTarget(const TargetOptions &options) {
 void addCudaOptions(OptionTable &table, TargetOptions &o) {
   table
       .list("model.sm", o.sm, "N,N",
-            "the compute capabilities that kernels are made for; who computes "
-            "what is decided for the middle one")
+            "compute capabilities that kernels are compiled for; placement "
+            "uses the middle one")
       .only("model.target", {"cuda"})
       .commas = true;
   table
       .text("model.cuda-path", o.toolkit, "FOLDER",
-            "the CUDA Toolkit; by default CUDA_HOME, CUDA_PATH or that of "
-            "ptxas in PATH")
+            "folder of the CUDA Toolkit (default: CUDA_HOME, CUDA_PATH or that "
+            "of ptxas in PATH)")
       .only("model.target", {"cuda"});
 }
 

@@ -173,7 +173,7 @@ Result<Unfinished> Unfinished::create(Kind kind, const std::string &parent,
       return Unfinished(std::move(path), descriptor);
     ::close(descriptor);
   }
-  return failed("cannot create '{}': nothing new stays in '{}'",
+  return failed("cannot create '{}': new files in '{}' disappear",
                 parent == "." ? name : parent + "/" + name, parent);
 }
 
@@ -183,7 +183,7 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
     return wrongKind(path, "a file");
   const std::string name = fs::path(path).filename();
   if (name.empty())
-    return failed("'{}' is no name for a file", path);
+    return failed("'{}' is not a valid file name", path);
   DLC_ASSIGN(Unfinished file, Unfinished::create(Unfinished::Kind::File,
                                                  parentOf(path), name, 0666));
   // The lock lasts until both are closed.
@@ -217,7 +217,7 @@ Status AtomicDirectory::check(const std::string &path) {
   const std::string target = withoutSlashes(path);
   const std::string name = fs::path(target).filename();
   if (name.empty() || name == "." || name == "..")
-    return failed("'{}' is no name for a new folder", path);
+    return failed("'{}' is not a valid name of a new folder", path);
   if (std::string_view kind = kindOfFile(target);
       !kind.empty() && kind != "a folder")
     return wrongKind(target, "a folder");

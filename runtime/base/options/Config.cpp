@@ -36,7 +36,8 @@ Status readWords(const YAML::Node &node, const std::string &name,
       if (element.IsScalar())
         value.words.push_back(element.Scalar());
       else
-        return usageError("{}: '{}' holds more than words", value.where, name);
+        return usageError("{}: '{}' contains more than scalar values",
+                          value.where, name);
   else
     return usageError("{}: expected '{}' to be a value or a list", value.where,
                       name);
@@ -49,10 +50,10 @@ public:
     std::error_code error;
     std::string real = std::filesystem::weakly_canonical(path, error).string();
     if (std::find(open_.begin(), open_.end(), real) != open_.end())
-      return usageError("{}: _BASE_ or BASE comes back to this file", path);
+      return usageError("{}: _BASE_ or BASE includes this file recursively",
+                        path);
     if (open_.size() >= kMaxDepth)
-      return usageError("{}: more than {} bases in each other", path,
-                        kMaxDepth);
+      return usageError("{}: more than {} nested base files", path, kMaxDepth);
     if (++files_ > kMaxFiles)
       return usageError("{}: more than {} files are read for one config", path,
                         kMaxFiles);
@@ -84,8 +85,8 @@ private:
     if (!root.IsMap())
       return usageError("{}: expected sections of keys", path);
     if (root[kBases[0]] && root[kBases[1]])
-      return usageError("{}: {} and {} mean the same: give one of them", path,
-                        kBases[0], kBases[1]);
+      return usageError("{}: {} and {} are the same setting: give one of them",
+                        path, kBases[0], kBases[1]);
     for (const char *name : kBases)
       DLC_TRY(bases(path, name, root[name]));
     std::set<std::string> seen;

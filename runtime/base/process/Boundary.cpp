@@ -27,7 +27,7 @@ Status describe(std::string_view doing, Code other) {
   } catch (const std::bad_alloc &) {
     return limitExceeded("{}: out of memory", doing);
   } catch (const std::length_error &error) {
-    return limitExceeded("{}: more was asked for than memory can hold ({})",
+    return limitExceeded("{}: an allocation exceeds the address space ({})",
                          doing, withoutControls(error.what()));
   } catch (const std::system_error &error) {
     return Status(isExhausted(error.code()) ? Code::Limit : other,

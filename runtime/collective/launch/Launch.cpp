@@ -188,9 +188,9 @@ private:
     if (chosen)
       return take(*chosen);
     if (flags_.size || !flags_.init.empty())
-      return usageError("{} needs --rank, or a launcher that says which rank "
-                        "this is",
-                        flags_.size ? "--world-size" : "--init");
+      return usageError(
+          "{} needs --rank, or a launcher that sets this process's rank",
+          flags_.size ? "--world-size" : "--init");
     return {};
   }
 
@@ -297,21 +297,22 @@ private:
 void LaunchFlags::addTo(OptionTable &table, const std::string &section) {
   constexpr int64_t kMost = 1 << 20;
   table
-      .count(section + ".rank", rank, 0, "of this process, of --world-size",
-             kMost)
+      .count(section + ".rank", rank, 0,
+             "rank of this process, from 0 to --world-size - 1", kMost)
       .flagOnly();
   table
       .count(section + ".world-size", size, 1,
-             "ranks that are started, each as one of --rank", kMost)
+             "number of ranks, each started with its --rank", kMost)
       .flagOnly();
   table
       .count(section + ".local-rank", localRank, 0,
-             "of this process on its host: which GPU", kMost)
+             "rank of this process on its host, which selects the GPU", kMost)
       .flagOnly();
   table
-      .text(section + ".init", init, "PLACE",
-            "where ranks meet: tcp://HOST:PORT of rank 0, file:///PATH, env:// "
-            "(MASTER_ADDR, MASTER_PORT), store://HOST:PORT of a TCPStore")
+      .text(
+          section + ".init", init, "PLACE",
+          "rendezvous of the ranks: tcp://HOST:PORT of rank 0, file:///PATH, "
+          "env:// (MASTER_ADDR, MASTER_PORT), store://HOST:PORT of a TCPStore")
       .flagOnly();
 }
 

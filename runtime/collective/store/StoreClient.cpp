@@ -67,7 +67,7 @@ Result<std::string> StoreClient::compareSet(const std::string &key,
 Status StoreClient::needed(const std::vector<std::string> &keys) {
   DLC_ASSIGN(const bool there, wait(keys, timeout_));
   return there ? Status()
-               : peerLost("nobody has set {} within {} s",
+               : peerLost("no process has set {} within {} s",
                           printable(fmt::format("{}", fmt::join(keys, ", "))),
                           timeout_.count() / 1000.0);
 }

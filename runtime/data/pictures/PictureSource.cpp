@@ -246,7 +246,9 @@ public:
     if (key == "y" && bad_ == BadSamples::Error)
       return std::make_shared<const AllLabels>(pictures_);
     if (!shaped_)
-      return failed("'{}' has pictures, whose shape a model must tell", name());
+      return failed("'{}' contains pictures; their shape comes from a model, "
+                    "and there is none",
+                    name());
     if (key == "y")
       return std::make_shared<const LabelRows>(shaped_);
     return std::make_shared<const PixelRows>(shaped_);

@@ -114,8 +114,8 @@ struct TarReader::Header {
 
 Result<TarReader::Header> TarReader::readHeader() {
   if (at_ >= archive_.size())
-    return failed("it ends without the empty block that ends an archive: is it "
-                  "whole?");
+    return failed("it ends without the empty block at the end of an archive: "
+                  "is the file truncated?");
   if (archive_.size() - at_ < kBlock)
     return failed("it ends within a header, at byte {}", at_);
   const char *block = reinterpret_cast<const char *>(archive_.data()) + at_;
@@ -125,7 +125,7 @@ Result<TarReader::Header> TarReader::readHeader() {
       return b != std::byte{0};
     });
     if (more != rest.end())
-      return failed("it has more behind its end, at byte {}: several archives "
+      return failed("it has data after its end, at byte {}: several archives "
                     "in one file?",
                     at_ + uint64_t(more - rest.begin()));
     Header end;
@@ -133,7 +133,7 @@ Result<TarReader::Header> TarReader::readHeader() {
     return end;
   }
   if (!isOfSum(block))
-    return failed("what is at byte {} is no header of a tar archive", at_);
+    return failed("no tar header at byte {}", at_);
   Header header;
   header.type = block[156];
   header.name = textOfField(block, 0, 100);

@@ -39,7 +39,7 @@ Status runDataProgram(const SpoolJob &job, const std::string &output) {
   if (end.code == 0)
     return exists(output)
                ? Status()
-               : failed("'{}' has made nothing of '{}'", program, job.data);
+               : failed("'{}' produced no file from '{}'", program, job.data);
   if (end.error.empty())
     return failed("'{}': '{}' ended with exit code {}", job.data, program,
                   end.code);
@@ -126,7 +126,7 @@ Result<std::shared_ptr<const SpooledFile>> spool(const std::string &folder,
   removeOld(own);
   DLC_TRY(runDataProgram(job, path));
   if (job.bytes >= (4 << 20))
-    info("what was made of '{}' is kept as '{}'", job.data, path);
+    info("the result for '{}' is cached as '{}'", job.data, path);
   return std::make_shared<const SpooledFile>(path);
 }
 

@@ -63,8 +63,8 @@ public:
 
 private:
   Status damaged() const {
-    return failed("'{}', made of '{}', is damaged: remove it", made_->path(),
-                  name_);
+    return failed("'{}', the cached result for '{}', is damaged: remove it",
+                  made_->path(), name_);
   }
 
   Status readNumbers(const char *key, std::vector<int64_t> &numbers) const {

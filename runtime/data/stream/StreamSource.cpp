@@ -167,8 +167,8 @@ private:
 class NoRows final : public RowReader {
 public:
   Status read(int64_t row, const TrainingPass *, std::byte *) const override {
-    return failed("sample {} cannot be asked for: samples come in their order",
-                  row);
+    return failed(
+        "sample {} cannot be read: samples of a stream are sequential", row);
   }
 };
 

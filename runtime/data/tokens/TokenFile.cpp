@@ -76,7 +76,7 @@ Result<TokenFile> TokenFile::open(const std::string &path,
     return tokens;
   }
   if (width && *width != kind->width)
-    return failed("'{}' has a header, and so tokens of {}: not --tokens={}",
+    return failed("'{}' has a header with token type {}, found --tokens={}",
                   path, kind->name, nameOf(*width));
   if (headerField(file, 1) != kind->version)
     return failed("'{}' has version {}, expected {}", path,
@@ -86,7 +86,7 @@ Result<TokenFile> TokenFile::open(const std::string &path,
   if (tokens.count_ < 0 ||
       uint64_t(tokens.count_) * size != file.size() - kHeaderBytes)
     return failed("'{}' claims {} tokens of {} bytes, but has {} bytes of "
-                  "them: is it whole?",
+                  "tokens: is the file truncated?",
                   path, tokens.count_, size, file.size() - kHeaderBytes);
   return tokens;
 }

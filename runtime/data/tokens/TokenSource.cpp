@@ -120,7 +120,9 @@ public:
     if (!has(key))
       return noSuchArray(*this, key);
     if (!windows_)
-      return failed("'{}' has tokens, whose number a model must tell", name());
+      return failed("'{}' contains tokens; the sample length comes from a "
+                    "model, and there is none",
+                    name());
     return std::make_shared<const WindowRows>(windows_, key == "y" ? 1 : 0);
   }
   Result<std::shared_ptr<const Source>>
@@ -138,8 +140,8 @@ public:
     auto windows =
         std::make_shared<const TokenWindows>(std::move(files), sample[0]);
     if (windows->count() == 0)
-      return failed("'{}' has {} tokens, expected at least {} in a row: the "
-                    "model takes {}, and each has a next one",
+      return failed("'{}' has {} tokens, expected at least {} contiguous ones: "
+                    "the model reads {}, and each needs a next token",
                     name(), tokens, sample[0] + 1, sample[0]);
     return std::make_shared<const TokenSource>(files_, windows);
   }

@@ -113,9 +113,9 @@ private:
     const ResultPairs pairs =
         pairResults(a_.session().plan(), *a, b_.session().plan(), *b);
     if (pairs.certain.empty() && pairs.possible.empty())
-      return usageError("no result of '{}' has a partner: are these artifacts "
-                        "of one model?",
-                        kind);
+      return usageError(
+          "no result of '{}' is in both artifacts: are they of one model?",
+          kind);
     if (isLast) {
       result.resultsA = pairs.resultsA;
       result.resultsB = pairs.resultsB;

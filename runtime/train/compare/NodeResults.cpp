@@ -121,8 +121,8 @@ Result<StepsComparison> compareNodes(Session &session, const Dataset &data,
     DLC_ASSIGN(std::vector<NodeResult> results, reference(*program, values));
     const ResultPairs pairs = NodePairing(*program, results).pairs();
     if (pairs.certain.empty())
-      return usageError("no result of 'predict' is a node's of the reference: "
-                        "is it the same model?");
+      return usageError("no result of 'predict' belongs to a node of the "
+                        "reference: is it the same model?");
     result.resultsA = pairs.resultsA, result.resultsB = pairs.resultsB;
     const KeptNodes nodes(results);
     ResultComparer comparer(pairs, nodes.kept, *program, 1, options);

@@ -105,18 +105,16 @@ void RateTestOptions::addTo(OptionTable &table) {
   table.group("Learning rate");
   table
       .toggle("run.find-lr", asked,
-              "instead of training: raise the rate from step to step, say "
-              "which one to take")
+              "learning-rate range test in place of training: raises lr at "
+              "each step and prints the one to use")
       .flagOnly();
-  table
-      .number("run.lr-min", low, kAboveZero, kNoLimit, "rate of the first step")
+  table.number("run.lr-min", low, kAboveZero, kNoLimit, "lr of the first step")
       .only("run.find-lr", {"true"})
       .flagOnly();
-  table
-      .number("run.lr-max", high, kAboveZero, kNoLimit, "rate of the last step")
+  table.number("run.lr-max", high, kAboveZero, kNoLimit, "lr of the last step")
       .only("run.find-lr", {"true"})
       .flagOnly();
-  table.count("run.lr-steps", steps, 10, "steps of the test", 1000000)
+  table.count("run.lr-steps", steps, 10, "number of steps of the test", 1000000)
       .only("run.find-lr", {"true"})
       .flagOnly();
 }

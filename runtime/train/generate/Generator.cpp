@@ -250,9 +250,8 @@ Status Generator::checkSame(std::span<const float> one,
       return diverged("the model's logits have a NaN");
   }
   if (difference > kRounding * largest)
-    return failed("a token changes the model's logits of tokens before it, by "
-                  "{:.3g} of {:.3g}: it is not causal, and cannot generate "
-                  "text from left to right",
+    return failed("a token changes the logits of earlier tokens, by {:.3g} of "
+                  "{:.3g}: the model is not causal and cannot generate text",
                   difference, largest);
   return {};
 }
@@ -276,16 +275,15 @@ Status Generator::checkCache(std::span<const int64_t> tokens,
   }
   if (difference <= kRounding * largest)
     return {};
-  return failed(
-      "with kept keys and values a token gets other logits, by {:.3g} "
-      "of {:.3g}, than without: compile the model without --decode",
-      difference, largest);
+  return failed("the key-value cache changes a token's logits, by {:.3g} of "
+                "{:.3g}: compile the model without --decode",
+                difference, largest);
 }
 
 Result<std::span<const float>>
 Generator::next(std::span<const int64_t> tokens) try {
   if (tokens.empty())
-    return usageError("text begins with a token at least");
+    return usageError("generation needs at least one token");
   if (tokens.size() > size_t(context()))
     tokens = tokens.last(size_t(context()));
   const size_t known =

@@ -53,21 +53,17 @@ void keepShare(std::vector<Candidate> &all, double share) {
 void SamplerOptions::addTo(OptionTable &table, const std::string &section) {
   const std::string on = section + ".temperature";
   table.number(on, temperature, 0, 1e6,
-               "draw tokens with the probabilities that logits divided by this "
-               "have; else it is always the most probable one");
+               "temperature T: tokens are sampled from softmax(logits / T); "
+               "default: the most probable token");
   table
       .count(section + ".top-k", topK, 0,
-             "of the K most probable alone; 0: all")
+             "number of most probable tokens to sample from; 0: all")
       .only(on, {});
   table
       .number(section + ".top-p", topP, kAboveZero, 1,
-              "of the fewest, the most probable first, that have this share "
-              "together")
+              "probability mass of the most probable tokens to sample from")
       .only(on, {});
-  table
-      .count(section + ".seed", seed, 0,
-             "what is drawn: the same seed gives the same text")
-      .only(on, {});
+  table.count(section + ".seed", seed, 0, "seed of sampling").only(on, {});
 }
 
 Result<uint32_t> chooseToken(std::span<const float> logits, uint64_t place,

@@ -75,8 +75,8 @@ Status Guard::check(const StepReport &report,
           ? fmt::format("dlc debug replay {} does it again and names the node",
                         shellQuoted(bundle))
           : fmt::format("it cannot be replayed ({})", kept.message());
-  return diverged("{}: training diverged; the last checkpoint in '{}' is from "
-                  "before; {}; try a lower learning rate or --clip-grad",
+  return diverged("{}: training diverged; the last checkpoint in '{}' precedes "
+                  "this step; {}; try a lower learning rate or --clip-grad",
                   what, job_.run, replay);
 }
 
@@ -87,8 +87,7 @@ Status Guard::goBack(int64_t step, bool skipped) {
     return before_.restore(job_.session->executor());
   DLC_TRY(job_.restore());
   if (job_.isRoot() && job_.progress.step + 1 < step)
-    info("doing the steps from {} to {} again, to keep the state before step "
-         "{}",
+    info("repeating steps {} to {} to save the state before step {}",
          job_.progress.step + 1, step - 1, step);
   Loader loader(job_.data.sets, job_.sampling, job_.progress.step, step - 1);
   while (job_.progress.step + 1 < step) {

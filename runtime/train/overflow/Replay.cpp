@@ -159,8 +159,9 @@ Result<Bundle> openBundle(const std::string &path) try {
   DLC_ASSIGN(Artifact artifact, Artifact::open(path + "/model.dlc"));
   DLC_ASSIGN(const std::string hash, jsonString(manifest, "artifact"));
   if (hash != artifact.hash())
-    return corrupt("'{}' holds another model.dlc than its step was done with",
-                   path);
+    return corrupt(
+        "'{}' contains another model.dlc than the one that executed its step",
+        path);
   return Bundle{path,
                 {std::move(artifact), {}, path + "/state.safetensors"},
                 *std::move(incident)};

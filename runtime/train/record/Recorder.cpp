@@ -36,7 +36,7 @@ double metricOf(const StepEvent &event, std::string_view name) {
 
 void OneWarning::check(const Status &status) {
   if (!status.ok() && !said_)
-    warning("{}; training goes on", status.message());
+    warning("{}; training continues", status.message());
   said_ |= !status.ok();
 }
 

@@ -149,7 +149,7 @@ void setAside(const Checkpoint &checkpoint, const char *why,
   if (::rename(checkpoint.path.c_str(), aside.c_str()) == 0)
     warning("{}: set aside as '{}'", reason, aside);
   else
-    warning("{}; it cannot be set aside: {}", reason, std::strerror(errno));
+    warning("{}; it cannot be renamed: {}", reason, std::strerror(errno));
 }
 
 // A kill leaves no half of it under its name.
@@ -421,7 +421,7 @@ void Checkpoints::goBackTo(int64_t step) {
 std::string Checkpoints::newestText(const Session &session) {
   for (const Checkpoint &checkpoint : listCheckpoints(run_))
     if (isWhole(checkpoint, session.model().artifact.hash()))
-      return fmt::format("'{}' is the newest that is whole", checkpoint.path);
+      return fmt::format("'{}' is the newest intact one", checkpoint.path);
   return fmt::format("'{}' has none", run_);
 }
 

@@ -92,9 +92,10 @@ void JsonLines::append(const std::string &line) {
     ++lost_;
   const bool written = writeWaiting();
   if (!written && !stuck_)
-    warning("cannot write to '{}': {}: training goes on; what is missing there "
-            "is written as soon as it can be",
-            path_, std::strerror(errno));
+    warning(
+        "cannot write to '{}': {}: training continues; what is missing there "
+        "is written as soon as it can be",
+        path_, std::strerror(errno));
   if (written && stuck_)
     info("'{}' can be written again", path_);
   stuck_ = !written;
@@ -116,7 +117,7 @@ void JsonLines::follow() {
   const auto file = openToAppend(path_);
   if (!file)
     return;
-  warning("'{}' was removed or moved away: it is made again", path_);
+  warning("'{}' was removed or moved away: it is written again", path_);
   ::close(std::exchange(descriptor_, *file));
 }
 

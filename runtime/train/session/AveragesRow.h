@@ -9,8 +9,8 @@ namespace dlc {
 // --ema, --ema=2: which set of averages; 0: none.
 inline Option &addAverages(OptionTable &table, std::string key, int &set) {
   Option &row = table.add(std::move(key),
-                          "use the moving averages of the weights; --ema=2: "
-                          "the second set of them",
+                          "moving averages in place of the weights; --ema=2: "
+                          "the second set of averages",
                           "");
   row.set = [&set](auto &words) -> Status {
     DLC_ASSIGN(const std::string word, oneWord(words));

@@ -108,10 +108,9 @@ Result<int> Session::sizeOf(BatchView batch) const {
       fits = plan::bytesOf(program.buffers(port).type()) == batch[i].size();
     }
     if (fits && found >= 0)
-      return usageError("a batch of so many bytes may be one of {} or of {}: "
-                        "say which",
-                        plan::nameOf(plan().sizes(found)),
-                        plan::nameOf(plan().sizes(size)));
+      return usageError(
+          "the batch's size in bytes fits {} and {}: specify the shape",
+          plan::nameOf(plan().sizes(found)), plan::nameOf(plan().sizes(size)));
     if (fits)
       found = size;
   }

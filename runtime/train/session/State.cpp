@@ -414,7 +414,7 @@ Result<StateBytes> useAverages(Executor &executor, int set) {
   if (sets == 0)
     return failed("the model has no averages: compile it with --ema");
   if (set < 1 || set > sets)
-    return failed("there are no averages number {}, expected 1 to {}", set,
+    return failed("there is no set of averages {}, expected 1 to {}", set,
                   sets);
   std::map<std::string, DType> types;
   for (const plan::State &state : executor.plan().states())

@@ -38,10 +38,10 @@ CompareArguments::CompareArguments() {
   table.group("Options");
   table.text("compare.a", a, "A", "an artifact, run or checkpoint").named("a");
   table.text("compare.b", b, "B", "another one of the same model").named("b");
-  Option &row = table.text("compare.onnxruntime", python, "PYTHON",
-                           "instead of B: what A's nodes give in onnxruntime, "
-                           "for predict, by a Python that has it and onnx "
-                           "(alone: python3)");
+  Option &row = table.text(
+      "compare.onnxruntime", python, "PYTHON",
+      "comparison of A's predict with onnxruntime, in place of B, by a Python "
+      "with onnxruntime and onnx (without a value: python3)");
   row.optionalWord = true;
   row.set = [this](const Words &words) -> Status {
     DLC_ASSIGN(const std::string word, oneWord(words));
@@ -58,18 +58,20 @@ CompareArguments::CompareArguments() {
     return {};
   });
   table.text("compare.data", data, "PATH",
-             "samples, as dlc train takes them; they are used in their order");
+             "samples, as for dlc train, read in their order");
   table.choice("compare.program", options.program,
-               {"train_step", "eval_step", "predict"}, "what is compared");
-  table.count("compare.steps", options.steps, 1,
-              "at most: the first that differs is the last");
+               {"train_step", "eval_step", "predict"}, "program to compare");
+  table.count(
+      "compare.steps", options.steps, 1,
+      "largest number of steps; the comparison ends at the first that differs");
   table.number("compare.tolerance", options.tolerance, 0, 1e6,
-               "relative error of a tensor that is borne (default: 1e-4, where "
-               "f16 takes part 1e-3, bf16 6e-3)");
-  table.toggle("compare.drift", options.drift,
-               "let B go on with its own values, so that differences add up");
+               "tolerated relative error of a tensor (default: 1e-4; with f16 "
+               "1e-3, with bf16 6e-3)");
+  table.toggle(
+      "compare.drift", options.drift,
+      "B continues with its own values, so that differences accumulate");
   table.count("compare.worst", worst, 0,
-              "so many tensors are shown, those of the largest errors");
+              "number of tensors to print, those with the largest errors");
   table.toggle("compare.json", json, "one object on stdout");
   addThreads(table, "compare.threads", threads, "default: all cores");
   table.group("Samples (a run's: as in its training, where nothing is given)");
@@ -176,11 +178,10 @@ void print(const StepsComparison &result, int64_t worst) {
     if (step.losses)
       printOut("step {}  loss {:.8g}  {:.8g}\n", step.step, step.losses->first,
                step.losses->second);
-  printOut(
-      "{} tensors compared (results: {} and {}); {} of them are what rounding "
-      "leaves of zero\n",
-      countCompared(result), result.resultsA, result.resultsB,
-      countNoise(result));
+  printOut("{} tensors compared (results: {} and {}); {} of them are rounding "
+           "noise around zero\n",
+           countCompared(result), result.resultsA, result.resultsB,
+           countNoise(result));
   for (const ComparedTensor *t : worstOf(result, worst))
     printOut("  {:.2e} of {:.0e}  {} {}  {}  {}\n", t->error, t->tolerance,
              phaseOf(*t), t->name, operationText(*t), typesText(*t));
@@ -246,7 +247,7 @@ Result<int> runCompare(CompareArguments &a) {
              compareSteps(*first->session, *second->session, first->data,
                           second->data, a.options));
   if (!result.states.empty())
-    warning("{} begins with {} states of other values, '{}'{}", a.b,
+    warning("{} starts with other values of {} states, '{}'{}", a.b,
             result.states.size(), result.states.front(),
             a.options.drift ? "" : "; it goes on with those of " + a.a);
   return printResult(a, result);
@@ -256,19 +257,19 @@ Result<int> runCompare(CompareArguments &a) {
 
 void addCompare(CommandLine &line, CLI::App &parent) {
   CLI::App *command = parent.add_subcommand(
-      "compare", "where two compilations of one model part, by node");
+      "compare", "first node in which two compilations of one model differ");
   auto a = std::make_shared<CompareArguments>();
   addFlagCommand(line, *command, a, runCompare, {"a", "--data"});
   command->footer(
-      "Two artifacts of one model, of other targets, precisions or versions, "
-      "train on the same samples.\nEach result of B is compared with A's of "
-      "the same nodes, then replaced by it: an error is that of\nthe "
-      "commands since. Exit code 0: no result differs; 1: one does.\n\n"
-      "Examples:\n  dlc debug compare f32.dlc bf16.dlc --data=train.npz\n"
-      "  dlc debug compare cpu.dlc gpu.dlc --data=train.npz --steps=20\n"
-      "  dlc debug compare old-run new.dlc --data=test.npz --program=predict "
-      "--json\n"
-      "  dlc debug compare run --onnxruntime --data=test.npz");
+      R"(Two artifacts of one model, with other targets, precisions or versions, train on the same samples.
+Each result of B is compared with A's of the same nodes, then replaced by it, so an error comes
+from the commands since. Exit code 0: no result differs; 1: one does.
+
+Examples:
+  dlc debug compare f32.dlc bf16.dlc --data=train.npz
+  dlc debug compare cpu.dlc gpu.dlc --data=train.npz --steps=20
+  dlc debug compare old-run new.dlc --data=test.npz --program=predict --json
+  dlc debug compare run --onnxruntime --data=test.npz)");
 }
 
 } // namespace dlc::tool

@@ -177,21 +177,19 @@ void addFlight(CommandLine &line, CLI::App &parent) {
   command
       ->add_option(
           "files", arguments->files,
-          "RUN/flight-RANK.json of one job, of all ranks that left one")
+          "RUN/flight-RANK.json of all ranks of one job that wrote one")
       ->required();
   command->add_flag("--json", arguments->json, "one object on stdout");
   command->footer(
-      "When training on several ranks fails, each rank that can leaves its "
-      "last 2,000\ncollectives in RUN/flight-RANK.json, or in the folder for "
-      "temporary files if it cannot\nwrite there. This says which is the first "
-      "that not all ranks began, in which they\ndiffer (operation, bytes, "
-      "bucket) or which did not end, who waited in it, and for whom.\nTimes "
-      "are UTC, by each host's clock.\n\n"
-      "Examples:\n"
-      "  dlc debug flight runs/lenet-1/flight-*.json\n"
-      "  dlc debug flight runs/lenet-1/flight-0.json "
-      "runs/lenet-1/flight-1.json "
-      "--json");
+      R"(When training on several ranks fails, each rank that can writes its last 2,000 collectives
+to RUN/flight-RANK.json or, if that fails, to the folder for temporary files. This command
+finds the first collective that not all ranks began, in which they differ (operation,
+bytes, bucket) or which did not end, and which ranks waited for which.
+Times are UTC, by each host's clock.
+
+Examples:
+  dlc debug flight runs/lenet-1/flight-*.json
+  dlc debug flight runs/lenet-1/flight-0.json runs/lenet-1/flight-1.json --json)");
   command->callback([&line, arguments] {
     line.chosen = [arguments] { return report(show(*arguments)); };
   });

@@ -62,10 +62,10 @@ ReplayArguments::ReplayArguments() {
   table.text("replay.bundle", path, "TEXT", "RUN/replay-<step>")
       .named("bundle");
   addThreads(table, "replay.threads", threads,
-             "of each rank (default: as then)");
+             "threads per rank (default: as in the run)");
   table
       .number("replay.timeout", timeout, 0.1, 1e6,
-              "seconds that a rank may be silent")
+              "time in seconds after which a rank that others wait for is lost")
       .described("SECONDS");
   table.group("Ranks");
   launch.addTo(table, "replay");
@@ -89,13 +89,13 @@ Result<int> runReplay(ReplayArguments &a,
 
 void addReplay(CommandLine &line, CLI::App &parent) {
   CLI::App *command = parent.add_subcommand(
-      "replay", "do a step again that ended a run, and name the node");
+      "replay", "repeat the step that ended a run, and name the node");
   auto a = std::make_shared<ReplayArguments>();
   a->flags.addTo(*command);
   command->get_option("bundle")->required();
   command->footer(
-      "Exit code 0: the step came out as it did then; 1: it did "
-      "not.\n\nExample:\n  dlc debug replay runs/lenet-1/replay-120");
+      "Exit code 0: the step had the same results; 1: other "
+      "results.\n\nExample:\n  dlc debug replay runs/lenet-1/replay-120");
   command->callback([&line, a] {
     line.chosen = [&line, a] {
       auto code = runReplay(*a, line.arguments);

@@ -14,10 +14,10 @@ struct BenchArguments {
   BenchArguments() {
     table.group("Options");
     addThreads(table, "bench.threads", threads,
-               "of a run that is judged (default: as many as a run would use)");
+               "number of threads (default: as many as a run would use)");
     table.text("bench.cache-dir", folder, "FOLDER",
-               "where to keep it (default: DLC_CACHE_DIR, XDG_CACHE_HOME/dlc "
-               "or ~/.cache/dlc)");
+               "folder of the result (default: DLC_CACHE_DIR, "
+               "XDG_CACHE_HOME/dlc or ~/.cache/dlc)");
     table.toggle("bench.json", json, "one object on stdout");
   }
 
@@ -54,18 +54,20 @@ Status measure(const BenchArguments &arguments) {
 
 void addBench(CommandLine &line, CLI::App &parent) {
   CLI::App *bench =
-      parent.add_subcommand("bench", "measure what this machine does at most");
+      parent.add_subcommand("bench", "measure this machine's peak rates");
   bench->require_subcommand(1);
-  CLI::App *machine = bench->add_subcommand(
-      "machine", "products and bandwidth of the CPU, kept for dlc train "
-                 "--profile");
+  CLI::App *machine =
+      bench->add_subcommand("machine", "matrix products and bandwidth of the "
+                                       "CPU, stored for dlc train --profile");
   addFlagCommand(line, *machine, std::make_shared<BenchArguments>(), measure);
   machine->footer(
-      "Takes about two seconds and 0.4 GB of an idle machine. From then on dlc "
-      "train --profile\nand dlc inspect --costs say what each command would "
-      "take at these rates. dlc doctor cache\nlist shows what was measured.\n\n"
-      "Examples:\n  dlc doctor bench machine\n  dlc doctor bench machine "
-      "--threads=1 --json");
+      R"(Takes about two seconds and 0.4 GB on an idle machine. dlc train --profile and
+dlc inspect --costs then show what each command would take at these rates. dlc doctor cache
+list shows the measurement.
+
+Examples:
+  dlc doctor bench machine
+  dlc doctor bench machine --threads=1 --json)");
 }
 
 } // namespace dlc::tool

@@ -101,20 +101,21 @@ CLI::App *add(CommandLine &line, CLI::App &parent, const char *name,
 } // namespace
 
 void addCache(CommandLine &line, CLI::App &parent) {
-  CLI::App *cache = parent.add_subcommand(
-      "cache", "what was measured on this machine's devices");
+  CLI::App *cache =
+      parent.add_subcommand("cache", "measurements of this machine's devices");
   cache->require_subcommand(1);
   auto arguments = std::make_shared<CacheArguments>();
-  add(line, *cache, "list", "a line an entry", arguments, list)
-      ->add_flag("--json", arguments->json, "an object a line on stdout");
-  add(line, *cache, "prune", "remove what is damaged, and the old if asked",
-      arguments, prune)
+  add(line, *cache, "list", "list the entries, one per line", arguments, list)
+      ->add_flag("--json", arguments->json,
+                 "one JSON object per line on stdout");
+  add(line, *cache, "prune",
+      "remove damaged entries and, with --before, old ones", arguments, prune)
       ->add_option("--before", arguments->before,
-                   "also remove what was measured before, 2026-01-31")
+                   "date of the oldest measurement to keep, as in 2026-01-31")
       ->type_name("DATE");
-  add(line, *cache, "export", "write the entries, an object a line", arguments,
-      exportEntries)
-      ->add_option("-o,--output", arguments->output, "where to")
+  add(line, *cache, "export", "write the entries as JSON, one object per line",
+      arguments, exportEntries)
+      ->add_option("-o,--output", arguments->output, "output file")
       ->required()
       ->type_name("FILE");
   cache->footer("Example:\n  dlc doctor cache prune --before=2026-01-31");

@@ -70,9 +70,9 @@ void printSections(const std::vector<DoctorSection> &sections) {
   }
   const int64_t warnings = countWarnings(sections);
   if (warnings == 0)
-    printOut("nothing to mend\n");
+    printOut("nothing to fix\n");
   else
-    printOut("{} to mend: see the warnings\n", warnings);
+    printOut("{} to fix: see the warnings\n", warnings);
 }
 
 void printSectionsAsJson(const std::vector<DoctorSection> &sections) {
@@ -104,23 +104,23 @@ Result<int> runDoctor(DoctorArguments &arguments) {
 
 void addDoctor(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
-      "doctor", "what this machine has, what dlc uses, and what to mend");
+      "doctor", "what this machine has, what dlc uses, and what to fix");
   auto arguments = std::make_shared<DoctorArguments>();
   addFlagCommand(line, *command, arguments, runDoctor);
   addEnv(line, *command);
   addBench(line, *command);
   addCache(line, *command);
   command->footer(
-      "Looks at the CPU, its control group, memory, GPUs with their driver "
-      "and libraries (opened\nas a run opens them), the cache, the network, "
-      "and what a launcher has set; changes\nnothing. Exit code 0: nothing to "
-      "mend; 1: there are warnings, each with its way out.\nA machine without "
-      "a GPU is no warning, nor is what only some models need.\n\n"
-      "Examples:\n"
-      "  dlc doctor\n"
-      "  dlc doctor env\n"
-      "  dlc doctor --json > machine.json\n"
-      "  srun -n 2 dlc doctor");
+      R"(Examines the CPU, its control group, memory, GPUs with their driver and libraries (opened
+as a run opens them), the cache, the network, and the launcher's variables; changes
+nothing. Exit code 0: nothing to fix; 1: there are warnings, each with its remedy.
+A machine without a GPU causes no warning, nor does what only some models need.
+
+Examples:
+  dlc doctor
+  dlc doctor env
+  dlc doctor --json > machine.json
+  srun -n 2 dlc doctor)");
 }
 
 } // namespace dlc::tool

@@ -74,19 +74,19 @@ Status show(EnvArguments &arguments) {
 
 void addEnv(CommandLine &line, CLI::App &parent) {
   CLI::App *command = parent.add_subcommand(
-      "env", "say which rank of a job this process would be, and why");
+      "env", "print the rank of a job that this process would have, and why");
   auto arguments = std::make_shared<EnvArguments>();
   addFlagCommand(line, *command, arguments, show);
   command->footer(
-      "Reads what dlc train would read, in this order, and starts nothing: "
-      "flags; RANK and\nWORLD_SIZE with MASTER_ADDR and MASTER_PORT (dlc train "
-      "itself, torchrun, Ray Train,\nKubeflow PyTorchJob); Slurm; Open MPI; "
-      "MVAPICH, MPICH, jsrun, Flux, PALS, PMIx.\nVariables that contradict "
-      "each other end with code 2, as they would there.\n\n"
-      "Examples:\n"
-      "  torchrun --nproc-per-node=2 --no-python dlc doctor env\n"
-      "  srun -n 4 dlc doctor env --json\n"
-      "  mpirun -n 2 dlc doctor env --init=tcp://node0:29500");
+      R"(Reads what dlc train would read, in this order, and starts nothing: flags; RANK and
+WORLD_SIZE with MASTER_ADDR and MASTER_PORT (dlc train itself, torchrun, Ray Train,
+Kubeflow PyTorchJob); Slurm; Open MPI; MVAPICH, MPICH, jsrun, Flux, PALS, PMIx.
+Contradictory variables end with code 2, as in dlc train.
+
+Examples:
+  torchrun --nproc-per-node=2 --no-python dlc doctor env
+  srun -n 4 dlc doctor env --json
+  mpirun -n 2 dlc doctor env --init=tcp://node0:29500)");
 }
 
 } // namespace dlc::tool

@@ -37,10 +37,9 @@ GenerateArguments::GenerateArguments() {
   table.group("Options");
   addModel(table, "generate.model", model);
   table.text("generate.tokenizer", tokenizer, "FILE|bytes",
-             "tokenizer.json of the model; bytes: tokens are bytes; without "
-             "it, numbers, in the prompt, too");
-  Option &text =
-      table.add("generate.prompt", "what the text begins with", "TEXT");
+             "tokenizer.json; bytes: each token is a byte; default: prompt and "
+             "output are token ids");
+  Option &text = table.add("generate.prompt", "start of the text", "TEXT");
   text.set = [this](auto &words) -> Status {
     DLC_ASSIGN(prompt, oneWord(words));
     return {};
@@ -48,25 +47,28 @@ GenerateArguments::GenerateArguments() {
   text.get = [this]() -> std::optional<Words> {
     return prompt ? std::optional(Words{*prompt}) : std::nullopt;
   };
-  table.text("generate.prompt-file", promptFile, "FILE",
-             "or a file of it, without one end of line at its end; a .bin has "
-             "tokens with llm.c's header; without both: stdin");
+  table.text(
+      "generate.prompt-file", promptFile, "FILE",
+      "file with the start of the text, without a newline at its end; a .bin "
+      "has tokens with llm.c's header; default without --prompt: stdin");
   table.toggle("generate.special-tokens", specialTokens,
-               "put before it what the tokenizer's post-processor puts before "
-               "a document, as <s>");
-  table.count("generate.tokens", tokens, 1, "so many at most", 1 << 30);
+               "special tokens before the prompt, such as <s>, as the "
+               "tokenizer's post-processor adds them to a document");
+  table.count("generate.tokens", tokens, 1,
+              "largest number of tokens to generate", 1 << 30);
   table.list("generate.stop", stops, "TOKEN",
-             "tokens that end the text, which are not printed: the text or the "
-             "number of one, several by several flags, or none; default: each "
-             "special token of the tokenizer, but the unknown one");
-  table.toggle("generate.ids", ids, "print numbers of tokens, not their text");
+             "token, as text or id, that ends the text and is not printed; the "
+             "flag may be repeated; none: no token; default: each special "
+             "token of the tokenizer except the unknown one");
+  table.toggle("generate.ids", ids, "token ids as output, not text");
   addAverages(table, "generate.ema", averages);
   addThreads(table, "generate.threads", threads, "default: all cores");
   table.group("Drawing");
   sampling.addTo(table, "generate");
   table.require([this](const OptionTable::Given &) {
     return prompt && !promptFile.empty()
-               ? usageError("--prompt, or --prompt-file: not both")
+               ? usageError(
+                     "--prompt and --prompt-file are both given, expected one")
                : Status();
   });
 }
@@ -99,8 +101,8 @@ Result<std::vector<int64_t>> promptOf(const GenerateArguments &arguments,
   DLC_ASSIGN(const std::string text, promptText(arguments));
   DLC_ASSIGN(auto tokens, vocabulary.encode(text, arguments.specialTokens));
   if (tokens.empty())
-    return usageError("the prompt is empty, and text begins with a token at "
-                      "least: give --prompt{}",
+    return usageError("the prompt is empty, but generation needs at least one "
+                      "token: give --prompt{}",
                       arguments.specialTokens ? "" : ", or --special-tokens");
   return tokens;
 }
@@ -122,8 +124,8 @@ Result<Written> write(Generator &generator, std::vector<int64_t> tokens,
   for (; written.tokens < arguments.tokens; ++written.tokens) {
     if (!isFull && int64_t(tokens.size()) > generator.context()) {
       isFull = true;
-      warning("the model reads {0} tokens: from here on the last {0} of the "
-              "text",
+      warning("the model reads {0} tokens: from here on only the last {0} "
+              "tokens of the text",
               generator.context());
     }
     DLC_ASSIGN(const auto logits, generator.next(tokens));
@@ -135,7 +137,7 @@ Result<Written> write(Generator &generator, std::vector<int64_t> tokens,
       break;
     }
     if (arguments.tokenizer == "bytes" && token > 255)
-      return failed("the model gives token {}, which is no byte", token);
+      return failed("the model generated token {}, which is not a byte", token);
     tokens.push_back(token);
     DLC_ASSIGN(const std::string text, stream.add(token));
     printText(text);
@@ -157,8 +159,8 @@ Status generate(const GenerateArguments &arguments) {
                               .averages = arguments.averages}));
   DLC_ASSIGN(Generator generator, Generator::create(*session));
   if (!generator.hasCache())
-    info("each token reads all {} again: dlc compile --decode adds a cache of "
-         "keys and values",
+    info("each token needs a forward pass over all {} tokens: dlc compile "
+         "--decode adds a key-value cache",
          generator.context());
   DLC_ASSIGN(auto tokens, promptOf(arguments, vocabulary));
   const auto begin = std::chrono::steady_clock::now();
@@ -185,18 +187,15 @@ void addGenerate(CommandLine &line) {
   auto arguments = std::make_shared<GenerateArguments>();
   addFlagCommand(line, *command, arguments, generate, {"model"});
   command->footer(
-      "Text is printed as it comes, without the prompt, and an end of line "
-      "behind it; control characters are escaped.\nThe model is one that "
-      "was compiled for [B, T] tokens: it reads all T again for each "
-      "token, or, compiled with --decode, that one alone.\nWhat fills them up "
-      "behind the text changes nothing in a "
-      "causal model; one that is not is refused.\n\nExamples:\n"
-      "  dlc generate runs/gpt-1 --tokenizer=tokenizer.json --prompt='Once "
-      "upon'\n"
-      "  dlc generate runs/gpt-1 --tokenizer=tokenizer.json "
-      "--prompt-file=a.txt "
-      "--tokens=500 \\\n      --temperature=0.8 --top-p=0.95 --seed=1 --ema\n"
-      "  echo 5 17 3 | dlc generate runs/gpt-1");
+      R"(Text is printed as it is generated, without the prompt, and ends with a newline; control characters are escaped.
+The model is causal and compiled for [B, T] tokens: for each token it reads all T again or, compiled with --decode, only
+that token. A model that is not causal is refused.
+
+Examples:
+  dlc generate runs/gpt-1 --tokenizer=tokenizer.json --prompt='Once upon'
+  dlc generate runs/gpt-1 --tokenizer=tokenizer.json --prompt-file=a.txt --tokens=500 \
+      --temperature=0.8 --top-p=0.95 --seed=1 --ema
+  echo 5 17 3 | dlc generate runs/gpt-1)");
 }
 
 } // namespace dlc::tool

@@ -19,8 +19,8 @@ Result<std::vector<int64_t>> numbersIn(std::string_view text) {
     const std::string word(text.substr(at, end - at));
     const auto number = parseCount(word, 0, INT32_MAX);
     if (!number)
-      return usageError("'{}' in the prompt is no token's number: without "
-                        "--tokenizer tokens are numbers",
+      return usageError("'{}' in the prompt is not a token id: without "
+                        "--tokenizer the prompt consists of token ids",
                         printable(word, 60));
     numbers.push_back(*number);
     at = end;

@@ -311,7 +311,8 @@ void addData(CommandLine &line) {
   data->require_subcommand(1);
   auto arguments = std::make_shared<DataArguments>();
   CLI::App *inspect = data->add_subcommand(
-      "inspect", "say what is there: samples, classes, sizes, what is broken");
+      "inspect",
+      "describe samples, classes and sizes, and name broken samples");
   inspect->add_option("path", arguments->path, "as --data of dlc train")
       ->required();
   inspect
@@ -321,16 +322,18 @@ void addData(CommandLine &line) {
   inspect->add_option("--tokenizer", arguments->tokenizer,
                       "tokenizer.json of the model, for text");
   inspect
-      ->add_option("--bad-samples", arguments->badSamples,
-                   "skip: what is broken is passed over, as in training, and "
-                   "no error")
+      ->add_option(
+          "--bad-samples", arguments->badSamples,
+          "broken samples; skip: skipped, as in training, without an error")
       ->check(CLI::IsMember({"error", "skip"}));
   inspect->add_flag("--json", arguments->json, "an object on stdout");
-  inspect->footer("Every picture is decoded, every number read. Exit code 1 if "
-                  "anything is broken.\n\nExamples:\n"
-                  "  dlc data inspect photos/train\n"
-                  "  dlc data inspect 'train-{000..127}.tar' --json\n"
-                  "  dlc data inspect people.csv");
+  inspect->footer(
+      R"(Decodes every picture and reads every number. Exit code 1 if anything is broken.
+
+Examples:
+  dlc data inspect photos/train
+  dlc data inspect 'train-{000..127}.tar' --json
+  dlc data inspect people.csv)");
   inspect->callback([&line, arguments] {
     line.chosen = [arguments] { return report(inspectData(*arguments)); };
   });

@@ -356,17 +356,17 @@ Status inspect(const InspectArguments &a) {
 
 void addInspect(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
-      "inspect", "state, cost and memory of a compiled model; what trains and "
-                 "why, what the exporter had merged or folded");
+      "inspect", "state, cost and memory of a compiled model, its trainable "
+                 "tensors, and what the exporter had merged or folded");
   auto arguments = std::make_shared<InspectArguments>();
   command
       ->add_option("model", arguments->path, "an artifact, run or checkpoint")
       ->required();
   command->add_flag("--json", arguments->json, "one object on stdout");
   command->add_flag("--memory", arguments->memory,
-                    "what takes it: state by role, the largest activations");
+                    "memory by state role, and the largest activations");
   command->add_flag("--tensors", arguments->tensors,
-                    "each weight of the model: whether it is trained, and why");
+                    "each weight of the model, whether it trains, and why");
   command->add_flag("--costs", arguments->costs,
                     "bytes, FLOPs and predicted time on GPUs of each kernel");
   command->footer("Examples:\n  dlc inspect lenet.dlc --json\n"

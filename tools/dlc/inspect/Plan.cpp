@@ -23,23 +23,25 @@ struct PlanArguments {
     table.group("Options");
     table.text("plan.model", model, "MODEL", "an artifact, run or checkpoint")
         .named("model");
-    table.text("plan.gpus", ranks, "N,N", "how many, a rank each");
-    table.text("plan.gpu", gpu, "NAME",
-               "whose figures: A100, A40, L40S, H100, H200, B200");
-    table.count("plan.node", network.node, 1, "ranks of a node");
+    table.text("plan.gpus", ranks, "N,N", "numbers of GPUs, one rank per GPU");
+    table.text(
+        "plan.gpu", gpu, "NAME",
+        "GPU whose data sheet is used: A100, A40, L40S, H100, H200, B200");
+    table.count("plan.node", network.node, 1, "ranks per node");
     table.text("plan.net", net, "BANDWIDTH",
-               "of each rank's network card, a direction");
+               "bandwidth of each rank's network card, per direction");
     table.text("plan.link", link, "BANDWIDTH",
-               "between ranks of a node, a direction (default: the GPU's)");
+               "bandwidth between ranks of a node, per direction (default: the "
+               "GPU's)");
     table.number("plan.latency", latency, 0, 1e6,
-                 "microseconds of a message by sockets, for ranks on CPUs "
-                 "(default there: 50)");
+                 "latency of a socket message in microseconds, for ranks on "
+                 "CPUs (default there: 50)");
     table.text("plan.profile", profile, "FILE",
                "profile.json of a run (dlc train --profile): measured times of "
                "its commands, in place of the GPU's");
     table.number("plan.step", milliseconds, 0, 1e9,
-                 "measured milliseconds of a step of one rank, to which all "
-                 "times are scaled");
+                 "measured time of a step of one rank in milliseconds, to "
+                 "which all times are scaled");
     table.text("plan.picture", picture, "FILE.svg",
                "efficiency against the number of ranks");
     table.toggle("plan.json", json, "one object on stdout");
@@ -95,10 +97,10 @@ Status settleNetwork(PlanArguments &a, const plan::Plan &plan) {
 Result<forecast::CommandTimes> timesOf(const PlanArguments &a,
                                        const plan::Plan &plan) {
   if (a.profile.empty() && plan.target() == "cpu")
-    return usageError("'{}' was compiled for CPUs, of which nothing is "
-                      "predicted: give measured times by --profile=RUN/"
-                      "profile.json (dlc train --profile)",
-                      a.model);
+    return usageError(
+        "'{}' was compiled for CPUs, whose times are not predicted: give "
+        "measured times by --profile=RUN/profile.json (dlc train --profile)",
+        a.model);
   auto times = a.profile.empty()
                    ? forecast::predictedTimes(plan, *findGpu(a.gpu))
                    : forecast::measuredTimes(plan, a.profile);
@@ -195,17 +197,16 @@ void addPlan(CommandLine &line) {
   auto arguments = std::make_shared<PlanArguments>();
   addFlagCommand(line, *command, arguments, show);
   command->footer(
-      "A prediction, not a measurement: commands by the GPU's data sheet "
-      "(dlc inspect --costs),\nor as --profile or --step measured them; "
-      "collectives by the algorithm that NCCL's cost\nmodel finds fastest, "
-      "beside the backward pass as the plan has them. Each rank has the\n"
-      "model's batch. zero 1 to 3: what each rank keeps only its share of, "
-      "moments and averages,\ngradients, parameters; parameters are then "
-      "gathered.\n\n"
-      "Examples:\n"
-      "  dlc plan gpt2.dlc --gpus=8,64,1024 --node=8 --net=400Gbps\n"
-      "  dlc plan gpt2.dlc --step=34 --picture=gpt2.svg\n"
-      "  dlc plan lenet.dlc --profile=run/profile.json --net=10Gbps --node=1");
+      R"(A prediction, not a measurement: commands by the GPU's data sheet (dlc inspect --costs),
+or as measured by --profile or --step; collectives by the algorithm that NCCL's cost
+model finds fastest, overlapped with the backward pass as in the plan. Each rank has the
+model's batch. zero 1 to 3 shard moments and averages, gradients, and parameters, which
+are then all-gathered.
+
+Examples:
+  dlc plan gpt2.dlc --gpus=8,64,1024 --node=8 --net=400Gbps
+  dlc plan gpt2.dlc --step=34 --picture=gpt2.svg
+  dlc plan lenet.dlc --profile=run/profile.json --net=10Gbps --node=1)");
 }
 
 } // namespace dlc::tool

@@ -39,12 +39,11 @@ PreviewArguments::PreviewArguments() {
   table.text("preview.path", path, "PATH", "pictures, as --data of dlc train")
       .named("path");
   addOutput(table, "preview.output", output, ".html, with labels, or .png");
-  table.count("preview.count", count, 1, "samples that are shown", 1000);
+  table.count("preview.count", count, 1, "number of samples to show", 1000);
   table.count("preview.size", size, 8,
-              "pixels of a side of pictures in files, as the model takes them",
-              4096);
-  table.count("preview.seed", seed, 0, "as of dlc train");
-  table.count("preview.epoch", epoch, 0, "of which samples are drawn");
+              "side of pictures in pixels, as the model reads them", 4096);
+  table.count("preview.seed", seed, 0, "seed, as for dlc train");
+  table.count("preview.epoch", epoch, 0, "epoch whose samples are shown");
   table.group("Samples");
   samples.addTo(table, "preview");
   samples.addDrawsTo(table, "preview");
@@ -178,8 +177,8 @@ Status preview(const PreviewArguments &arguments) {
     return usageError("--output={}: expected a name that ends in .html or .png",
                       arguments.output);
   if (arguments.samples.mixes())
-    return usageError("--mixup and --cutmix make one sample of two: a preview "
-                      "shows them before that");
+    return usageError("a preview does not apply --mixup and --cutmix, which "
+                      "combine two samples");
   DLC_ASSIGN(const auto samples, samplesOf(arguments));
   DLC_TRY(writeFileAtomically(arguments.output,
                               isPage ? pageOf(arguments, samples)
@@ -193,7 +192,7 @@ Status preview(const PreviewArguments &arguments) {
 void addPreview(CommandLine &line, CLI::App &data) {
   auto arguments = std::make_shared<PreviewArguments>();
   CLI::App *command = data.add_subcommand(
-      "preview", "pictures as training sees them, in a grid");
+      "preview", "show pictures as training sees them, in a grid");
   addFlagCommand(line, *command, arguments, preview, {"path", "--output"});
   command->footer("Example:\n  dlc data preview photos/train --crop=random "
                   "--hflip -o preview.html");

@@ -27,20 +27,20 @@ struct PredictArguments : SampleArguments {
 
 PredictArguments::PredictArguments() {
   addOutput(table, "eval.output", output,
-            ".npz for the outputs as they are, instead of classes: y, or by "
-            "name if there are several");
-  table.count("eval.top", top, 1, "so many classes of each sample are printed",
+            ".npz of the raw outputs, in place of classes: y, or by name if "
+            "there are several");
+  table.count("eval.top", top, 1, "number of classes to print per sample",
               1'000'000);
   table.toggle("eval.csv", csv, "classes as CSV, with a header");
-  table.toggle("eval.json", json, "classes as JSON: an object a line");
+  table.toggle("eval.json", json, "classes as JSON, one object per line");
   table.require([this](const OptionTable::Given &given) -> Status {
     if (pictures.empty() == data.empty())
-      return usageError("{}: expected samples by --data, or names of pictures",
+      return usageError("{}: expected either --data or names of pictures",
                         data.empty() ? "no samples" : "samples twice");
     for (const char *name : {"top", "csv", "json"})
       if (isGiven(given, std::string("eval.") + name) && !output.empty())
-        return usageError("--{} is about printed classes, --output writes "
-                          "outputs as they are: give one of them",
+        return usageError("--{} formats printed classes, but --output writes "
+                          "raw outputs: give one of them",
                           name);
     if (csv && json)
       return usageError("--csv and --json are both given, expected one");
@@ -79,9 +79,9 @@ Status sayPreparation(const Model &model, const SampleOptions &options) {
   if (!options.scale)
     how = "scale 1/255" + (how.empty() ? "" : ", " + how);
   if (!model.checkpoint) {
-    warning("'{}' does not say how its training prepared pictures, as a run "
-            "does: by flags alone ({}), and classes have numbers unless "
-            "--classes names them",
+    warning("'{}' does not record the preprocessing of pictures, as a run "
+            "does: flags alone determine it ({}), and classes have no names "
+            "without --classes",
             model.artifact.path(), how);
     return {};
   }
@@ -89,15 +89,15 @@ Status sayPreparation(const Model &model, const SampleOptions &options) {
   DLC_ASSIGN(const TrainOptions trained,
              optionsFromYaml((run / "config.yaml").string()));
   if (!trained.dataCommand.empty() || trained.data == "-")
-    warning("the run was trained on samples of another program, which "
-            "prepared them: pictures are prepared by {}",
+    warning("the run was trained on samples of another program, whose "
+            "preprocessing is unknown: pictures get {}",
             how);
   else if (holdsArrays(trained.data))
-    warning("the run was trained on arrays, '{}': pictures are prepared by {}, "
-            "which is right if those were pixels, 0 to 255",
+    warning("the run was trained on arrays, '{}': pictures get {}, which is "
+            "right if the arrays were pixels, 0 to 255",
             trained.data, how);
   else
-    info("pictures prepared as in training: {}", how);
+    info("preprocessing of pictures as in training: {}", how);
   return {};
 }
 
@@ -159,8 +159,9 @@ Status printRanks(LoadedSamples &loaded, const PredictArguments &arguments) {
        function.empty() ? "" : function + " of ", ranking->output());
   const auto known = static_cast<int64_t>(loaded.options.classes.size());
   if (known > 0 && known != ranking->classes())
-    warning("{} names of classes, but the model has {}: others have numbers",
-            known, ranking->classes());
+    warning(
+        "{} class names, but the model has {} classes: the others have numbers",
+        known, ranking->classes());
   const RankTable table(arguments.csv    ? RankFormat::Csv
                         : arguments.json ? RankFormat::Json
                                          : RankFormat::Text,
@@ -182,9 +183,9 @@ Status predict(const PredictArguments &arguments) {
     };
   DLC_ASSIGN(LoadedSamples loaded, loadSamples(arguments, "predict", open));
   if (loaded.data.sets.size() > 1)
-    return usageError("--data has samples of {} lengths: predict for each by "
-                      "itself",
-                      loaded.data.sets.size());
+    return usageError(
+        "--data has samples of {} lengths: predict each length separately",
+        loaded.data.sets.size());
   DLC_TRY(arguments.output.empty() ? printRanks(loaded, arguments)
                                    : writeOutputs(loaded, arguments.output));
   if (const int64_t count = countReplaced(loaded.data.sets[0]))
@@ -197,22 +198,21 @@ Status predict(const PredictArguments &arguments) {
 
 void addPredict(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
-      "predict", "likeliest classes of samples, or the model's outputs");
+      "predict", "most probable classes of samples, or the model's outputs");
   auto arguments = std::make_shared<PredictArguments>();
   addFlagCommand(line, *command, arguments, predict, {"model"});
-  command->add_option("pictures", arguments->pictures,
-                      "files or folders of pictures; -: names on standard "
-                      "input, by lines");
+  command->add_option(
+      "pictures", arguments->pictures,
+      "files or folders of pictures; -: names on standard input, one per line");
   command->footer(
-      "Pictures are prepared as the run's evaluation prepares them, and "
-      "classes have the names that it\nknows: of folders, or of a table's "
-      "column. Outputs become probabilities by what the loss says of\nthem: "
-      "logits by softmax or sigmoid.\n\n"
-      "Examples:\n"
-      "  dlc predict runs/flowers new/*.jpg --top=5\n"
-      "  find new -name '*.png' | dlc predict runs/flowers - --csv > "
-      "classes.csv\n"
-      "  dlc predict runs/lenet-1 --data=x.npz -o y.npz");
+      R"(Pictures get the preprocessing of the run's evaluation, and classes the names of the run's
+folders or table column. Outputs become probabilities by softmax or sigmoid, depending on
+the loss.
+
+Examples:
+  dlc predict runs/flowers new/*.jpg --top=5
+  find new -name '*.png' | dlc predict runs/flowers - --csv > classes.csv
+  dlc predict runs/lenet-1 --data=x.npz -o y.npz)");
 }
 
 } // namespace dlc::tool

@@ -7,10 +7,10 @@ namespace dlc::tool {
 SampleArguments::SampleArguments() {
   table.group("Options");
   addModel(table, "eval.model", model);
-  table.text("eval.data", data, "PATH",
-             "samples: .npz, .npy with x only, .safetensors, .csv, .parquet, a "
-             "folder of "
-             "pictures, .tar, .bin or .txt; several by commas");
+  table.text(
+      "eval.data", data, "PATH",
+      "samples: .npz, .npy with x only, .safetensors, .csv, .parquet, a folder "
+      "of pictures, .tar, .bin or .txt; several separated by commas");
   addAverages(table, "eval.ema", averages);
   table.group("Samples (a run's: as in its training, where nothing is given)");
   samples.addTo(table, "eval");

@@ -48,11 +48,12 @@ void addReport(CommandLine &line) {
       ->expected(1, 1 << 16)
       ->allow_extra_args();
   command->footer(
-      "One HTML file without a network: loss and metrics of one or several "
-      "runs, settings that\ndiffer, time by node (of runs with --profile), "
-      "memory over a step, the model as a graph.\n\n"
-      "Examples:\n  dlc report runs/lenet-1\n"
-      "  dlc report runs/lenet-1 runs/lenet-2 -o both.html");
+      R"(One HTML file that needs no network: loss and metrics of one or more runs, the settings that
+differ, time by node (of runs with --profile), memory over a step, the model as a graph.
+
+Examples:
+  dlc report runs/lenet-1
+  dlc report runs/lenet-1 runs/lenet-2 -o both.html)");
 }
 
 } // namespace dlc::tool

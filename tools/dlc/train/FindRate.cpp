@@ -10,7 +10,7 @@ Status tellRates(const RateTestResult &result, const RateTestOptions &test,
                  const std::string &folder) {
   std::span<const RateTestPoint> points = result.points;
   if (result.diverged) {
-    info("the loss left its range at step {}, learning rate {}", points.size(),
+    info("the loss diverged at step {}, learning rate {}", points.size(),
          rateText(points.back().lr));
     points = points.first(points.size() - 1);
   }

@@ -37,12 +37,12 @@ private:
       return usageError("--untie={}: no weight has that name{}", name,
                         nearbyNames(name, edit.initializers()));
     if (edit.isFixed(tensor))
-      return usageError("--untie={}: it is an input or an output, too, or a "
-                        "graph inside of a node reads it",
+      return usageError("--untie={}: the weight is also a graph input or "
+                        "output, or is read by a subgraph",
                         name);
     std::vector<Reader> readers = readersOf(tensor);
     if (readers.size() < 2)
-      return usageError("--untie={}: '{}' alone reads it", name,
+      return usageError("--untie={}: only '{}' reads the weight", name,
                         readers.empty() ? "nothing" : readers[0].module);
     const size_t keeps = keeperOf(tensor, readers);
     int parted = 0;
@@ -51,11 +51,12 @@ private:
         DLC_TRY(part(tensor, readers[i]));
         ++parted;
       }
-    return parted ? Status()
-                  : usageError("--untie={}: it is a second name of '{}', and "
-                               "no module of its own reads it; --untie={} "
-                               "parts all that do",
-                               name, tensor, tensor);
+    return parted
+               ? Status()
+               : usageError(
+                     "--untie={}: second name of '{}', which no module reads "
+                     "under that name; --untie={} unties all its readers",
+                     name, tensor, tensor);
   }
 
   std::vector<Reader> readersOf(const std::string &tensor) const {
