@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of a device's memory, as work of the device.
+// Collectives on a device's memory, enqueued as work of the device.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -8,59 +8,61 @@
 
 namespace dlc {
 
-// Every rank enqueues the same reductions in the same order. One thread
-// enqueues; a thread of the communicator watches that work gets done. Destroyed
-// after all that was recorded with it.
+// Every rank enqueues the same reductions in the same order, from one thread. A
+// thread of the communicator detects work that does not finish. Destroyed after
+// everything that was recorded with it.
 class DeviceCommunicator {
 public:
   virtual ~DeviceCommunicator() = default;
 
-  // In place, after what is on `queue` (a stream of the device); returns before
-  // it is done. May be recorded. F32, F64, BF16, F16, and I64, I32 for Sum.
+  // In place, after the work on `queue` (a stream of the device); returns
+  // before it is done. May be recorded. F32, F64, BF16, F16, and for Sum I64,
+  // I32.
   virtual Status allReduce(void *data, size_t count, DType type, ReduceOp op,
                            void *queue) = 0;
 
-  // Of adjacent pieces, one a rank, in their order and of so many elements,
-  // `own`, which may be this rank's in `data`, gets this rank's. A piece may be
-  // empty. Else as allReduce(), but that the order of a sum may be another.
+  // `data` consists of adjacent shards, one per rank in rank order, with the
+  // given numbers of elements; a shard may be empty. `own`, which may be this
+  // rank's in `data`, receives this rank's shard. As allReduce(), but the order
+  // of a sum may differ.
   virtual Status reduceScatter(void *data, std::span<const size_t> pieces,
                                void *own, DType type, ReduceOp op,
                                void *queue) = 0;
 
-  // In place: of adjacent pieces of so many bytes each rank has its own, in
-  // `data` or in `own`, if that is not null; then all have all.
+  // In place: `data` consists of adjacent shards with the given sizes in bytes.
+  // Each rank has its own in `data` or, if not null, in `own` before, and all
+  // shards after.
   virtual Status allGather(void *data, std::span<const size_t> pieces,
                            const void *own, void *queue) = 0;
 
-  // The device must have done its work up to number `stamp` within the timeout
-  // from now, or from when it did the work before.
+  // Deadline for the device's work up to number `stamp`: the timeout from now,
+  // or from the completion of the work before it.
   virtual void expect(uint64_t stamp) = 0;
 
-  // PeerLost, naming the rank if that is known, once a reduction failed on
-  // another rank or was not done in time, Failed if it failed here: then all
-  // reductions were aborted, so that nothing that waits for the device hangs.
-  // For any thread.
+  // PeerLost, naming the rank if known, after a reduction failed or exceeded
+  // its deadline on another rank; Failed if it failed here. All reductions were
+  // then aborted, so no wait for the device hangs. Any thread.
   virtual Status status() = 0;
 };
 
 struct DeviceGroup {
-  // Of these ranks; nothing else uses it. It tells who failed.
+  // Of these ranks, for this class only; it identifies the rank that failed.
   std::unique_ptr<Communicator> control;
   std::chrono::milliseconds timeout{60'000};
-  // What no other device has, on any machine; empty if that is not known.
+  // Unique identifier of the device among all machines; empty if unknown.
   std::string device;
-  // The number of the last work that the device has done, as expect() counts;
-  // called by another thread.
+  // The number of the last completed work, as expect() counts; called by
+  // another thread.
   std::function<Result<uint64_t>()> completed;
-  // How many reductions' inputs the device has computed in the step that it is
-  // at; 0 if that is not known. The same, asked when a reduction was late.
+  // The number of reductions of the current step whose inputs the device has
+  // computed; 0 if unknown. The same, at the time when a reduction was late.
   std::function<uint64_t()> computed;
 };
 
-// By NCCL, for the device that is current on this thread. All ranks call it; it
-// returns when all have met. Incompatible if a rank has no NCCL or another
-// version than rank 0, naming it; Usage if two ranks have one device, naming
-// both; PeerLost when they do not meet in time.
+// By NCCL, for this thread's current device. All ranks call this; it returns
+// when all are connected. Incompatible if a rank has no NCCL or another version
+// than rank 0, naming the rank; Usage if two ranks use one device, naming both;
+// PeerLost after the timeout.
 Result<std::unique_ptr<DeviceCommunicator>>
 makeNcclCommunicator(DeviceGroup group);
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions in which every two ranks exchange directly.
+// Reductions by direct exchange between every two ranks.
 //
-// Data lie in one piece a rank. Each rank receives, segment by segment, what
-// all others have for its piece, adds them up in the order of the ranks, rank
-// 0's first, and sends what is done to the others while the next segments
-// arrive. So an element's sum depends on the ranks' values alone: not on where
-// pieces begin, on segments, or on which of these functions computed it. As
-// many bytes travel as in a ring, in two steps instead of 2 (N - 1).
+// The data has one shard per rank. Each rank receives the other ranks' values
+// of its shard, segment by segment, sums them in rank order from rank 0, and
+// sends finished segments to the others while the next segments arrive. So an
+// element's sum depends only on the ranks' values: not on sharding, segments or
+// the function used. The bytes sent equal those of a ring, in two steps instead
+// of 2 (N - 1).
 //
-// By hosts of L ranks, an all-reduce adds up each host's first, a piece a rank;
-// ranks with the same place on their hosts then reduce what they have, and give
-// it to their neighbours. Between hosts an L-th of the bytes travels.
+// By hosts of L ranks, an all-reduce first reduces within each host, one shard
+// per rank; then ranks with the same position on their hosts reduce their
+// shards and send the results to their neighbours. Only 1/L of the bytes
+// travels between hosts.
 #pragma once
 
 #include "runtime/base/numbers/DType.h"
@@ -24,11 +25,11 @@
 
 namespace dlc {
 
-// For one thread. All throw gloo's exceptions. Types and operations as
-// Communicator has them.
+// For one thread. All functions throw gloo's exceptions. Types and operations
+// are Communicator's.
 class Exchange {
 public:
-  // Ranks that work together, in their order, and which of them this one is.
+  // The ranks of the group, in order, and this rank's position in it.
   struct Group {
     std::vector<int> ranks;
     size_t own = 0;
@@ -36,21 +37,23 @@ public:
 
   explicit Exchange(std::shared_ptr<gloo::Context> context);
 
-  // From now on by hosts: the ranks of each, equally many.
+  // Reduces by hosts from now on, given the ranks of each; all hosts have the
+  // same number.
   void setHosts(const std::vector<std::vector<int>> &hosts);
 
   // In place, `count` elements.
   void allReduce(void *data, size_t count, DType type, ReduceOp op);
-  // Pieces of so many elements, one a rank; `own` gets this rank's. What is in
-  // `data` after is undefined, but for `own` if that is in it.
+  // Shards with the given numbers of elements, one per rank; `own` receives
+  // this rank's. `data` is undefined afterwards except for `own` inside it.
   void reduceScatter(void *data, std::span<const size_t> counts, void *own,
                      DType type, ReduceOp op);
 
 private:
-  // Pieces of so many bytes; `gathers`: then all ranks get all of them.
+  // Shards with the given sizes in bytes; `gathers`: all ranks then receive all
+  // of them.
   void run(const Group &group, std::byte *data, std::vector<size_t> pieces,
            std::byte *own, bool gathers, DType type, ReduceOp op);
-  // Each rank gives the others its piece of so many bytes.
+  // Each rank sends its shard, of the given size in bytes, to the others.
   void share(const Group &group, std::byte *data,
              const std::vector<size_t> &pieces);
   void reduceByHosts(std::byte *data, size_t count, DType type, ReduceOp op);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gloo's transport, whose calls also end when a rank is lost.
 //
-// When a connection closes, Gloo wakes those who wait for what it has not begun
-// to send or to receive; who waits for what is half done, or was begun when the
-// peer had just gone, is left to its deadline. Here they are told from outside.
+// When a connection closes, Gloo wakes waits for operations that it has not
+// begun. Waits for a half-finished operation, or for one begun just after the
+// peer left, last until their deadline. This transport ends them.
 #pragma once
 
 #include <gloo/transport/device.h>
@@ -15,7 +15,8 @@
 
 namespace dlc {
 
-// All that goes on between the ranks in a process; any thread may ask and tell.
+// All operations between the ranks in a process; any thread may query and
+// notify it.
 class GlooTransport : public gloo::transport::Device,
                       public std::enable_shared_from_this<GlooTransport> {
 public:
@@ -30,10 +31,10 @@ public:
   std::shared_ptr<gloo::transport::Context> createContext(int rank,
                                                           int size) override;
 
-  // Ends, with gloo::IoException, what waits now and what is tried later.
+  // Ends current waits and later operations with gloo::IoException.
   void lose(int rank);
 
-  // The one rank for which the wait that failed last has waited.
+  // The only rank that the last failed wait waited for.
   std::optional<int> waitedFor() const;
 
 private:

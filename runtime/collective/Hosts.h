@@ -9,7 +9,7 @@
 
 namespace dlc {
 
-// What a rank tells all others of itself when they meet.
+// A rank's description of itself, sent to all others when they connect.
 struct RankFacts {
   std::string host;
   bool byHosts = false;               // Rendezvous has it
@@ -19,9 +19,9 @@ struct RankFacts {
   static RankFacts parse(const std::string &text);
 };
 
-// The ranks of each host, both in their order, if they are to reduce by hosts:
-// else, or where that changes nothing, none; rank 0 warns of that. UsageError
-// if ranks want different things, or hosts have different numbers of them.
+// The ranks of each host, both in order, if the job reduces by hosts; empty
+// otherwise, or where that has no effect, of which rank 0 warns. UsageError if
+// ranks request different settings, or hosts have different numbers of ranks.
 Result<std::vector<std::vector<int>>>
 ranksByHost(const std::vector<RankFacts> &ranks, int self);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of a job are started and learn who they are.
+// Starts the ranks of a job.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -11,38 +11,38 @@
 
 namespace dlc {
 
-// What follows when a rank is lost: it was killed, it ended alone with an error
-// of its own, or the others waited for it in vain.
+// Reaction to a lost rank: one that was killed, that ended alone with its own
+// error, or that the others waited for until a deadline.
 struct LostRanks {
   bool goOn = false; // with those that are left; else the job ends
   int fewest = 1;    // ranks to go on with
   int restarts = 10; // at most
-  // When others have lost a rank and none is known to have failed: those that
-  // do not end by themselves within so long are the lost ones. So are those
-  // that are left so long after another one has ended well: but rank 0, which
-  // may have something to write, only if it is stopped.
+  // When ranks report a lost rank and none is known to have failed, the ranks
+  // that do not end on their own within this time are the lost ones. So are
+  // ranks that remain for this time after another ended normally; rank 0, which
+  // may still write files, only if it is stopped.
   std::chrono::milliseconds patience{63'000};
 };
 
-// Runs this program `count` times with the arguments given and waits for all:
-// each child gets RANK, WORLD_SIZE, LOCAL_RANK, DLC_RENDEZVOUS (where rank 0
-// listens, on 127.0.0.1) and a DLC_JOB_TOKEN of its own. kRunSignals
-// are passed on, but those that this process was started to ignore. When one
-// fails, the others get a moment to end and are then killed; when this process
-// dies, so do they.
+// Runs this program `count` times with the given arguments and waits for all.
+// Each child gets RANK, WORLD_SIZE, LOCAL_RANK, DLC_RENDEZVOUS (rank 0's
+// address, on 127.0.0.1) and its own DLC_JOB_TOKEN. kRunSignals are forwarded,
+// except those that this process was started to ignore. When one fails, the
+// others get a short time to end and are then killed; they also die with this
+// process.
 //
-// With lost.goOn the ranks that are left are started again, numbered anew, each
-// with its LOCAL_RANK; all of them when they lost each other and none is known
-// to be at fault. Not before one has kept a note, and not after a signal.
+// With lost.goOn the remaining ranks are restarted with new numbers, each with
+// its LOCAL_RANK; all of them, when they lost each other and no culprit is
+// known. Not before a rank has stored a note, and not after a signal.
 //
-// Returns the job's exit code: that of the rank that failed first in substance,
-// 7 (and a message naming the rank) if a rank was killed, 128 + the signal that
-// was passed on if they ended by it.
+// Returns the job's exit code: that of the rank whose own error came first; 7
+// (and a message naming the rank) if a rank was killed; 128 + the forwarded
+// signal that ended the ranks.
 Result<int> runLocalRanks(int count, const std::vector<std::string> &arguments,
                           const LostRanks &lost = {});
 
-// What a rank of runLocalRanks keeps for the ranks that are started after it;
-// empty if nothing was kept. Nothing is kept in any other process.
+// The note that a rank of runLocalRanks stores for the ranks that are started
+// after it; empty if there is none. Other processes store nothing.
 std::string jobNote();
 Status keepJobNote(const std::string &text);
 

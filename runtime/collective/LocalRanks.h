@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of this program as the ranks of a job, from one start to their end.
+// Processes of this program as the ranks of a job, for one start.
 #pragma once
 
 #include "runtime/base/process/SignalHandlers.h"
@@ -17,8 +17,8 @@ namespace dlc {
 // How the ranks of a job ended.
 struct Ending {
   int code = 0; // of the job
-  // Ranks that were killed or ended alone with an error of their own; if there
-  // are none, those that others lost and waited for in vain.
+  // Ranks that were killed or ended alone with their own error; if there are
+  // none, those that others waited for until a deadline.
   std::vector<size_t> lost;
   std::vector<int> left; // LOCAL_RANK of the others
   int asked = 0;         // to end, by this signal to this process
@@ -27,17 +27,16 @@ struct Ending {
 
 class LocalRanks {
 public:
-  // `places` are their LOCAL_RANKs. `goesOn`: once one has kept a note, ranks
-  // that others have lost may take `patience` to end, unless it is known which
-  // one has failed; else they have a moment. `signals` calls remember().
+  // `places` are their LOCAL_RANKs. `goesOn`: after one has stored a note,
+  // ranks that others have lost get `patience` to end, unless the failed rank
+  // is known; otherwise a short time. `signals` calls remember().
   LocalRanks(const SignalHandlers &signals, std::vector<int> places,
              bool goesOn, std::chrono::milliseconds patience)
       : signals_(signals), places_(std::move(places)), goesOn_(goesOn),
         patience_(patience) {}
   ~LocalRanks(); // kills what runs
 
-  // Signals that are remembered are passed on to the ranks; by a second SIGINT
-  // they are killed.
+  // Remembered signals are forwarded to the ranks; a second SIGINT kills them.
   static void remember(int signal, siginfo_t *info, void *context);
 
   // Once.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks connect to each other, and make sure that it is them.
+// How the ranks connect to each other and authenticate.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -11,28 +11,27 @@
 
 namespace dlc {
 
-// Connects all ranks through rank 0's store, at the `number`th time that they
-// meet. Gloo takes whoever connects first for the rank that it waits for: so
-// each one then proves over each connection that it knows a secret that only
-// the store told it. Throws gloo's exceptions, one that names the rank in whose
-// place a stranger has come.
+// Connects all ranks through rank 0's store, for the `number`th rendezvous.
+// Gloo accepts whichever process connects first, so each rank then proves over
+// each connection that it knows a secret from the store. Throws gloo's
+// exceptions; one names the rank whose place a stranger took.
 Result<std::shared_ptr<gloo::Context>>
 meet(const Rendezvous &rendezvous,
      const std::shared_ptr<GlooTransport> &transport, int number);
 
-// A rank for which others wait in vain.
+// A rank that others wait for until a deadline.
 struct MissingRank {
   int rank = 0;
-  // It has not begun the collective that they are in; else it is in none that
-  // is later, and does not answer.
+  // It has not begun the others' collective; otherwise it is in none that is
+  // later, and does not answer.
   bool behind = false;
 };
 
-// Asks the store how far the ranks are: one that has not begun as many
-// collectives as this one, which began `begun`, and waits in none, or else one
-// that does not answer now. The others are told that it is lost. Nothing if all
-// wait alike: then the store is told for whom this one waits, and tells all if
-// two do not reach each other (store/Parted.h). Takes at most 0.45 s.
+// Asks the store for the ranks' progress. The lost rank is one that has begun
+// fewer collectives than this rank's `begun` and waits in none, or else one
+// that does not answer; the others are told. Nothing if all wait alike: the
+// store then learns which rank this one waits for, and tells all if two ranks
+// cannot reach each other (store/Parted.h). Takes at most 0.45 s.
 std::optional<MissingRank> findMissingRank(const Rendezvous &rendezvous,
                                            int64_t begun,
                                            std::optional<int> waitedFor);

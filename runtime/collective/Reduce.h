@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective does with the elements of several ranks.
+// Reductions of the elements of several ranks.
 #pragma once
 
 #include "runtime/base/numbers/DType.h"
@@ -13,9 +13,10 @@ namespace dlc {
 // Whether a collective carries elements of that type: means are of floats.
 bool canReduce(DType type, ReduceOp op);
 
-// to[i] = sources[0][i] + sources[1][i] + ..., from the left, or the largest of
-// them, NaN if one is. Half types add in f32 and round once. `to` may be one of
-// the sources. Mean is the sum: scale() came before.
+// to[i] = sources[0][i] + sources[1][i] + ..., from left to right, or the
+// maximum, NaN if one is NaN. 16-bit types are summed in f32 and rounded once.
+// `to` may be one of the sources. Mean equals the sum: scale() was called
+// before.
 void reduceInOrder(void *to, std::span<const std::byte *const> sources,
                    size_t count, DType type, ReduceOp op);
 

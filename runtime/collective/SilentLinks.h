@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections that break when the other end cannot be reached, however patient
-// those are who wait for it: a peer that is slow still acknowledges.
+// Connections that break when the peer is unreachable, regardless of the
+// deadlines of waits: a slow peer still acknowledges.
 #pragma once
 
 #include <chrono>
@@ -11,19 +11,18 @@
 
 namespace dlc {
 
-// Gloo has no option for its sockets and does not show them: they are those
-// that this process has opened in the meantime.
+// Gloo has no option for its sockets and does not expose them: they are those
+// that this process opens while this object exists.
 class SilentLinks {
 public:
   SilentLinks(); // those that are open
 
-  // Connections over TCP that were opened since: what waits for one of them
-  // ends with ETIMEDOUT when nothing comes of what was sent, or of probes, for
-  // at most so long. From 2 s on. Others that were opened beside them get it,
-  // too.
+  // TCP connections that were opened since: their waits end with ETIMEDOUT when
+  // neither sent data nor probes are acknowledged for this time, at least 2 s.
+  // Other connections opened meanwhile are affected, too.
   void end(std::chrono::milliseconds silence) const;
 
-  // Whether that is what gloo says.
+  // Whether gloo's message reports this timeout.
   static bool isOne(std::string_view what) {
     return what.find("Connection timed out") != what.npos;
   }

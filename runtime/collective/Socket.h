@@ -29,11 +29,11 @@ public:
   }
   ~Socket();
 
-  // Listens; port 0: one that is free. IPv4 or IPv6, as the address is. One
-  // that is neither in digits nor "localhost": all interfaces, of IPv6 if the
-  // name has no other addresses.
+  // Listens; port 0: a free one. IPv4 or IPv6, like the address. An address
+  // that is neither numeric nor "localhost" means all interfaces, of IPv6 if
+  // the name has only IPv6 addresses.
   static Result<Socket> listen(const std::string &address, int port);
-  // Tries once; Code::PeerLost. A full backlog is waited for no longer either.
+  // Tries once; Code::PeerLost, also when the backlog stays full.
   static Result<Socket> connect(const std::string &address, int port,
                                 Clock::time_point deadline);
 
@@ -43,16 +43,16 @@ public:
   std::string peerAddress() const;
   int release() { return std::exchange(descriptor_, -1); }
 
-  // All `size` bytes; false if the peer has gone or the deadline is past. Of a
-  // socket that does not block, as connect() and accept4() make them.
+  // All `size` bytes; false if the peer closed the connection or the deadline
+  // passed. For nonblocking sockets, as connect() and accept4() make them.
   bool send(const void *data, size_t size, Clock::time_point deadline) const;
   bool receive(void *data, size_t size, Clock::time_point deadline) const;
 
-  // Whether there is something to receive, or the end, before the deadline.
+  // Whether data, or the end of the stream, arrives before the deadline.
   bool waitToReceive(Clock::time_point deadline) const;
 
-  // Closes within 20 s once the peer's machine or the way to it is gone, which
-  // says nothing; one that is only stopped still answers.
+  // Closes within 20 s after the peer's machine or the network to it fails
+  // silently; a process that is only stopped still answers.
   void noticeVanishedPeer() const;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a machine has that devices could use, as people are told of it: each
-// device finds its own.
+// The devices and libraries of a machine, as reported to users; each device
+// reports its own.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -19,7 +19,7 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
-/// Devices that a program can be compiled for and run on here.
+/// Devices for which a program can be compiled and run here.
 struct SeenDevices {
   std::string text{}; // "NVIDIA H100, CUDA 13.0"
   // What the compiler calls each one's architecture ("90"), in their order.
@@ -29,8 +29,8 @@ struct SeenDevices {
 // The CPU device's library; the CPU itself is what the tool looks at.
 Findings findCpuLibraries();
 
-// The driver, its GPUs and the libraries of a GPU, opened as a run opens them.
-// Makes no context. What is not there warns where an NVIDIA GPU is.
+// The driver, its GPUs and a GPU's libraries, opened as a run opens them,
+// without a context. A missing library is a warning where an NVIDIA GPU exists.
 Findings findGpus();
 // The driver's GPUs, at least one; Incompatible, with the reason, where there
 // is no driver, it is too old or it shows none. Makes no context.

@@ -6,13 +6,13 @@
 
 namespace dlc {
 
-// Bytes that a tensor takes among others in one piece of memory: each begins
-// where devices copy and libraries compute best.
+// Bytes of a tensor including padding to the alignment that is best for
+// devices' copies and libraries.
 constexpr uint64_t alignedBytes(uint64_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
-// `regions`: where each region of the plan begins.
+// `regions`: the address of each region of the plan.
 inline Operand operandOf(const plan::Program &program, uint32_t buffer,
                          std::span<std::byte *const> regions) {
   const plan::Buffer &found = program.buffers(static_cast<int>(buffer));

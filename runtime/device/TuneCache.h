@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was found fastest on a device, kept on disk: measured once for each
-// shape, GPU and version of its software, then read.
+// The fastest measured algorithms of a device, stored on disk per shape, GPU
+// and software version.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -15,12 +15,12 @@
 
 namespace dlc {
 
-// All that a choice depends on, as names and values. Two keys are the same when
-// all of their members are; nothing is matched in part. Expected members:
+// Everything that a choice depends on, as names and values. Two keys are equal
+// when all of their members are. Expected members:
 //   gpu, sm, multiprocessors, memory         the device
 //   driver, <library>                        versions
 //   op, and for each tensor dims, strides, dtype, alignment; attributes
-//   compute, tf32, deterministic             what the maths may do
+//   compute, tf32, deterministic             restrictions of the arithmetic
 //   workspace_limit, policy                  how it was measured
 class TuneKey {
 public:
@@ -43,16 +43,16 @@ struct TuneEntry {
   std::string date;       // when it was measured, "2026-11-21T15:30:00Z"
 };
 
-// Safe between threads and processes: an entry is a file that appears complete
-// or not at all, and whoever writes holds a lock. A cache that cannot be read
-// or written is only slow, never an error of the run.
+// Safe between threads and processes: an entry is a file that appears
+// atomically, and a writer holds a lock. A cache that cannot be read or written
+// makes a run slower, but is never its error.
 class TuneCache {
 public:
   enum class Mode { ReadWrite, ReadOnly };
 
-  // In `folder`/tune; an empty folder: nothing is found or kept. Incompatible
-  // for a folder that others could have written: it belongs to another user,
-  // or its rights let others write.
+  // In `folder`/tune; an empty folder: nothing is found or stored. Incompatible
+  // for a folder that others could have written: it belongs to another user, or
+  // others have write permission.
   static Result<TuneCache> open(const std::string &folder,
                                 Mode mode = Mode::ReadWrite);
 
@@ -75,8 +75,8 @@ public:
   // By path; unfinished files of dead processes too.
   Result<std::vector<Item>> list() const;
 
-  // Removes what is damaged or unfinished, and good entries measured before
-  // `before` (a date as above; empty: none). How many were removed.
+  // Removes damaged and unfinished entries, and valid ones measured before
+  // `before` (a date as above; empty: none). Returns the number removed.
   Result<size_t> prune(const std::string &before) const;
 
   const std::string &folder() const { return folder_; }
@@ -89,8 +89,7 @@ private:
   Mode mode_;
 };
 
-// An entry as files have it, with a hash; and back, with its key's members.
-// Corrupt, or Incompatible for another version.
+// An entry in file format, with a hash; and back, with its key's members.
 std::string tuneText(const TuneKey &key, const TuneEntry &entry);
 Result<TuneEntry> parseTuneText(std::string_view text, Json &key);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank chose among algorithms, for the others to choose the same.
+// One rank's choices of algorithms, so that the others choose the same.
 #pragma once
 
 #include "runtime/device/TuneCache.h"
@@ -12,18 +12,17 @@ namespace dlc {
 // One thread uses it at a time.
 class TuneChoices {
 public:
-  // The choice for a key: an entry, or that there was none and the library's
-  // first choice is taken.
+  // The choice for a key: an entry, or none if the library's first choice is
+  // used.
   using Choice = std::optional<TuneEntry>;
 
-  // `command`: what it is for, as messages name it; commands that are alike
-  // share a choice.
+  // `command`: the command's name in messages; equal commands share a choice.
   void add(const TuneKey &key, Choice choice, std::string_view command);
-  // One more command for a key that is there.
+  // Adds a command to an existing key.
   void addCommand(const TuneKey &key, std::string_view command);
   const Choice *find(const TuneKey &key) const; // null: nobody has chosen
-  // What was measured for a key that is there, in the library's order;
-  // infinite milliseconds: it did not start, or cannot be recorded.
+  // The measurements for an existing key, in the library's order; infinite
+  // milliseconds: the algorithm did not start, or cannot be recorded.
   void addMeasured(const TuneKey &key, std::vector<TuneEntry> candidates);
 
   std::string toText() const;
@@ -34,8 +33,8 @@ public:
   // "knobs", "milliseconds"}, the fastest first.
   Json describe() const;
   bool isEmpty() const { return made_.empty(); }
-  // Those of another rank: from now on nothing is measured here. Corrupt if it
-  // is not what toText() gives.
+  // The choices of another rank, after which nothing is measured here. Corrupt
+  // for text that is not toText()'s.
   Status adopt(std::string_view text);
   bool areAdopted() const { return adopted_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a device chooses among the algorithms that a library has for a command.
+// How a device chooses among a library's algorithms for a command.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,12 @@ struct TuneOptions {
   int candidates = 10;           // measured at most, of one command
   uint64_t workspace = 32 << 20; // bytes that an algorithm may use
   int flush = 4; // caches' worth of bytes, written to empty a GPU's
-  // Only sums of a fixed order, and no choice by measured time.
+  // Only algorithms with a fixed order of sums, not chosen by measured time.
   bool deterministic = false;
-  // Products of f32 may round their operands to tf32: 10 bits after the point.
+  // TF32: f32 products may round their operands to 10 bits of mantissa.
   bool tf32 = false;
   std::string cacheFolder; // as cacheFolder() takes it
-  // Keeps what is chosen, and decides what another rank has chosen; may be
-  // null.
+  // Records the choices, and provides those of another rank; may be null.
   std::shared_ptr<TuneChoices> choices;
 
   /// Rows "run.NAME"; of a run's settings only tf32 is kept.

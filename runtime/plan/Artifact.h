@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder model.dlc/: plan.pb, state.safetensors, kernels.so, config.yaml,
 // model.mlir, source.onnx, and manifest.json with the hash of each of them.
-// It holds native code: run only artifacts that you trust. Opening executes
+// It contains native code: run only trusted artifacts. Opening executes
 // nothing.
 #pragma once
 
@@ -56,24 +56,24 @@ private:
   std::string hash_;
 };
 
-// Makes an artifact that appears complete or not at all:
+// Writes an artifact that appears atomically:
 //   DLC_ASSIGN(ArtifactWriter writer, ArtifactWriter::create("lenet.dlc"));
 //   ... write files into writer.folder() ...
 //   DLC_TRY(writer.finish(plan, "dlc compile lenet.onnx --amp"));
 class ArtifactWriter {
 public:
-  // Replaces an artifact of that name that holds nothing else, or an empty
-  // folder; any other folder or file stays, and is named in the error.
+  // Replaces an artifact of that name that contains nothing else, or an empty
+  // folder; any other folder or file is kept, and named in the error.
   static Result<ArtifactWriter> create(const std::string &path);
 
-  // The same, and nothing is made.
+  // The same check without writing.
   static Status check(const std::string &path);
 
   const std::string &folder() const { return directory_.folder(); }
 
   // Verifies the plan, writes plan.pb and the manifest, syncs every file and
-  // makes the folder visible. `command` is what a message tells to run when
-  // the artifact does not fit a machine.
+  // makes the folder visible. Messages suggest `command` when the artifact does
+  // not fit a machine.
   Status finish(const plan::Plan &plan, const std::string &command);
 
 private:
@@ -88,9 +88,9 @@ private:
 // "hash"}}, ..., "hash"}. Also used for checkpoints and replays. Hashes are
 // SHA-256; those of version 1 of each format are XXH3-128, and still read.
 //
-// Writes and syncs manifest.json for all files that are in `folder` now, adding
-// `fields`. Returns the manifest's own hash. Those in `known`, by name, are
-// synced already and not read again.
+// Writes and syncs manifest.json for all files in `folder`, adding `fields`.
+// Returns the manifest's own hash. Files in `known`, by name, are synced
+// already and not read again.
 Result<std::string>
 writeManifest(const std::string &folder, Json fields,
               const std::map<std::string, FileDigest> &known = {});
@@ -100,19 +100,20 @@ writeManifest(const std::string &folder, Json fields,
 Result<Json> readManifest(const std::string &folder, std::string_view format,
                           uint32_t version);
 
-// Also checks the hash of every file; nothing may be missing.
+// Also checks the hash of every file; none may be missing.
 Result<Json> checkManifest(const std::string &folder, std::string_view format,
                            uint32_t version);
 
-// Only that, of a manifest that was read.
+// The same check for a manifest that was read.
 Status checkFiles(const std::string &folder, const Json &manifest);
 
-// A copy of a file of a manifest that was read, if the copy has its hash.
+// A copy of a file of a manifest, if the copy has its hash.
 Result<std::string> readListed(const std::string &folder, const Json &manifest,
                                const std::string &name);
 
-// Every id in range, every buffer inside its region, states consistent.
-// Code::Corrupt, or Code::Incompatible for another plan version.
+// Checks that every id is in range, every buffer inside its region, and states
+// are consistent. Code::Corrupt, or Code::Incompatible for another plan
+// version.
 Status verifyPlan(const plan::Plan &plan);
 
 // Whether this CPU has these features, by LLVM's names. DLC_HIDE_CPU_FEATURES

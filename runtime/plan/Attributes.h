@@ -49,7 +49,7 @@ inline std::vector<int64_t> intsAttribute(const Command &command,
   return {attribute->ints().values().begin(), attribute->ints().values().end()};
 }
 
-// Equal for equal values of one kind alone: part of keys of caches.
+// Equal values of one kind give equal texts, which are part of cache keys.
 inline std::string valueText(const Attribute &attribute) {
   switch (attribute.value_case()) {
   case Attribute::kI:
@@ -66,20 +66,20 @@ inline std::string valueText(const Attribute &attribute) {
   return "";
 }
 
-// The number of a command that runs instead of the one that it stands behind,
-// where the device lacks that or another one with commands of this number
-// behind it; -1: of none.
+// The number of a command that replaces the command before it on devices that
+// lack that command, or another one followed by commands of this number; -1:
+// none.
 inline int64_t insteadOf(const Command &command) {
   return intAttribute(command, "instead", -1);
 }
 
-// Behind the name of a command, for people.
+// Suffix of a command's name in messages.
 inline std::string insteadMark(const Command &command) {
   return insteadOf(command) < 0 ? "" : " (instead)";
 }
 
-// "conv 'node_1'", for messages; a generated kernel that comes of no node has
-// its symbol.
+// "conv 'node_1'", for messages; the symbol for a generated kernel without a
+// node.
 inline std::string describe(const Command &command) {
   const std::string &name = command.label().empty()
                                 ? stringAttribute(command, "symbol", "")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GPUs can do at most: the one table that placement, `dlc inspect --costs`
-// and the benchmarks read.
+// Peak rates of GPUs: the one table that placement, `dlc inspect --costs` and
+// the benchmarks use.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace dlc {
 
-/// Of NVIDIA's data sheets; products are dense, halves bf16 or fp16.
+/// From NVIDIA's data sheets; products are dense, 16-bit types are bf16 or
+/// fp16.
 struct GpuFigures {
   std::string_view name; // "H100"
   int sm;                // compute capability: 90
@@ -18,18 +19,17 @@ struct GpuFigures {
   int64_t processors;    // multiprocessors
 };
 
-/// By SM; of several with one SM the first stands for it.
+/// By SM; the first GPU of an SM represents it.
 std::span<const GpuFigures> allGpuFigures();
 
-/// Those of that SM, or of the newest that is older; the oldest known, if none
-/// is.
+/// Those of that SM, else of the next older one, else of the oldest known.
 const GpuFigures &gpuFigures(int sm);
 /// Null if there is no such name.
 const GpuFigures *findGpu(std::string_view name);
 
-/// Shares that are reached: of the bandwidth by streaming kernels, of the
-/// tensor cores' peak by libraries on large products, and, assumed, by
-/// generated kernels, whose mma.sync reaches less than the library's warpgroup
+/// Efficiencies: share of the bandwidth reached by streaming kernels, share of
+/// the tensor cores' peak reached by libraries on large products and, assumed,
+/// by generated kernels, whose mma.sync is slower than the library's warpgroup
 /// instructions and whose pipeline is two tiles deep.
 constexpr double kOfBandwidth = 0.85, kOfPeakLibrary = 0.75,
                  kOfPeakGenerated = 0.25;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the memory of a step is for.
+// The memory use of a step.
 #pragma once
 
 #include "runtime/plan/plan.pb.h"
@@ -9,7 +9,7 @@
 
 namespace dlc {
 
-// Most bytes of a region that a plan may ask for.
+// Largest region that a plan may request, in bytes.
 constexpr uint64_t kMaxMemory = uint64_t(1) << 46;
 
 // A tensor of the scratch region.
@@ -27,16 +27,16 @@ struct ProgramMemory {
   std::vector<ScratchTensor> alive; // at the peak, the largest first
 };
 
-// From a verified plan's commands alone. A tensor is needed from the command
-// that writes it, or the start for inputs, to the last one that reads it, or
-// the end for outputs.
+// Lifetimes from a verified plan's commands. A tensor is live from the command
+// that writes it (inputs: from the start) to the last one that reads it
+// (outputs: to the end).
 ProgramMemory memoryOf(const plan::Plan &plan, const plan::Program &program);
 
 // Bytes of all regions.
 uint64_t totalBytes(const plan::Plan &plan);
 
-// For people: state by role, gradients, scratch, and the `rows` largest tensors
-// alive at the peak of the program that needs most.
+// A text: state by role, gradients, scratch, and the `rows` largest tensors
+// alive at the peak of the program that needs most memory.
 std::string memoryTable(const plan::Plan &plan, size_t rows);
 
 } // namespace dlc

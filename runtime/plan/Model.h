@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a trained or untrained model is: an artifact, a checkpoint or a run.
+// Locates a trained or untrained model: an artifact, a checkpoint or a run.
 #pragma once
 
 #include "runtime/plan/Artifact.h"
@@ -10,9 +10,9 @@
 
 namespace dlc {
 
-// A run folder holds model.dlc/, config.yaml, metrics.jsonl and checkpoints.
-// A checkpoint folder holds state.safetensors, or a file of each rank's part of
-// it (shards/StateFiles.h), trainer.json and manifest.json.
+// A run folder contains model.dlc/, config.yaml, metrics.jsonl and checkpoints.
+// A checkpoint folder contains state.safetensors, or one file per rank with its
+// shard (shards/StateFiles.h), trainer.json and manifest.json.
 struct Checkpoint {
   std::string path;
   int64_t step = 0; // steps done; also in its name, checkpoint-<step>
@@ -24,26 +24,26 @@ std::optional<int64_t> stepOfCheckpoint(std::string_view path);
 // A run's checkpoints, newest first, by their names only.
 std::vector<Checkpoint> listCheckpoints(const std::string &run);
 
-// Checks every hash, that it is of the step that its name says, and that it
+// Checks every hash, that the step matches the name, and that the checkpoint
 // belongs to the artifact (Code::Corrupt, naming the file). Incompatible if
-// another version of dlc has written it.
+// another version of dlc wrote it.
 Status checkCheckpoint(const std::string &checkpoint,
                        const std::string &artifactHash);
 
-// Where its state is: a file, or itself if that is in parts.
+// The state's file, or the checkpoint itself if the state is sharded.
 std::string stateOf(const std::string &checkpoint);
 
-// The newest that passes, and those that are newer, newest first.
+// The newest intact checkpoint, and the newer ones, newest first.
 struct NewestCheckpoint {
   std::optional<Checkpoint> checkpoint; // none: the run has none at all
   std::vector<std::pair<Checkpoint, Status>> damaged;
 };
 
-// Code::Corrupt if there are some and none is whole.
+// Code::Corrupt if there are checkpoints, but no intact one.
 Result<NewestCheckpoint> findNewest(const std::string &run,
                                     const std::string &artifactHash);
 
-// What `path` means to a command that wants a model.
+// The meaning of `path` for a command that needs a model.
 struct Model {
   Artifact artifact;
   std::optional<Checkpoint> checkpoint; // none: as compiled
@@ -51,8 +51,8 @@ struct Model {
 };
 
 // `path` is an artifact, a checkpoint inside a run, RUN/best, which links to
-// one, or a run, which means its newest checkpoint that is whole; a warning
-// names those that are newer. Everything is checked, nothing is executed.
+// one, or a run, which means its newest intact checkpoint; a warning names
+// newer ones. Everything is checked, nothing is executed.
 Result<Model> openModel(const std::string &path,
                         Artifact::Use use = Artifact::Use::Run);
 

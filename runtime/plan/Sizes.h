@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes that a model was compiled for: each has programs of its own, and
-// all have one state.
+// The sizes that a model was compiled for: each has its own programs, all share
+// one state.
 #pragma once
 
 #include "runtime/plan/plan.pb.h"
@@ -22,11 +22,11 @@ std::string nameOf(const Size &size);
 // Of all sizes: "batch=32,time=128; batch=8,time=128".
 std::string sizesText(const Plan &plan);
 
-// Whether both have the same dimensions, and so the same samples: they may
-// differ in the batch alone.
+// Whether both have equal dimensions, and so equal samples: only the batch may
+// differ.
 bool haveSameSamples(const Plan &plan, int size, int other);
 
-// What a program of this kind for this size is called: the first has plain
+// The name of a program of this kind for this size: the first size has plain
 // names, "train_step"; others are "train_step@batch=8,time=128".
 std::string programName(std::string_view kind, const Size &size, int number);
 std::string_view kindOf(const Program &program);

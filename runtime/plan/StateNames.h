@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of states. A tensor of the model has its own name, unless that is
-// one that dlc makes up: "step" is the model's as "model/step/".
+// State names. A tensor of the model has its own name, unless dlc generates
+// that name: the model's "step" becomes "model/step/".
 #pragma once
 
 #include <functional>
@@ -9,13 +9,12 @@
 
 namespace dlc::plan {
 
-// What dlc makes up beside the model's tensors, and never ends in a slash:
-// programs, regions and kernels; counters and the like ("step", "rng.rank");
-// "ema/NAME", "grad/NAME", "cache/NUMBER", and the moments "NAME.m", "NAME.v",
-// "NAME.vmax".
+// Names that dlc generates, which never end in a slash: programs, regions and
+// kernels; counters and the like ("step", "rng.rank"); "ema/NAME", "grad/NAME",
+// "cache/NUMBER", and the moments "NAME.m", "NAME.v", "NAME.vmax".
 bool isReserved(std::string_view name);
 
-// Keys or values of a text's tokens, "cache/NUMBER": no part of a checkpoint.
+// Keys or values of a text's tokens, "cache/NUMBER": not part of checkpoints.
 bool isCache(std::string_view state);
 
 // The state of the model's tensor `name`; `isTensor` says whether the model has

@@ -45,7 +45,7 @@ private:
   dlc_code code_;
 };
 
-// Throws what went wrong in the call that returned `code`.
+// Throws the error of the call that returned `code`.
 inline void check(dlc_code code) {
   if (code != DLC_OK)
     throw Error(code, dlc_message());
@@ -53,7 +53,7 @@ inline void check(dlc_code code) {
 
 inline std::string version() { return dlc_version(); }
 
-// Flags of the tool without their dashes, and their words; "" for a flag alone.
+// Flags of the tool without dashes, and their values; "" for a flag alone.
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 // Options as dlc.h takes them, as long as the Options live.
@@ -64,7 +64,7 @@ inline std::vector<dlc_option> toC(const Options &options) {
   return list;
 }
 
-// What an option is: dlc_option_row.
+// The description of an option: dlc_option_row.
 using OptionRow = dlc_option_row;
 // Of a "dataset", a "session" or a "trainer".
 inline std::vector<OptionRow> optionsOf(const std::string &what) {
@@ -73,7 +73,7 @@ inline std::vector<OptionRow> optionsOf(const std::string &what) {
   return {rows, rows + count};
 }
 
-// What `dlc compile` and `dlc export` do, by the compiler's program
+// `dlc compile` and `dlc export`, executed by the compiler's program
 // (compile.h).
 inline void compile(const std::string &model, const std::string &artifact,
                     const Options &options = {}) {
@@ -86,7 +86,7 @@ inline void exportOnnx(const std::string &model, const std::string &file,
   check(dlc_export(model.c_str(), file.c_str(), list.data(), list.size()));
 }
 
-// Name, dtype and shape, and a view of bytes that belong to somebody else.
+// Name, dtype and shape, and a view of bytes with another owner.
 struct Tensor {
   std::string name;
   dlc_dtype dtype = DLC_F32;
@@ -95,7 +95,7 @@ struct Tensor {
   uint64_t bytes = 0;
 
   Tensor() = default;
-  // `bytes` is what the shape needs.
+  // `bytes` is the size that the shape requires.
   Tensor(std::string name, dlc_dtype dtype, std::vector<int64_t> shape,
          const void *data = nullptr)
       : name(std::move(name)), dtype(dtype), shape(std::move(shape)),
@@ -111,7 +111,7 @@ struct Tensor {
       n *= static_cast<uint64_t>(size);
     return n;
   }
-  // The elements, as the type that the dtype is: float for DLC_F32.
+  // The elements, typed by the dtype: float for DLC_F32.
   template <class T> const T *as() const {
     return static_cast<const T *>(data);
   }
@@ -128,8 +128,8 @@ inline std::vector<dlc_tensor> toC(const std::vector<Tensor> &tensors) {
   return list;
 }
 
-// Samples that a program makes as they are needed: derive from it, and give it
-// to Dataset::of.
+// Samples that a program provides on demand: derive a class, and pass it to
+// Dataset::of.
 class Source {
 public:
   virtual ~Source() = default;
@@ -137,31 +137,31 @@ public:
   virtual int64_t samples() const = 0;
   // Name, dtype and shape of one sample's columns.
   virtual std::vector<Tensor> columns() const = 0;
-  // Writes a column of a sample to `to`, which has its bytes. Several threads
-  // may call it at once; an exception ends what needed the sample.
+  // Writes a column of a sample to `to`, which has its size. Several threads
+  // may call it concurrently; an exception ends the caller.
   virtual void read(size_t column, int64_t sample, void *to) const = 0;
-  // What tells this data from other data, to a run that is resumed; "": any.
+  // Identifies the data for a resumed run; "": not checked.
   virtual std::string identity() const { return ""; }
 };
 
 class Dataset {
 public:
-  // What `dlc train --data` takes, and flags of it that make samples of that:
-  // {"columns", "x:a..f;y:label"}.
+  // A path as of `dlc train --data`, and flags that select samples: {"columns",
+  // "x:a..f;y:label"}.
   static Dataset open(const std::string &path, const Options &options = {}) {
     dlc_dataset *made = nullptr;
     const auto list = toC(options);
     check(dlc_dataset_open_with(path.c_str(), list.data(), list.size(), &made));
     return Dataset(made);
   }
-  // Named arrays of which a row is a sample; copied.
+  // Named arrays whose rows are the samples; copied.
   static Dataset of(const std::vector<Tensor> &arrays) {
     dlc_dataset *made = nullptr;
     const auto list = toC(arrays);
     check(dlc_dataset_from_arrays(list.data(), list.size(), &made));
     return Dataset(made);
   }
-  // The same, read where they are; `owner` goes when nobody reads them.
+  // The same without a copy; `owner` is released after the last read.
   static Dataset view(const std::vector<Tensor> &arrays,
                       std::shared_ptr<const void> owner) {
     using Kept = std::shared_ptr<const void>;
@@ -220,7 +220,7 @@ struct Evaluation {
   int64_t samples = 0;
 };
 
-// A model that is loaded.
+// A loaded model.
 class Session {
 public:
   // An artifact, a run (its newest checkpoint) or a checkpoint.
@@ -237,8 +237,8 @@ public:
     const dlc_tensor *list = dlc_session_inputs(c(), program.c_str(), &count);
     return {list, list + count};
   }
-  // One micro-batch, in train_step's dtypes and shapes. True if it was the last
-  // of an update.
+  // Trains on one micro-batch, in train_step's dtypes and shapes. True after
+  // the last micro-batch of an update.
   bool trainStep(const std::vector<Tensor> &inputs) {
     int updated = 0;
     const auto list = toC(inputs);
@@ -251,7 +251,8 @@ public:
     check(dlc_session_metric(c(), name.c_str(), &value));
     return value;
   }
-  // Called after each batch of what follows; false ends it, by an exception.
+  // Called after each batch of later evaluations and predictions; false ends
+  // them with an exception.
   void onBatch(std::function<bool()> goesOn) {
     goesOn_ = std::make_unique<std::function<bool()>>(std::move(goesOn));
     dlc_session_on_batch(
@@ -270,7 +271,7 @@ public:
       result.accuracy = found.accuracy;
     return result;
   }
-  // For all samples, in order; the bytes are the session's until its next
+  // For all samples, in order; the session owns the bytes until its next
   // prediction.
   std::vector<Tensor> predict(const Dataset &samples) {
     const dlc_tensor *list = nullptr;
@@ -308,14 +309,14 @@ private:
   std::unique_ptr<dlc_session, Close> handle_;
 };
 
-// False from either: the run ends, with a checkpoint. What they throw comes out
-// of Trainer::run() then.
+// A callback that returns false ends the run with a checkpoint. Trainer::run()
+// throws its exceptions.
 struct Callbacks {
   std::function<bool(const dlc_step &step)> step = {};
   std::function<bool(const dlc_epoch &epoch)> epoch = {};
 };
 
-// "loss" of a step, "val_accuracy" of an epoch; nothing if it is not there.
+// "loss" of a step, "val_accuracy" of an epoch; nothing if absent.
 template <class Event>
 std::optional<double> valueOf(const Event &event, const std::string &name) {
   for (size_t i = 0; i < event.count; ++i)
@@ -348,13 +349,13 @@ public:
                       Callbacks callbacks = {}) {
     return Trainer(&model, &train, &val, options, std::move(callbacks));
   }
-  // Any of these: null for what there is none of.
+  // All of these may be null.
   static Trainer make(const std::string *model, const Dataset *train,
                       const Dataset *val, const Options &options,
                       Callbacks callbacks = {}) {
     return Trainer(model, train, val, options, std::move(callbacks));
   }
-  // Goes on with a run; data sets as it began with, null for its files.
+  // Resumes a run; data sets as at its start, null for its files.
   static Trainer resume(const std::string &run, const Options &options = {},
                         Callbacks callbacks = {},
                         const Dataset *train = nullptr,

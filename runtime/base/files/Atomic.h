@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files and folders that appear complete or not at all, and temporary folders.
+// Files and folders that appear atomically, and temporary folders.
 //
-// Until it is complete each has a name of its own: NAME.tmp- and 20 digits, of
-// which the last 8 follow from what stands before them. Its maker holds a lock
-// (flock) on it. What has such a name and a lock that is free was left by a
-// process that died, in whatever namespace; whoever makes the next one in that
+// Until it is complete, each has a temporary name: NAME.tmp- and 20 digits, of
+// which the last 8 are a checksum of the name before them. Its creator holds a
+// lock (flock) on it. A file with such a name and a free lock was left by a
+// dead process, in whatever namespace; whoever creates the next one in that
 // folder removes it. Nothing else is ever removed.
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace dlc {
 
-// A file or folder under a temporary name, locked. Removed with its owner,
-// unless it was released.
+// A locked file or folder with a temporary name. Removed with its owner, unless
+// it was released.
 class Unfinished {
 public:
   enum class Kind { File, Folder };
 
-  // A new, empty one in `parent`, with the rights of `mode` and the umask.
+  // A new, empty one in `parent`, with the permissions of `mode` and the umask.
   static Result<Unfinished> create(Kind kind, const std::string &parent,
                                    const std::string &name, uint32_t mode);
 
@@ -42,20 +42,20 @@ private:
   Leftover leftover_;
 };
 
-// A file that replaces another in one step. Errors as of FileWriter.
+// A file that replaces another atomically. Errors as for FileWriter.
 //   DLC_ASSIGN(AtomicFile file, AtomicFile::create(path));
 //   DLC_TRY(file.writer().write(...));
 //   DLC_TRY(file.commit());
 class AtomicFile {
 public:
-  // Fails if `path` is there and no file: a folder, link, FIFO, device.
+  // Fails if `path` exists and is not a file: a folder, link, FIFO, device.
   static Result<AtomicFile> create(const std::string &path);
 
   FileWriter &writer() { return writer_; }
-  // Syncs the content, gives it the rights of a file that it replaces, renames
-  // it and syncs the folder. Nothing may follow.
+  // Syncs the content, applies the permissions of the replaced file, renames it
+  // and syncs the folder. No call may follow.
   Status commit() { return commitAs(path_); }
-  // The same under another name in the same folder.
+  // The same with another name in the same folder.
   Status commitAs(const std::string &path);
 
 private:
@@ -68,20 +68,20 @@ private:
   FileWriter writer_;
 };
 
-// A folder that replaces another in one step. Fill folder(), then commit(): a
-// folder of that name is exchanged, with its rights kept, then removed. The
-// caller sees to it that it may be.
+// A folder that replaces another atomically. Fill folder(), then commit(): an
+// existing folder is exchanged, keeping its permissions, and then removed. The
+// caller ensures that it may be removed.
 class AtomicDirectory {
 public:
-  // Fails if `path` is there and no folder, or if its last part is no name
-  // ("." or ".." or "/").
+  // Fails if `path` exists and is not a folder, or if its last part is not a
+  // name ("." or ".." or "/").
   static Result<AtomicDirectory> create(const std::string &path);
   static Status check(const std::string &path); // only that
 
   const std::string &folder() const { return temporary_.path(); }
   Status commit(); // files in it must be synced already
-  // As commit(), but false if the name was taken meanwhile: a folder that holds
-  // something stays as it is, and this one is unfinished.
+  // As commit(), but false if the name was taken meanwhile: a nonempty folder
+  // stays unchanged, and this one is unfinished.
   Result<bool> commitIfFree();
 
 private:
@@ -92,8 +92,8 @@ private:
   Unfinished temporary_;
 };
 
-// A folder in TMPDIR (else /tmp) for this user only, removed with all in it
-// when it goes.
+// A folder in TMPDIR (else /tmp) for this user only, removed with its contents
+// by the destructor.
 class TemporaryFolder {
 public:
   static Result<TemporaryFolder> create(const std::string &name);
@@ -106,7 +106,7 @@ private:
   Unfinished folder_;
 };
 
-// Removes what processes that died left unfinished right in `folder`.
+// Removes unfinished files that dead processes left directly in `folder`.
 void removeStale(const std::string &folder);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's folder of what can be made again, and locks between processes.
+// The user's cache folder, and locks between processes.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -10,22 +10,22 @@
 
 namespace dlc {
 
-// The folder of all caches of this user, made with the rights 0700 when it is
-// first written: `given`, else DLC_CACHE_DIR, else XDG_CACHE_HOME/dlc, else
+// The folder of all caches of this user, created with permissions 0700 at the
+// first write: `given`, else DLC_CACHE_DIR, else XDG_CACHE_HOME/dlc, else
 // ~/.cache/dlc; empty if none of them is set.
 std::string cacheFolder(const std::string &given);
 
 // Incompatible for a folder that others could have written: it belongs to
-// another user, or its rights let others write. One that is not there is fine.
+// another user, or others have write permission. A missing folder is fine.
 Status checkCacheOwner(const std::string &folder);
 
-// A lock (flock) on a file, which is made if it is not there and stays. Held
-// while it lives; the system lets go when the process dies.
+// A lock (flock) on a file, which is created if missing and stays. Held by this
+// object; the system releases it when the process dies.
 class FileLock {
 public:
   // Waits until it is free.
   static Result<FileLock> take(const std::string &path);
-  // None if another process holds it for longer than that.
+  // None if another process holds it for longer than this time.
   static Result<std::optional<FileLock>> take(const std::string &path,
                                               std::chrono::milliseconds limit);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an orderly end removes, for an end that is not: a program that cannot
-// unwind its stack (LLVM is built without exceptions) removes it by this list.
+// Temporary files to remove when a program cannot unwind its stack (LLVM is
+// built without exceptions).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace dlc {
 
-// Holds a temporary file or folder on the list; safe from any thread.
+// Keeps a temporary file or folder on the list; safe from any thread.
 class Leftover {
 public:
   Leftover() = default;
@@ -21,15 +21,15 @@ public:
   }
   ~Leftover() { forget(); }
 
-  // It is gone, or has become what was to be made.
+  // It was removed, or became the final file.
   void forget() noexcept;
 
 private:
   const std::string *path_ = nullptr; // an entry of the list
 };
 
-// Removes what is on the list, without any memory. For a process that ends now:
-// nothing may use these files any more.
+// Removes the listed files without allocating memory. For a process that ends
+// now: nothing may use these files any more.
 void removeLeftovers() noexcept;
 
 } // namespace dlc

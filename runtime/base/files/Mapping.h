@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files mapped to be read, and what happens when one of them shrinks meanwhile:
-// reading a page that its file no longer has is a SIGBUS, which would end the
-// process. Here the missing pages read as zeros, and the fact is kept.
+// Read-only mapped files, and files that shrink while they are mapped: reading
+// a page beyond the end of its file raises SIGBUS, which would end the process.
+// Here the missing pages read as zeros, and the error is recorded.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -19,8 +19,8 @@ namespace dlc {
 std::string_view kindOfFile(mode_t mode);
 
 // A descriptor of a file at `path`, for the caller to close, and its size in
-// bytes. Code::Failed at once for anything but a file: a FIFO or a device is
-// not waited for.
+// bytes. Code::Failed at once for anything but a file: a FIFO or a device does
+// not block.
 struct OpenFile {
   int descriptor = -1;
   uint64_t size = 0;
@@ -28,20 +28,19 @@ struct OpenFile {
 Result<OpenFile> openToRead(const std::string &path);
 
 // The file's bytes until unmapFile(), `size` > 0. The descriptor may be closed
-// after. `name` is the file's in messages. From the first call on this process
-// handles SIGBUS: a fault elsewhere goes on to the handler that was there.
+// afterwards. `name` is the file's name in messages. From the first call on
+// this process handles SIGBUS: other faults are passed to the previous handler.
 Result<const std::byte *> mapFile(int descriptor, uint64_t size,
                                   const std::string &name);
 void unmapFile(const std::byte *data, uint64_t size);
 
-// Mapped bytes that are not needed soon count no longer as this process's
-// memory; read again, they come from their file. A hint.
+// A hint that mapped bytes are not needed soon: they no longer count as this
+// process's memory, and are read from the file again.
 void releaseMapped(const std::byte *data, uint64_t size);
 
 // Code::Failed, naming the file, once a mapped file has lost bytes that were
-// read: what was made of them since is of no use, and so it stays, also after
-// the file is closed. To be asked before results are used; costs a load. Any
-// thread.
+// read: results since then are invalid. The error stays, also after the file is
+// closed. Check before using results; costs one load. Any thread.
 Status mappedFilesStatus();
 
 } // namespace dlc

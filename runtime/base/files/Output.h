@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command prints on stdout.
+// Output of a command on stdout.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,8 +8,9 @@
 
 namespace dlc {
 
-// Control characters but newlines and tabs are escaped: text of a file moves no
-// terminal's cursor. Never fails: finishOutput() tells what did not get there.
+// Control characters except newlines and tabs are escaped, so that text from a
+// file cannot control the terminal. Never fails: finishOutput() reports lost
+// output.
 void printText(std::string_view text);
 
 template <class... T>
@@ -17,12 +18,13 @@ void printOut(fmt::format_string<T...> format, T &&...args) {
   printText(fmt::format(format, std::forward<T>(args)...));
 }
 
-// What was printed so far is to be seen now.
+// Flushes the output.
 void flushOutput();
 
 // At the end of a program: its exit code is `code`, unless its output could not
-// be written. A reader that has gone, as `dlc inspect x | head` does, is said
-// by 141 alone, as if by SIGPIPE; anything else is an error with a message.
+// be written. If the reader has closed the pipe, as in `dlc inspect x | head`,
+// the exit code is 141, as for SIGPIPE, without a message; anything else is an
+// error with a message.
 int finishOutput(int code);
 
 } // namespace dlc

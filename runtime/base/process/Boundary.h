@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where exceptions end. Every function of the public API, every thread and
-// every program has one boundary: what is thrown below it becomes a Status.
+// Exception boundaries. Every function of the public API, every thread and
+// every program has one boundary, where exceptions become a Status.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -11,8 +11,8 @@
 
 namespace dlc {
 
-// A failed allocation that knows its size. dlc's programs throw it; in a
-// program that embeds the library it is that program's std::bad_alloc.
+// A failed allocation with its size. dlc's programs throw it; a program that
+// embeds the library throws its own std::bad_alloc.
 class OutOfMemory : public std::bad_alloc {
 public:
   explicit OutOfMemory(size_t bytes) : bytes_(bytes) {}
@@ -24,14 +24,14 @@ private:
 };
 
 // In a catch (...): the exception as a Status "doing: what happened".
-// Code::Limit for memory, sizes that no memory has, and threads, files or pages
-// that the system has no more of; `other` for anything else. Never throws: with
-// no memory for a message it is a short one.
+// Code::Limit for exhausted memory, impossible sizes, and exhausted threads,
+// files or pages; `other` for anything else. Never throws: without memory for a
+// message the message is short.
 Status caughtException(std::string_view doing,
                        Code other = Code::Failed) noexcept;
 
-// body()'s Status or Result, or that of what it throws. `doing` is evaluated
-// before: a name, or what was asked for.
+// body()'s Status or Result, or that of its exception. `doing` is evaluated
+// before: a name, or the task.
 template <class F>
 std::invoke_result_t<F &> guarded(std::string_view doing, F &&body) {
   try {

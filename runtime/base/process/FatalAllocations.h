@@ -4,9 +4,8 @@
 
 namespace dlc {
 
-// While one lives, a failed allocation of this thread ends dlc's programs with
-// a message and exit code 6. A program that embeds the library is left to
-// itself.
+// While one exists, a failed allocation of this thread ends dlc's programs with
+// a message and exit code 6. A program that embeds the library is not affected.
 class FatalAllocations {
 public:
   FatalAllocations() noexcept;

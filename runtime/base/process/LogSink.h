@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of the library for a program that has a log of its own.
+// Redirects the library's messages to a program's own log.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@ namespace dlc {
 
 enum class LogLevel { Info, Warning, Error };
 
-// Gets every line, without its end, instead of stderr; any thread may call it,
-// one at a time. Empty: stderr again. It must not throw, nor log.
+// Receives every line, without its newline, instead of stderr; any thread may
+// call it, one at a time. Empty: stderr again. It must neither throw nor log.
 void setLogSink(std::function<void(LogLevel, std::string_view)> sink);
 
 } // namespace dlc

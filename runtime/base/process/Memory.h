@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory this machine has left for this process. Linux grants more
-// than there is and ends a process that then uses it: what is large asks first.
+// The memory available to this process. Linux grants more than there is and
+// kills a process that uses it: check before large allocations.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -9,12 +9,12 @@
 
 namespace dlc {
 
-// Bytes that could be used now: of the machine with its swap, and of the
-// control group of this process. What cannot be found out is no limit.
+// Available bytes: of the machine with its swap, and of this process's control
+// group. An unknown value is no limit.
 uint64_t availableMemory();
 
 // Code::Limit if `bytes` more are not available: "what needs 3 TiB of memory,
-// ...". Small sizes are not looked at.
+// ...". Small sizes are not checked.
 Status checkMemory(uint64_t bytes, std::string_view what);
 
 } // namespace dlc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shared library whose code is this process's alone: what happens to the file
-// that it was read from, or is put in its place, does not reach it.
+// A shared library whose code is private to this process: later changes of its
+// file do not affect it.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -14,13 +14,13 @@ namespace dlc {
 
 class PrivateLibrary {
 public:
-  // Where the copy may lie: in memory, sealed; in a file without a name in
-  // $TMPDIR or /tmp, for where the system runs nothing that lies in memory.
+  // Where the copy may be: in sealed memory; or in an unnamed file in $TMPDIR
+  // or /tmp, for systems that do not execute memory files.
   enum class Place { Memory, File };
 
-  // From the library's bytes, in the first place that will do. Its constructors
-  // run. Errors name it as `name`: Corrupt if it is no library, Failed if no
-  // place would hold it or let it run.
+  // From the library's bytes, at the first possible place. Its constructors
+  // run. Errors name it as `name`: Corrupt if it is not a library, Failed if no
+  // place can hold or execute it.
   static Result<PrivateLibrary> load(std::string_view bytes, std::string name,
                                      std::initializer_list<Place> places = {
                                          Place::Memory, Place::File});
@@ -45,7 +45,7 @@ private:
   }
 
   void *handle_ = nullptr;
-  // Open as long as the library is: by its number the loader knows it.
+  // Open while the library is loaded: the loader identifies it by this number.
   int descriptor_ = -1;
   std::string name_;
 };

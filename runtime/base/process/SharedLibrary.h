@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that are opened at run time, so that one binary works without them
-// and says what is missing.
+// and names missing ones.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -10,12 +10,12 @@
 
 namespace dlc {
 
-// Stays open for the life of the process: vendors' libraries have threads and
-// handlers at exit that do not survive being closed.
+// Stays open until the process ends: vendors' libraries have threads and exit
+// handlers that do not survive being closed.
 class SharedLibrary {
 public:
   // The first of `names` that the dynamic loader finds. Incompatible, with the
-  // loader's words for each name and `purpose` ("needed to run on GPUs").
+  // loader's message for each name and `purpose` ("needed to run on GPUs").
   static Result<SharedLibrary> open(std::initializer_list<const char *> names,
                                     const char *purpose);
 

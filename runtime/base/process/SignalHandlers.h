@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signals that a run knows, handled for a while.
+// Temporary handlers for the signals that a run handles.
 #pragma once
 
 #include <array>
@@ -7,22 +7,22 @@
 
 namespace dlc {
 
-// A run ends after a checkpoint. When several have come the first of this list
-// counts.
+// Signals that end a run after a checkpoint. If several have arrived the first
+// of this list counts.
 inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGXCPU, SIGHUP,
                                             SIGUSR2};
-// It writes a checkpoint and goes on.
+// Signal that makes a run write a checkpoint and continue.
 inline constexpr int kSaveSignal = SIGUSR1;
 
 inline constexpr std::array kRunSignals = {SIGINT, SIGTERM, SIGXCPU,
                                            SIGHUP, SIGUSR2, kSaveSignal};
 
-// kSaveSignal is kept for this thread, and for programs that it becomes, until
+// Blocks kSaveSignal for this thread, and for programs that it becomes, until
 // it is handled: it would end a process that is not ready for it.
 void holdSaveSignal();
 
-// Handles kRunSignals while it lives; calls go on after them. What this process
-// was started to ignore (as by nohup) stays ignored. One at a time a process.
+// Handles kRunSignals while it exists; interrupted calls are restarted. Signals
+// that were ignored at the start (as by nohup) stay ignored. One per process.
 class SignalHandlers {
 public:
   using Handler = void (*)(int signal, siginfo_t *info, void *context);
@@ -31,16 +31,16 @@ public:
   SignalHandlers(const SignalHandlers &) = delete;
   ~SignalHandlers() { restore(); }
 
-  // The earlier handlers come back; async-signal-safe, for a child process.
+  // Restores the earlier handlers; async-signal-safe, for a child process.
   void restore() const;
 
 private:
   std::array<struct sigaction, kRunSignals.size()> before_;
 };
 
-// Writing to a closed pipe, and beyond the limit of a file's size, are errors
-// of the write (EPIPE, EFBIG) instead of the process's end. For programs: a
-// library leaves that to the program that it is in.
+// Writing to a closed pipe, or beyond the file size limit, is an error of the
+// write (EPIPE, EFBIG) instead of a signal. For programs: a library leaves this
+// to its program.
 void ignoreWriteSignals();
 
 } // namespace dlc

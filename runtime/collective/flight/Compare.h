@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the records of a job's ranks begin to differ.
+// Compares the recorded collectives of a job's ranks.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -24,7 +24,7 @@ struct FlightSubject {
   std::string nodes;
 };
 
-// What a rank left (Recorder.h).
+// The record of one rank (Recorder.h).
 struct Flight {
   std::string path, host, error;
   int rank = 0, ranks = 0;
@@ -33,8 +33,8 @@ struct Flight {
   std::vector<FlightCall> calls;
 };
 
-// Code::Corrupt, naming file and member, for what is no such file; Code::Limit
-// for one that is larger than any is.
+// Code::Corrupt, naming file and member, for an invalid file; Code::Limit for
+// one that is too large.
 Result<Flight> readFlight(const std::string &path);
 
 struct FlightFinding {
@@ -51,8 +51,8 @@ struct FlightFinding {
   std::vector<int> missing, waiting;       // ranks
 };
 
-// The first collective in which they disagree. The flights must outlive it.
-// Code::Failed if two are of one rank or they are of different jobs.
+// The first collective in which the ranks differ. The flights must outlive it.
+// Code::Failed if two belong to one rank or to different jobs.
 Result<FlightFinding> compareFlights(const std::vector<Flight> &flights);
 
 } // namespace dlc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last collectives of this process, for when a job fails: which of them
-// began, which ended, and what they were about.
+// Records the last collectives of this process, for the analysis of a failed
+// job: begin, end and subject of each.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -20,20 +20,20 @@ public:
 
   FlightRecorder();
 
-  // What collectives may be about: a bucket of gradients and the labels of the
-  // ONNX nodes that these belong to, "/f1/Gemm; /c1/Conv". Its number.
+  // A subject of collectives: a bucket of gradients and the labels of the ONNX
+  // nodes that these belong to, "/f1/Gemm; /c1/Conv". Returns its number.
   int addSubject(int64_t bucket, std::string nodes);
-  // The step that is running; 0: none.
+  // The current step; 0: none.
   void setStep(int64_t step) { step_ = step; }
 
-  // A collective begins: the `sequence`th of its channel, of those ranks that
-  // meet once more have one more. `operation` must live as long; `subject`
-  // below 0: none. Returns what end() takes.
+  // A collective begins, with its `sequence` in its channel (each further
+  // communicator of the ranks has its own channel). `operation` must outlive
+  // the recorder; `subject` below 0: none. Returns the argument of end().
   uint64_t begin(int channel, uint64_t sequence, const char *operation,
                  uint64_t bytes, int subject);
   void end(uint64_t number, bool well);
 
-  // So many began, on all channels.
+  // The number of collectives begun, on all channels.
   int64_t begun() const { return begun_; }
 
   // "all_reduce of bucket 3, step 12, gradients of '/a', '/b' and 7 more"
@@ -67,8 +67,8 @@ private:
   std::vector<Subject> subjects_;
 };
 
-// RUN/flight-RANK.json, in one step. If it cannot be written there, in the
-// folder for temporary files, with a warning that says where.
+// Writes RUN/flight-RANK.json atomically; if that fails, a file in the folder
+// for temporary files, with a warning that names it.
 Status writeFlight(const FlightRecorder &recorder,
                    const FlightRecorder::Owner &owner, const std::string &run);
 

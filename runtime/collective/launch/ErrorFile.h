@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank tells the launcher when it fails.
+// A failed rank's report to the launcher.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process is in a job: by its flags, or by what its launcher has set.
+// This process's rank in a job, from its flags or from its launcher's
+// variables.
 #pragma once
 
 #include "runtime/base/options/OptionTable.h"
@@ -12,16 +13,16 @@ namespace dlc {
 // --rank, --world-size, --local-rank, --init.
 struct LaunchFlags {
   std::optional<int64_t> rank, size, localRank;
-  // "tcp://HOST:PORT": rank 0 listens there; "file:///PATH": it leaves a notice
-  // there; "store://HOST:PORT": in the TCPStore that listens there; "env://":
-  // as MASTER_ADDR and MASTER_PORT say.
+  // "tcp://HOST:PORT": rank 0's address; "file:///PATH": rank 0 writes a notice
+  // there; "store://HOST:PORT": the TCPStore at that address; "env://": from
+  // MASTER_ADDR and MASTER_PORT.
   std::string init;
 
   // As `section`.rank and so on.
   void addTo(OptionTable &table, const std::string &section);
 };
 
-// One thing that was decided, and by what.
+// One decision, and its origin.
 struct LaunchFact {
   std::string what, value, from; // "rank", "1", "SLURM_PROCID"
 };
@@ -35,24 +36,26 @@ struct Launch {
   std::vector<std::string> ignored; // why other variables do not count
 
   bool isRank() const { return !launcher.empty(); }
-  // Ranks of the launcher that this program is itself.
+  // The launcher's ranks, if this program is the launcher.
   bool isOwn() const { return launcher == "dlc train"; }
 };
 
 // In this order: flags; RANK and WORLD_SIZE with MASTER_ADDR and MASTER_PORT,
 // as dlc train itself, torchrun, Kubeflow and Ray Train set them; MPI's
-// launchers and Slurm. One task of a launcher is no rank: it may start ranks.
-// Under TORCHELASTIC_USE_AGENT_STORE=True, and Ray Train, a store listens at
-// MASTER_PORT already; rank 0 then takes a free port and says there which.
-// With DLC_JOB_TOKEN, the same on all ranks, rank 0 lets nobody else in.
+// launchers and Slurm. A launcher's only task is not a rank: it may start
+// ranks. With TORCHELASTIC_USE_AGENT_STORE=True, and with Ray Train, a store
+// already listens at MASTER_PORT; rank 0 then opens a free port and publishes
+// it there. With DLC_JOB_TOKEN, equal on all ranks, rank 0 admits no other
+// process.
 //
 // Code::Usage, naming the variables, if they are incomplete or contradict each
 // other.
 Result<Launch> findLaunch(const LaunchFlags &flags,
                           std::chrono::milliseconds timeout);
 
-// Meets the other ranks; alone, at once. Sets LOCAL_RANK if the launcher calls
-// it otherwise: what chooses a device by it finds it by one name.
+// Connects to the other ranks; a single rank returns at once. Sets LOCAL_RANK
+// if the launcher's variable has another name, so that the choice of a device
+// needs only one name.
 Result<std::unique_ptr<Communicator>> joinJob(const Launch &launch);
 
 // The cores of this process shared among the ranks of its host, at least 1.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may have started this process as one of several: a row each.
+// The known launchers, one row each.
 #pragma once
 
 #include <span>
 
 namespace dlc {
 
-// Where a launcher's ranks meet, unless MASTER_ADDR and MASTER_PORT say it.
+// The rendezvous of a launcher's ranks, unless MASTER_ADDR and MASTER_PORT set
+// it.
 enum class Meet {
   Master,  // these have to
   Slurm,   // the first host of the node list, a port by the job's number
@@ -14,7 +15,7 @@ enum class Meet {
   Hydra,   // what it keeps for them (store/Pmi.h)
 };
 
-// Names of variables; of "A|B" the first that is set counts, null is none.
+// Names of variables; "A|B" means the first that is set, null means none.
 struct Launcher {
   const char *name;
   const char *marker; // tells it from those below that set the same ones
@@ -23,8 +24,8 @@ struct Launcher {
   Meet meet;
 };
 
-// The first whose marker and rank are set is it, but see Launch.cpp for those
-// that start each other.
+// The first launcher whose marker and rank are set applies; Launch.cpp handles
+// launchers that start each other.
 std::span<const Launcher> launchers();
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of a launcher meet.
+// The rendezvous of a launcher's ranks.
 #pragma once
 
 #include "runtime/collective/launch/Launch.h"

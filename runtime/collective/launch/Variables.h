@@ -20,19 +20,19 @@ struct Variable {
 Variable variable(const char *names);
 
 // Its number, or nothing if it is not set. Code::Usage, naming the variable, if
-// it is no whole number of `least` to `most`.
+// it is not an integer from `least` to `most`.
 Result<std::optional<int>> numberOf(const Variable &variable, int least,
                                     int most = INT_MAX);
 
-// "node[01-03,7],other" -> node01, node02, node03, node7, other: the lists of
-// Slurm, of which one may have several brackets. Code::Usage, showing the list
-// as of `name`, for what is none, and for more than `most` hosts.
+// "node[01-03,7],other" -> node01, node02, node03, node7, other: Slurm's host
+// lists, which may contain several brackets. Code::Usage, naming the list as
+// `name`, for invalid lists and for more than `most` hosts.
 Result<std::vector<std::string>> expandNodes(const std::string &name,
                                              const std::string &list,
                                              size_t most = 65536);
 
-// "2(x3),1": tasks on nodes of Slurm, 2 on the first three; how many on the
-// `node`th. Nothing if it does not say.
+// "2(x3),1": tasks per node in Slurm, 2 on the first three; the number of the
+// `node`th. Nothing if it is not listed.
 std::optional<int> tasksOnNode(const std::string &text, int node);
 
 } // namespace dlc

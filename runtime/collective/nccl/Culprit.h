@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank broke a reduction: each says what it saw, and one conclusion
-// follows on all.
+// The rank that caused a failed reduction: every rank reports what it saw, and
+// all draw the same conclusion.
 #pragma once
 
 #include "runtime/collective/DeviceCommunicator.h"
@@ -9,7 +9,7 @@
 
 namespace dlc {
 
-// What one rank saw.
+// The report of one rank.
 struct Report {
   enum Kind {
     Failed, // something failed here
@@ -22,11 +22,11 @@ struct Report {
   std::string what;
 };
 
-// Exchanges the reports, within the timeout of `control`. PeerLost that names
-// the rank where something failed, for which it is Failed; or which does not
-// even answer; or which has not started the step that others wait in; or whose
-// device, by its own account, came less far in it; else says that none is
-// known.
+// Exchanges the reports, within the timeout of `control`. PeerLost naming the
+// culprit: the rank where something failed (Failed on that rank itself); or a
+// rank that does not answer; or one that has not started the step that others
+// wait in; or one whose device has progressed less in it; otherwise the error
+// says that none is known.
 Status findCulprit(Communicator &control, const Report &own);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rank 0's store knows of the ranks' signs of life.
+// The heartbeats of the ranks, as rank 0's store receives them.
 #pragma once
 
 #include <chrono>
@@ -10,11 +10,11 @@
 
 namespace dlc {
 
-// Without a sign of life for so long a rank is lost. A thread of its own gives
-// them: one that computes, reads or waits is not silent.
+// Time without a heartbeat after which a rank is lost. A separate thread sends
+// heartbeats: a rank that computes, reads or waits is not silent.
 constexpr std::chrono::milliseconds kSilence{10'000};
 
-// How often a rank gives one; 0 for "never silent" is as good as kSilence.
+// Interval between a rank's heartbeats; without a limit (0) as for kSilence.
 std::chrono::milliseconds pauseBetweenBeats(std::chrono::milliseconds silence);
 
 // For one thread.
@@ -22,24 +22,24 @@ class Heartbeats {
 public:
   using Clock = std::chrono::steady_clock;
 
-  // Of ranks 0 to size - 1; `silence` 0: nobody is ever silent.
+  // For ranks 0 to size - 1; `silence` 0: no rank is ever lost by silence.
   Heartbeats(int size, std::chrono::milliseconds silence)
       : silence_(silence), places_(static_cast<size_t>(size)) {}
 
-  // A rank lives, and says how far it is (progressOf(), StoreClient.h).
+  // A heartbeat, with the rank's progress (progressOf(), StoreClient.h).
   void hear(int rank, int64_t progress, Clock::time_point now);
-  // It has left: it may be silent.
+  // The rank has left and may be silent.
   void release(int rank);
-  // This process did not run for so long: nobody could be heard.
+  // This process did not run for this time and received nothing.
   void skip(Clock::duration stopped);
 
-  // The first rank that is silent too long; it is released.
+  // The first rank whose silence exceeds the limit; it is removed.
   std::optional<int> findSilent(Clock::time_point now);
-  // Whether and how soon to look again.
+  // The time until the next check, if any.
   std::optional<std::chrono::milliseconds> pause() const;
 
-  // Of each rank, in order, two numbers of 8 bytes: what it said last, and
-  // milliseconds since it was heard (-1: it never was, or it has left).
+  // For each rank, in order, two numbers of 8 bytes: its last progress, and the
+  // milliseconds since its last heartbeat (-1: none yet, or it has left).
   std::string placesText(Clock::time_point now) const;
 
 private:

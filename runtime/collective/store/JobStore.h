@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank does with the job's store: finds it and meets the others.
+// A rank's use of the job's store: finding it and connecting to the other
+// ranks.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -9,18 +10,17 @@
 
 namespace dlc {
 
-// A connection that said who it is. Tries until rank 0 answers or the
-// rendezvous' timeout is over; Code::PeerLost.
+// A connection that has sent its rank. Retries until rank 0 answers or the
+// rendezvous' timeout ends; Code::PeerLost.
 Result<Socket> joinStore(const Rendezvous &rendezvous);
-// The same where rank 0 has a notice of its store (Notice.h): the rendezvous
-// is then complete.
+// The same where rank 0 publishes its store's address (Notice.h), which
+// completes the rendezvous.
 Result<Socket> findStore(Rendezvous &rendezvous);
-// Rank 0 alone: the socket at which its store is to listen; leaves the notice
-// if there is to be one.
+// Rank 0 only: the socket of its store; publishes the address if required.
 Result<Socket> listenForRanks(Rendezvous &rendezvous);
 
-// As gloo expects of a store: throws its exceptions, naming the rank when one
-// is lost that others wait for.
+// Gloo's store interface: throws gloo's exceptions, naming the rank when one
+// that others wait for is lost.
 class GlooStore : public gloo::rendezvous::Store {
 public:
   GlooStore(Socket socket, std::chrono::milliseconds timeout)

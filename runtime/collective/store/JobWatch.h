@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's sign of life, and what it hears of the others'.
+// A rank's heartbeats, and notices of lost ranks.
 #pragma once
 
 #include "runtime/collective/Socket.h"
@@ -12,28 +12,27 @@
 
 namespace dlc {
 
-// A rank that the others can no longer count on.
+// A lost rank.
 struct LostRank {
   int rank = 0;
-  // It is stopped, cannot be reached, or did not come where others waited;
-  // else its connection closed.
+  // It is stopped, unreachable, or late; otherwise its connection closed.
   bool silent = false;
-  // Not to be reached by this one, nor it by that: both are there.
+  // It and this rank cannot reach each other, though both are alive.
   std::optional<int> partedFrom = {};
 };
 
-// A rank's place in the job for as long as it lives: when its connection closes
-// without a farewell, or nothing comes over it for too long, the rank is lost.
-// A store that is silent as long is a lost rank 0.
+// A rank's membership in the job while this object lives: when its connection
+// closes without a farewell, or carries nothing for too long, the rank is lost.
+// A store that is silent for that long means that rank 0 is lost.
 class JobWatch {
 public:
-  // `socket` as joinStore() makes it. `lost` is called at most once, by a
-  // thread of the watch, with the rank that is gone first: this one, if the
-  // others gave it up. `progress`, by the same thread: progressOf().
+  // `socket` from joinStore(). A thread of the watch calls `lost` at most once,
+  // with the first lost rank, which may be this one if the others gave it up;
+  // the same thread calls `progress`, which returns progressOf().
   JobWatch(Socket socket, std::chrono::milliseconds silence,
            std::function<void(LostRank)> lost,
            std::function<int64_t()> progress);
-  // Says farewell, unless the rank was abandoned.
+  // Sends the farewell, unless the rank was abandoned.
   ~JobWatch();
 
   void abandon() { abandoned_ = true; }

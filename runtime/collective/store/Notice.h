@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks learn where rank 0's store is when nobody could say it
-// beforehand: rank 0 takes a free port and leaves a notice, with a token.
+// Publication of the address of rank 0's store when it cannot be known
+// beforehand: rank 0 opens a free port and writes a notice with the port and a
+// token.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -8,16 +9,16 @@
 
 namespace dlc {
 
-// Rank 0 alone: opens the listener and, unless the job has one, makes a token;
-// then leaves the notice where the rendezvous says. Code::PeerLost if the store
-// that keeps it does not answer within the timeout.
+// Rank 0 only: opens the listener, makes a token unless the job has one, and
+// writes the notice to the rendezvous. Code::PeerLost if the store that holds
+// it does not answer within the timeout.
 Status leaveNotice(Rendezvous &rendezvous);
 
-// Completes the rendezvous by what the notice says. Code::PeerLost when there
-// is none at the deadline, or it says nothing of use.
+// Completes the rendezvous from the notice. Code::PeerLost when there is no
+// valid notice at the deadline.
 Status readNotice(Rendezvous &rendezvous, Socket::Clock::time_point deadline);
 
-// Rank 0 alone, at the end, if it is still its own.
+// Rank 0 only, at the end: removes the notice if it is still rank 0's.
 void removeNotice(const Rendezvous &rendezvous);
 
 } // namespace dlc

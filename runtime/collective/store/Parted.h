@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which two ranks do not reach each other, of those that wait in vain for ranks
-// that are there.
+// Finds two live ranks that cannot reach each other, from the ranks that wait
+// in vain.
 #pragma once
 
 #include <chrono>
@@ -10,21 +10,21 @@
 
 namespace dlc {
 
-// Who waits for one of such a pair waits in vain, too, and may give up first.
-// So a moment passes from the first that is told to the verdict: from its rank
-// it goes from who waits to whom that one waits for, until one is met who waits
-// for nobody, or for the one before. Where they wait in a circle it is the
-// first. For one thread.
+// A rank that waits for one of the two waits in vain, too, and may give up
+// first. So there is a short delay between the first report and the verdict,
+// which follows the reports from the first rank to the rank it waits for, until
+// a rank that waits for no rank, or for its predecessor. In a cycle it is the
+// first rank. For one thread.
 class Parted {
 public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kMoment{100};
 
-  // `rank` has waited for `peer` in vain; what it says later does not count.
+  // `rank` has waited for `peer` in vain; later reports of it are ignored.
   void miss(int rank, int peer, Clock::time_point now);
-  // When find() is to be asked; none if nothing was told, or it has answered.
+  // Time to call find(); none before a report, or after its answer.
   std::optional<Clock::time_point> due() const { return due_; }
-  // Once; the lower number first.
+  // Answers once; the lower rank first.
   std::optional<std::pair<int, int>> find(Clock::time_point now);
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes over the wire between a store and its clients: PyTorch's TCPStore
-// protocol, and what ranks of dlc say to each other besides, in the byte order
-// of the machines (neither Gloo nor PyTorch knows another).
+// The wire format between a store and its clients: PyTorch's TCPStore protocol,
+// and the additional messages of dlc's ranks, in the machines' byte order (as
+// in Gloo and PyTorch).
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -13,8 +13,8 @@
 
 namespace dlc::store {
 
-// A query is this byte and what follows it. A text is a u64 number of bytes and
-// they; texts are a u64 count and as many texts.
+// A query is this byte and its payload. A string is a u64 number of bytes and
+// the bytes; a list of strings is a u64 count and the strings.
 enum class Query : uint8_t {
   Validate = 0,    // u32 kMagic, first of all; no answer
   Set = 1,         // key, value; no answer
@@ -31,11 +31,11 @@ enum class Query : uint8_t {
   CancelWait = 12, // -> u8 kWaitCancelled
   Ping = 13,       // u32 -> the same
 
-  // Of dlc's ranks alone:
+  // Only for dlc's ranks:
   Hello = 0xd0, // u32 rank, token -> u32 kWelcome or kRefused
-  // -> u32 for each rank that is lost, with kSilent if it is still there;
-  // kParted and two u32, ranks that do not reach each other; kBeat for each
-  // beat; kAsk; kEnd.
+  // -> u32 for each lost rank, with kSilent if its connection is open; kParted
+  // and two u32, ranks that cannot reach each other; kBeat for each heartbeat;
+  // kAsk; kEnd.
   Watch = 0xd1,
   Farewell = 0xd2, // no answer; who closes without it is lost
   Beat = 0xd3,     // i64 progressOf(), over the connection that watches
@@ -48,7 +48,7 @@ enum class Query : uint8_t {
 constexpr uint32_t kMagic = 0x3c85f7ce;
 constexpr uint8_t kReady = 0, kNotReady = 1;
 constexpr uint8_t kStopWaiting = 0, kWaitCancelled = 1;
-// To a rank that waits, and a u32 rank: that one is lost.
+// To a waiting rank, followed by a u32: that rank is lost.
 constexpr uint8_t kLost = 2;
 constexpr uint32_t kWelcome = 0x21636c64, kRefused = 0x3f636c64;
 constexpr uint32_t kEnd = 0xfffffffe, kBeat = 0xfffffffd, kAsk = 0xfffffffc;
@@ -72,8 +72,8 @@ struct Message {
 std::string textOf(const Message &message);
 
 enum class Parsed { Whole, Partial, Hostile };
-// The message at the head of `bytes` and its length. Partial: more bytes are
-// needed. Hostile: no bytes could make it one that is known and within Limits.
+// The message at the start of `bytes` and its length. Partial: more bytes are
+// needed. Hostile: no continuation could be a known message within Limits.
 Parsed parse(std::string_view bytes, Message &message, size_t &length);
 
 } // namespace dlc::store

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of whatever speaks PyTorch's TCPStore protocol.
+// A client of any server of PyTorch's TCPStore protocol.
 #pragma once
 
 #include "runtime/collective/Socket.h"
@@ -9,7 +9,7 @@
 
 namespace dlc {
 
-// How far a rank was when it was heard last.
+// A rank's progress at its last heartbeat.
 struct RankPlace {
   int64_t progress = 0; // as progressOf() makes it
   int64_t since = -1;   // milliseconds; -1: it was never heard, or it has left
@@ -17,38 +17,38 @@ struct RankPlace {
   int64_t begun() const { return progress >> 1; } // collectives
   bool waits() const { return (progress & 1) != 0; }
 };
-// What a beat says: how many collectives have begun, and whether the rank is in
-// one that ends at the job's deadline.
+// A heartbeat's content: the number of collectives begun, and whether the rank
+// is in one that ends at the job's deadline.
 constexpr int64_t progressOf(int64_t begun, bool waits) {
   return begun << 1 | int64_t(waits);
 }
 
-// One thread at a time. Every call ends within the timeout, with
-// Code::PeerLost if the store has not answered; the client is then of no use.
-// Keys are the store's own: PyTorch's clients put a "/" before theirs.
+// One thread at a time. Every call ends within the timeout, with Code::PeerLost
+// if the store has not answered; the client is then unusable. Keys are the
+// store's own: PyTorch's clients prepend a "/".
 class StoreClient {
 public:
   StoreClient(Socket socket, std::chrono::milliseconds timeout)
       : socket_(std::move(socket)), timeout_(timeout) {}
 
-  // Connects and validates. Tries once, and does not wait for an answer.
+  // Connects and validates, with one attempt and without waiting for an answer.
   static Result<StoreClient> connect(const std::string &address, int port,
                                      std::chrono::milliseconds timeout);
 
   Status set(const std::string &key, const std::string &value);
-  // What the value is now: `desired` if it was `expected`; a key that is not
-  // set has the value "", and stays so unless this is expected.
+  // The value after the operation: `desired` if it was `expected`; a key that
+  // is not set has the value "", and stays unset unless "" is expected.
   Result<std::string> compareSet(const std::string &key,
                                  const std::string &expected,
                                  const std::string &desired);
   // Waits for the key.
   Result<std::string> get(const std::string &key);
-  // Of a key that is set; else the store ends the connection.
+  // The value of a set key; for others the store closes the connection.
   Result<std::string> read(const std::string &key);
   Result<int64_t> add(const std::string &key, int64_t number);
   Result<bool> check(const std::vector<std::string> &keys);
-  // Until all are set, or `within` is over: false. Naming the rank if one is
-  // lost meanwhile, to a client that is one.
+  // Waits until all are set; false after `within`. For a rank, an error that
+  // names a rank that is lost meanwhile.
   Result<bool> wait(const std::vector<std::string> &keys,
                     std::chrono::milliseconds within);
   Result<int64_t> count();
@@ -59,9 +59,9 @@ public:
   Status setAll(const std::vector<std::string> &keys,
                 const std::vector<std::string> &values);
 
-  // Of rank 0's store alone, for ranks: asks all for a sign of life; what came;
-  // tells all that a rank is lost, or the store that this one waits for it in
-  // vain (Parted.h).
+  // Only with rank 0's store, for ranks: requests heartbeats of all; reads
+  // messages; reports to all that a rank is lost, or to the store that this
+  // rank waits for it in vain (Parted.h).
   Status askForBeats();
   Result<std::vector<RankPlace>> places();
   Status accuse(int rank);

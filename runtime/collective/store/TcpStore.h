@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rank 0's key-value store: a server of PyTorch's TCPStore protocol that also
-// knows which ranks are there, and tells all at once when one of them is gone.
+// tracks the ranks and notifies all of them when one is lost.
 #pragma once
 
 #include "runtime/collective/Socket.h"
@@ -11,14 +11,14 @@
 
 namespace dlc {
 
-// A key that Check finds in it: it is rank 0's and no other store.
+// A key that only rank 0's store reports to Check.
 constexpr char kServes[] = "/dlc/serves";
 
-// Whoever connects has to validate, and with a token to say its rank, before
-// anything but Check, and is disconnected otherwise; so is who takes longer
-// than 10 s for a message or its answer, sends one that is not known or too
-// long, or stores too much. Without a token any client of the protocol may use
-// it.
+// A client must validate and, if there is a token, send its rank before any
+// query but Check; otherwise it is disconnected. So is a client that takes
+// longer than 10 s for a message or its answer, sends an unknown or too long
+// message, or stores too much. Without a token any client of the protocol is
+// admitted.
 struct StoreLimits : store::Limits {
   static constexpr size_t kTotal = 256 << 20; // bytes of all keys and values
   static constexpr size_t kStrangers = 64; // connections that said no rank yet
@@ -26,17 +26,18 @@ struct StoreLimits : store::Limits {
   static constexpr std::chrono::seconds kPatience{10};
 };
 
-// Serves in a thread until it is destroyed.
+// Serves on its own thread until it is destroyed.
 class TcpStoreServer {
 public:
-  // For the ranks of a job of `size`; an empty token: none is asked for. A rank
-  // without a sign of life for `silence` is lost; 0: only if it closes.
+  // For the ranks of a job of `size`; an empty token: no token is required. A
+  // rank without a heartbeat for `silence` is lost; 0: only when its connection
+  // closes.
   static Result<std::unique_ptr<TcpStoreServer>>
   serve(Socket listener, int size, const std::string &token,
         std::chrono::milliseconds silence = kSilence);
   ~TcpStoreServer();
 
-  // Rank 0 fails: the others take it for lost when it ends.
+  // Rank 0 fails: the others treat it as lost when it ends.
   void abandon();
 
 private:

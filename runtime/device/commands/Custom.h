@@ -9,9 +9,9 @@ namespace dlc {
 
 class CustomCall {
 public:
-  // Finds what `device` ("cpu") runs for the command's attributes `library` (a
-  // file of the artifact), `domain`, `op` and `backward`: Corrupt if the
-  // library has no such operator, Incompatible if it has no code for the
+  // Finds the function for `device` ("cpu") and the command's attributes
+  // `library` (a file of the artifact), `domain`, `op` and `backward`: Corrupt
+  // if the library has no such operator, Incompatible if it has no code for the
   // device. The library belongs to `libraries`.
   static Result<CustomCall> make(const CommandSpec &spec,
                                  std::string_view device,

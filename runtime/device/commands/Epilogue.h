@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a product's command does beside the product: bias, activation, what the
-// activation's gradient needs, that gradient, and sums over rows.
+// The epilogues of a matrix product: bias, activation, the values stored for
+// the activation's gradient, that gradient, and sums over rows.
 #pragma once
 
 #include "runtime/device/commands/Activation.h"
@@ -24,11 +24,11 @@ struct Epilogue {
   std::optional<Operand> biasGradient;
 };
 
-// Checks the operands that are not the product's. Whatever has more than bias
-// and activation is one product of matrices, of one element type.
+// Checks the operands other than the product's. Epilogues beyond bias and
+// activation need a single matrix product with one element type.
 Result<Epilogue> epilogueOf(const CommandSpec &spec, const Product &product);
 
-// Bits in a row of relu's `kept` for n elements: whole 128.
+// Bits per row of relu's `kept` for n elements: a multiple of 128.
 int64_t reluRow(int64_t n);
 
 // d activate(activation, x) / dx of relu (at 0: 0) and gelu_tanh

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry of a matmul, whoever computes it.
+// Geometry of a matmul, for any implementation.
 #pragma once
 
 #include "runtime/device/commands/Checks.h"
@@ -17,13 +17,13 @@ struct Product {
 // Checks operands and attributes against each other.
 Result<Product> productOf(const CommandSpec &spec, bool hasBias);
 
-// Fewer dimensions for a library: rows of all batches are one matrix's where b
-// is shared, equal batches are one.
+// Merges dimensions for a library: the rows of all batches form one matrix
+// where b is shared; equal batches become one dimension.
 void simplify(Product &product);
 
 int64_t countOf(const Shape &shape);
 
-// Which matrix of an operand with these batch dimensions batch `index` of y
+// The matrix of an operand with these batch dimensions that batch `index` of y
 // uses.
 int64_t matrixIndex(int64_t index, const Shape &batchY, const Shape &batch);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry that convolutions and poolings share, over one to three spatial
-// dimensions. It is kept as three, depth first: those that are missing are
-// leading ones, of one element.
+// Geometry shared by convolutions and poolings over one to three spatial
+// dimensions, stored as three, depth first; missing dimensions are leading ones
+// of size 1.
 #pragma once
 
 #include "runtime/base/numbers/Sliding.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU: the embedded default and the oracle of the other devices. Commands
-// run on the calling thread and the pool of Threads, and are done when
-// enqueue() returns.
+// The CPU: the default device and the reference for other devices. Commands run
+// on the calling thread and the pool of Threads, and are done when enqueue()
+// returns.
 #pragma once
 
 #include "runtime/base/process/PrivateLibrary.h"
@@ -15,8 +15,8 @@ namespace dlc {
 // contract.
 using KernelFunction = void (*)(void *const *args, int64_t begin, int64_t end);
 
-// Scratch that all commands share, since only one runs at a time. Reserved at
-// bind, read at enqueue: it may have moved.
+// Scratch memory that all commands share, since only one runs at a time.
+// Reserved at bind, and read at enqueue, since it may move.
 class Workspace {
 public:
   Workspace() = default;
@@ -58,7 +58,7 @@ public:
     return {regionBytes_, workspace_.bytes()};
   }
 
-  // Kinds of commands that it has no code for otherwise; they outlive it.
+  // Additional kinds of commands; they outlive the device.
   void add(std::span<const Kind> kinds) { added_ = kinds; }
 
   // For the files that implement kinds of commands.

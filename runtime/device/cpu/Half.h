@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half precisions as bits, and the way to what they are computed in. No
-// branches: loops over them are vectorised on any machine.
+// Conversions of the 16-bit types to and from f32. No branches, so that loops
+// over them are vectorised on any machine.
 #pragma once
 
 #include "runtime/device/cpu/Simd.h"
@@ -23,8 +23,8 @@ DLC_INLINE float toFloat(Bf16 value) {
   return __builtin_bit_cast(float, static_cast<uint32_t>(value.bits) << 16);
 }
 
-// The exponent is moved to f32's by a product, which also makes subnormals
-// normal; infinity and NaN get f32's largest exponent.
+// A product rescales the exponent to f32's, which also normalises subnormals;
+// infinity and NaN get f32's largest exponent.
 DLC_INLINE float toFloat(F16 value) {
   const uint32_t bits = value.bits, shifted = (bits & 0x7fff) << 13;
   const float scaled = __builtin_bit_cast(float, shifted) * 0x1p112f;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain loops in double, for f64, for empty tensors, and as the truth that
-// tests compare libraries with.
+// Plain loops in double, for f64, for empty tensors, and as the reference for
+// tests.
 #pragma once
 
 #include "runtime/device/commands/Checks.h"
@@ -31,7 +31,7 @@ private:
   plan::DType type_;
 };
 
-// True where the reference is what runs: an operand is f64, or one is empty.
+// True where the reference is used: an operand is f64, or one is empty.
 bool wantsReference(const CommandSpec &spec);
 
 // A command that calls `function`, which keeps what it needs.

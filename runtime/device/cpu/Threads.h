@@ -18,25 +18,24 @@ public:
 
   int count() const { return count_; }
 
-  // Code::Limit if the system has not so many threads: libgomp would end the
-  // process.
+  // Code::Limit if the system cannot create so many threads, for which libgomp
+  // would end the process.
   Status check() const;
 
   // Makes oneDNN's parallel regions, started by the calling thread, use this
   // pool's size.
   void makeCurrent() const;
 
-  // Calls fn(begin, end) for ranges that cover [0, extent), each on one thread;
-  // none is shorter than `grain` unless extent is. Runs on the calling thread,
-  // without a fork, when one range would do.
+  // Calls fn(begin, end) for ranges that cover [0, extent), each on one thread
+  // and at least `grain` long unless extent is shorter. Runs on the calling
+  // thread when one range is enough.
   template <class F>
   void parallelFor(int64_t extent, int64_t grain, F &&fn) const {
     parallelParts(extent, grain,
                   [&](int, int64_t begin, int64_t end) { fn(begin, end); });
   }
 
-  // The same with the number of the part, below count(), for memory that each
-  // part has for itself.
+  // The same with the range's number, below count(), for per-range memory.
   template <class F>
   void parallelParts(int64_t extent, int64_t grain, F &&fn) const {
     const int64_t most = (extent + grain - 1) / std::max<int64_t>(grain, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of commands that GPUs have code for: each family's file says its own,
+// The kinds of commands that GPUs support: each family's file has its own,
 // Kinds.cpp lists the families.
 #pragma once
 

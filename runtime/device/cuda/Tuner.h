@@ -14,7 +14,8 @@
 namespace dlc {
 
 // An algorithm for a command, and how to start it on the compute stream. It
-// writes to a draft instead of the command's outputs, which may be in use.
+// writes to a draft buffer instead of the command's outputs, which may be in
+// use.
 struct Candidate {
   TuneEntry entry;
   std::function<Status(CUdeviceptr draft)> enqueue;
@@ -28,28 +29,28 @@ public:
   Tuner(const GpuContext &context, TuneOptions options);
 
   const TuneOptions &options() const { return options_; }
-  // Whether candidates beyond the library's first choice are of interest.
+  // Whether candidates other than the library's first choice are used.
   bool measures() const {
     return options_.mode == TuneOptions::Mode::Benchmark && usesCache() &&
            !(options_.choices && options_.choices->areAdopted());
   }
 
-  // A key with what every choice on this GPU depends on.
+  // A key with everything that all choices on this GPU depend on.
   TuneKey key() const;
-  // What was measured before, here or by the rank that chooses, for a command
-  // as messages name it; none in a mode that does not ask.
+  // The earlier choice for a command (named as in messages), from here or from
+  // the choosing rank; none in a mode without measurements.
   std::optional<TuneEntry> find(const TuneKey &key,
                                 std::string_view command) const;
-  // The fastest of at least one, which is kept for this key. Each is recorded
-  // and timed as one launch, as in a step, with the GPU's cache emptied before
-  // every run, since in a step other commands have filled it. The library's
-  // order decides between those that are within 2 % of the fastest. One that
-  // does not start or cannot be recorded is left out. Waits for the GPU.
+  // The fastest of at least one candidate, which is stored for this key. Each
+  // is recorded and timed as one launch, as in a step, after the GPU's cache is
+  // flushed, since in a step other commands have filled it. Within 2 % of the
+  // fastest the library's order decides. A candidate that does not start or
+  // cannot be recorded is left out. Waits for the GPU.
   //
-  // All memory for it is given back: `draft` bytes for results and
-  // options.flush times the cache to empty it. Where the GPU has not so much
-  // the cache stays warm, or nothing is measured, with a note that names the
-  // command, and nothing is kept on disk. Errors are those of the GPU.
+  // The measurement frees all its memory: `draft` bytes for results, and
+  // options.flush times the cache size for flushing. If the GPU has less, the
+  // cache stays warm or nothing is measured, with a note that names the
+  // command, and nothing is stored on disk. Errors are those of the GPU.
   Result<size_t> measure(const TuneKey &key, std::string_view command,
                          uint64_t draft, std::span<Candidate> candidates) const;
 

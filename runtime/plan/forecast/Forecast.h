@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step would take on more devices than there are: a prediction from a
-// plan, times of its commands and a model of links.
+// The predicted time of a step on other numbers of devices, from a plan, the
+// times of its commands and a model of links.
 #pragma once
 
 #include "runtime/plan/Figures.h"
@@ -12,9 +12,9 @@
 
 namespace dlc::forecast {
 
-// What each rank keeps only its share of. Gradients: those are then
-// reduce-scattered, and parameters gathered after the update; parameters: they
-// are gathered before the forward and before the backward pass, too.
+// What is sharded over ranks. Gradients: they are reduce-scattered, and
+// parameters all-gathered after the update. Parameters: they are all-gathered
+// before the forward and before the backward pass, too.
 enum class Sharding { None, Moments, Gradients, Parameters };
 std::string_view nameOf(Sharding sharding); // "ddp", "zero 1", ...
 
@@ -32,24 +32,24 @@ struct Step {
 using CommandTimes =
     std::vector<std::pair<const plan::Program *, std::vector<double>>>;
 
-// Read and written, with what a library reads twice.
+// Bytes read and written, counting what a library reads twice.
 uint64_t bytesOf(const plan::Program &program, const plan::Command &command);
-// By the GPU's figures: the larger of bytes over its bandwidth and FLOPs over
-// its peak, of each the share that is reached.
+// From the GPU's figures: the larger of bytes / bandwidth and FLOPs / peak,
+// with the efficiencies.
 double secondsOf(const GpuFigures &gpu, const plan::Program &program,
                  const plan::Command &command);
 CommandTimes predictedTimes(const plan::Plan &plan, const GpuFigures &gpu);
 
-// Of a run's profile.json: those of a plan of the same commands. Errors name
-// the file; Code::Corrupt if it is none.
+// From a run's profile.json, for a plan with the same commands. Errors name the
+// file; Code::Corrupt for an invalid one.
 Result<CommandTimes> measuredTimes(const plan::Plan &plan,
                                    const std::string &path);
 
-// Commands go one after the other; the collectives too, beside them, each from
-// where the plan starts it, until the plan waits for it. Gathered parameters
-// are as early as their order allows: those of the forward pass beside it, a
-// third of the time, those of the backward pass beside that; those of an update
-// are waited for.
+// Commands run sequentially; collectives run in parallel with them, each from
+// its start in the plan until the plan waits for it. Parameters are gathered as
+// early as their order allows: those of the forward pass during it (a third of
+// the time), those of the backward pass during that; those of an update are
+// waited for.
 Step predict(const plan::Plan &plan, const CommandTimes &times,
              const Network &network, int64_t ranks, Sharding sharding);
 
