@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace dlc {
 
-/// Each op alone has a product alone.
+/// debugOverflow disables matmul fusion so that each op can be checked.
 static Wishes wishesOf(const StepOptions &options) {
   Wishes wishes = options.placement;
   if (options.debugOverflow) {

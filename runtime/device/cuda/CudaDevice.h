@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA GPUs, by the driver's interface. Commands are enqueued on one stream;
-// nothing waits for the GPU but download(), synchronize() and what is read
-// back.
+// NVIDIA GPUs, through the driver API. Commands are enqueued on one stream;
+// only download(), synchronize() and readbacks wait for the GPU.
 #pragma once
 
 #include "runtime/device/Device.h"

@@ -18,7 +18,7 @@ public:
     std::shared_ptr<const CublasLt> functions;
     cublasLtHandle_t handle;
   };
-  // The error of the first try is the error of every later one.
+  // A failed attempt returns the same error later.
   Result<Blas> cublasLt();
   Result<Cudnn *> cudnn();
 

@@ -48,36 +48,37 @@ public:
     parts_ = std::move(parts);
   }
 
-  // Writes <run>/checkpoint-<step> in one step; then only the `keep` newest
-  // that are whole stay, this one first. Others of earlier steps are removed,
-  // or set aside as checkpoint-<step>.damaged; those of later steps are none of
-  // this run's past and would win over what it does from here on: they become
-  // checkpoint-<step>.newer. On a full disk those that `keep` will not keep are
-  // removed before, if there is then room, but never the newest that is whole.
-  // The best one stays besides, whatever `keep` is; RUN/best links to it.
-  // Code::Diverged, and nothing written, if a parameter is not finite: in parts
-  // that is check()'s to say, before.
+  // Writes <run>/checkpoint-<step> atomically; afterwards only the `keep`
+  // newest intact checkpoints remain, this one first. Others of earlier steps
+  // are removed, or renamed checkpoint-<step>.damaged; those of later steps do
+  // not belong to this run's history and would take precedence over its next
+  // ones: they are renamed checkpoint-<step>.newer. On a full disk the
+  // checkpoints that `keep` will remove are removed first if that makes enough
+  // room, but never the newest intact one. The best one is kept in any case;
+  // RUN/best links to it. Code::Diverged, and nothing written, if a parameter
+  // is not finite: with a file per rank check() reports that before.
   Status save(Session &session, const Progress &progress, int64_t keep);
   Status check(Session &session) const;
 
   // Makes room for begin(). Code::Limit if there is none.
   Status prepare(Session &session);
-  // Copies the state. Code::Limit if there is no room for it, Code::Diverged as
+  // Copies the state. Code::Limit without room for it, Code::Diverged as
   // save().
   Status copy(Session &session);
-  // As save(), of the copy, by a thread of low priority. Nothing else may be
-  // called until end() has told how it went.
+  // As save(), for the copy, on a thread of low priority. Only end() may be
+  // called until it has returned the result.
   void begin(Session &session, const Progress &progress, int64_t keep);
   struct Written {
     int64_t step;
     Status status;
   };
-  // Once for each begin(): when it is done, which is waited for if `wait`.
+  // Once for each begin(): the result when it is done, waiting for it if
+  // `wait`.
   std::optional<Written> end(bool wait);
 
-  // Loads the newest that is whole; newer ones that are not are set aside, with
-  // a warning. Step 0, with the artifact's state, if there is none.
-  // Code::Corrupt if there are some and all are damaged.
+  // Loads the newest intact checkpoint; damaged newer ones are renamed, with a
+  // warning. Step 0, with the artifact's state, if there is none. Code::Corrupt
+  // if there are some and all are damaged.
   Result<Progress> loadNewest(Session &session);
 
   // Loads the one of `step`: Code::Failed if there is none, naming those that

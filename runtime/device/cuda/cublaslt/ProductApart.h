@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product and the sum over rows that comes with it, in two calls of cuBLASLt.
+// A matrix product and its sum over rows as two calls of cuBLASLt.
 #pragma once
 
 #include "runtime/device/commands/Epilogue.h"
@@ -7,10 +7,10 @@
 
 namespace dlc {
 
-// For a command with the gradient of a bias, where the library has no algorithm
-// for both in one call: `why` is its refusal, which is said once, and is the
-// error if there is none for the product alone either. `spec` outlives the
-// command.
+// For a command with a bias gradient for which the library has no fused
+// algorithm: `why` is the library's refusal, which is reported once, and is the
+// error if there is no algorithm for the product alone either. `spec` outlives
+// the command.
 Result<std::unique_ptr<Command>> bindProductApart(CudaDevice &device,
                                                   const CommandSpec &spec,
                                                   const Epilogue &epilogue,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What we ask of cuDNN: graphs for commands. Behind this interface is
-// cudnn-frontend, or a stand-in.
+// dlc's interface to cuDNN: graphs for commands, implemented by cudnn-frontend
+// or a stand-in.
 #pragma once
 
 #include "runtime/device/TuneCache.h"
@@ -13,7 +13,7 @@
 
 namespace dlc {
 
-// What a plan may do.
+// Limits on plans.
 struct CudnnLimits {
   uint64_t workspace = 0;     // bytes
   bool deterministic = false; // only sums of a fixed order
@@ -21,24 +21,24 @@ struct CudnnLimits {
   int plans = 1;              // at most
 };
 
-// A command as a graph of cuDNN, and the plans (engines with their settings)
-// that were built for it on one GPU.
+// A command as a cuDNN graph, and the plans (engines with their settings) that
+// were built for it on one GPU.
 class CudnnGraph {
 public:
   virtual ~CudnnGraph() = default;
 
-  // Builds what the library proposes within the limits, best first; what does
-  // not build is left out. Engine, knobs, blob (the plan, serialized; empty if
-  // the library cannot) and workspace of each. Incompatible if there is none,
-  // with the library's words.
+  // Builds the plans that the library proposes within the limits, best first;
+  // plans that fail to build are left out. Returns engine, knobs, blob (the
+  // serialized plan; empty if unsupported) and workspace of each. Incompatible
+  // if there is none, with the library's message.
   virtual Result<std::vector<TuneEntry>> propose(const CudnnLimits &limits) = 0;
-  // The plan of such an entry, alone: from its blob if `fromBlob`, which is
-  // quick, else from engine and knobs. Its workspace.
+  // The plan of one such entry: from its blob if `fromBlob`, which is fast,
+  // else from engine and knobs. Returns its workspace.
   virtual Result<uint64_t> restore(const TuneEntry &entry, bool fromBlob) = 0;
-  // Only this one is used from now on; it becomes plan 0.
+  // Uses only this plan from now on; it becomes plan 0.
   virtual void keep(size_t plan) = 0;
 
-  // `outputs` are written, the command's own or others like them.
+  // Writes `outputs`: the command's own or equal buffers.
   virtual Status enqueue(size_t plan, std::span<std::byte *const> outputs,
                          CUdeviceptr workspace, CUstream stream) = 0;
 };
@@ -48,7 +48,7 @@ public:
   virtual ~Cudnn() = default;
 
   virtual size_t version() const = 0; // 91900 for 9.19.0
-  // Of cudnn-frontend, which numbers the knobs.
+  // The version of cudnn-frontend, which numbers the knobs.
   virtual size_t frontendVersion() const = 0;
 
   // conv, conv_backward_data or conv_backward_filter, as spec.command says;
@@ -57,37 +57,36 @@ public:
   virtual Result<std::unique_ptr<CudnnGraph>>
   convolution(const CommandSpec &spec, const Conv &conv) = 0;
 
-  // The same of attention or attention_backward. `deterministic`: the gradient
+  // The same for attention or attention_backward. `deterministic`: the gradient
   // of q is summed in a fixed order.
   virtual Result<std::unique_ptr<CudnnGraph>>
   attention(const CommandSpec &spec, const Attention &attention,
             bool deterministic) = 0;
 
-  // The same of fused_batch_norm, fused_layer_norm or a gradient of them.
+  // The same for fused_batch_norm, fused_layer_norm or their gradients.
   virtual Result<std::unique_ptr<CudnnGraph>> norm(const CommandSpec &spec,
                                                    const Norm &norm) = 0;
 };
 
-// Opens libcudnn.so.9 for the GPU that is current, of this SM. Incompatible if
-// it is for a newer CUDA than the driver. A library that exports `dlcCudnn`, a
-// function of this type, is asked instead: a stand-in.
+// Opens libcudnn.so.9 for the current GPU, of this SM. Incompatible if it needs
+// a newer CUDA than the driver's. A library that exports `dlcCudnn`, a function
+// of this type, is used through it: a stand-in.
 using CudnnFactory = Cudnn *(*)();
 Result<std::unique_ptr<Cudnn>> openCudnn(const Driver &driver, int sm);
 
-// Whether cuDNN accepts the graph of a command, without a GPU or a driver:
-// validates it and builds its operations. Engines are not looked for. Nor is
-// one accepted that needs the CUDA runtime.
+// Whether cuDNN accepts a command's graph, without a GPU or a driver: validates
+// it and builds its operations, without a search for engines. A graph that
+// needs the CUDA runtime is not accepted.
 Status checkConvolution(const CommandSpec &spec, const Conv &conv);
 Status checkAttention(const CommandSpec &spec, const Attention &attention,
                       bool deterministic, int sm);
 Status checkNorm(const CommandSpec &spec, const Norm &norm, int sm);
 
-// What cuDNN would choose from on a GPU that is not here: `device` describes it
-// as the library does (JSON, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION;
-// facts.json of gpu-facts has one). Convolutions' plans are built, within the
-// limits; of the others, whose engines ask for a driver when they are built,
-// the engines are counted. Incompatible if there is none, with the library's
-// words.
+// The plans that cuDNN would offer on another GPU: `device` describes it in the
+// library's format (JSON, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION; facts.json
+// of gpu-facts has one). Convolutions' plans are built, within the limits; for
+// other graphs, whose engines need a driver, the engines are counted.
+// Incompatible if there is none, with the library's message.
 struct AbsentGpu {
   int sm;
   std::string device;

@@ -25,14 +25,15 @@ public:
   Result<uint64_t> completed() override;
   uint64_t passed() override;
 
-  // Events of the points are recorded from now on: nobody may ask for them.
+  // From now on events are recorded: nobody may query them.
   void forgetPoints();
 
 private:
   struct Point {
     GpuEvent computed, communicated;
   };
-  // A number, and when both streams had done what was before it.
+  // A number, and the event after which the earlier work of both streams is
+  // done.
   struct Stamp {
     uint64_t number;
     GpuEvent compute, communication;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU as this process uses it: its context, its streams and what it is.
+// One GPU of this process: its context, streams and properties.
 #pragma once
 
 #include "runtime/device/cuda/driver/Driver.h"
@@ -8,7 +8,7 @@
 
 namespace dlc {
 
-// Errors of the GPU come with whatever waits for it next.
+// The GPU's errors are returned by the next function that waits for it.
 constexpr std::string_view kEarlierWork = "a command that was started earlier "
                                           "failed (DLC_SYNC=1 finds which)";
 
@@ -22,14 +22,14 @@ struct GpuProperties {
   uint64_t l2 = 0;        // bytes of its cache
 };
 
-// The primary context, so that libraries of vendors share it. It is retained
-// once and never released: these keep handles in it that would die with it.
-// Created and destroyed by the thread that uses it; another one that calls the
-// driver first makes it current there.
+// The primary context, which vendors' libraries share. It is retained once and
+// never released, since libraries keep handles in it. Created and destroyed by
+// the thread that uses it; other threads make it current before they call the
+// driver.
 class GpuContext {
 public:
-  // `ordinal` among the GPUs that CUDA_VISIBLE_DEVICES leaves. A process that
-  // sees one GPU uses that one, whatever its rank. Usage if there are fewer.
+  // `ordinal` counts the GPUs that CUDA_VISIBLE_DEVICES leaves. A process with
+  // one visible GPU uses it for any rank. Usage if there are fewer.
   static Result<std::unique_ptr<GpuContext>>
   create(std::shared_ptr<const Driver> driver, int ordinal);
   ~GpuContext();
@@ -38,9 +38,9 @@ public:
   const GpuProperties &properties() const { return properties_; }
   int ordinal() const { return ordinal_; }
 
-  // Commands run on `compute` in order; collectives on `communication`, whose
-  // blocks are scheduled first; inputs arrive on `copies`, and what the host
-  // reads leaves on `results`.
+  // Commands run on `compute` in order, collectives on `communication`, whose
+  // blocks have priority; inputs arrive on `copies`, and results leave on
+  // `results`.
   CUstream compute() const { return compute_; }
   CUstream communication() const { return communication_; }
   CUstream copies() const { return copies_; }
@@ -68,8 +68,8 @@ private:
   CUstream results_ = nullptr;
 };
 
-// Events that order streams and say when work is done. A host that waits
-// sleeps: the core is for others.
+// Events that order streams and report completed work. A waiting host thread
+// sleeps.
 class GpuEvent {
 public:
   // Cheap if it is not to be timed.
@@ -81,12 +81,12 @@ public:
   ~GpuEvent();
 
   Status record(CUstream stream) const;
-  // Later work on `stream` waits for what was recorded.
+  // Later work on `stream` waits for the recorded work.
   Status holdBack(CUstream stream) const;
-  // Whether what was recorded is done; true if nothing was.
+  // Whether the recorded work is done; true if nothing was recorded.
   Result<bool> done() const;
   Status wait() const; // blocks the host
-  // Between two timed events that are done.
+  // The time between two timed events that are done.
   Result<double> millisecondsSince(const GpuEvent &start) const;
 
 private:

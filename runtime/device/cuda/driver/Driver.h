@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver as a table of functions, opened at run time. All of our code
-// for GPUs uses the driver only, never the CUDA runtime.
+// The CUDA driver as a table of functions, opened at run time. dlc uses only
+// the driver API, never the CUDA runtime.
 #pragma once
 
 #include "runtime/base/process/SharedLibrary.h"
@@ -11,7 +11,8 @@
 
 namespace dlc {
 
-// Name and the CUDA version whose form of it we call: what cuda.h declares.
+// The name, and the CUDA version whose form of the function dlc calls, as
+// cuda.h declares it.
 #define DLC_DRIVER_FUNCTIONS(F)                                                \
   F(cuInit, 12000)                                                             \
   F(cuGetErrorName, 12000)                                                     \
@@ -69,7 +70,7 @@ public:
   // Opens libcuda.so.1 and calls cuInit. Incompatible when there is none, it is
   // too old (CUDA 12.0 is expected) or it finds no GPU.
   static Result<std::shared_ptr<const Driver>> open();
-  // Whether the dynamic loader finds one, of any version.
+  // Whether the dynamic loader finds a driver of any version.
   static bool isInstalled();
 
   int version() const { return version_; } // 13000 for CUDA 13.0

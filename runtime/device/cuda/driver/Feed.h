@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of steps, brought to the GPU beside its computation.
+// Copies the inputs of steps to the GPU in parallel with its computation.
 #pragma once
 
 #include "runtime/device/cuda/driver/Memory.h"
@@ -8,10 +8,9 @@
 
 namespace dlc {
 
-// Two halves, for two runs in turn, each of pinned host memory and of memory of
-// the GPU. From the host to the GPU on the stream of copies, while the run
-// before goes on; from there to the inputs' places on the compute stream, at
-// the speed of the GPU's memory.
+// Double buffering, each half with pinned host memory and GPU memory. Inputs
+// are copied to the GPU on the copy stream during the run before, and on the
+// compute stream to their addresses, at the speed of the GPU's memory.
 class Feed final : public InputFeed {
 public:
   static Result<std::unique_ptr<InputFeed>>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of steps, brought to the host beside the work after them.
+// Copies the results of steps to the host in parallel with later work.
 #pragma once
 
 #include "runtime/device/cuda/driver/Memory.h"
@@ -8,11 +8,11 @@
 
 namespace dlc {
 
-// A place on the GPU that results leave from, since the next run writes where
-// they were, and a ring of pinned slots where they arrive. To that place on the
-// compute stream, at the speed of the GPU's memory; from there on the stream of
-// results, while the next run goes on. Ranges that lie close together travel as
-// one, with what lies between them.
+// A GPU buffer from which results are copied, since the next run overwrites
+// them, and a ring of pinned host slots. Results are copied to the buffer on
+// the compute stream, at the speed of the GPU's memory, and to the host on the
+// result stream during the next run. Ranges that are close together are copied
+// as one, with the gap.
 class GpuReadback final : public Readback {
 public:
   static Result<std::unique_ptr<Readback>>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of a GPU: the plan's regions, scratch that library calls share, and
-// pinned host memory that copies pass through. All of it lives as long as this.
+// pinned host memory for copies. All of it lives as long as this object.
 #pragma once
 
 #include "runtime/device/Device.h"
@@ -19,9 +19,9 @@ public:
   // and what is free, when the GPU has not enough.
   Result<CUdeviceptr> allocate(uint64_t bytes, std::string_view name);
 
-  // Makes the scratch at least this large, at bind; commands read it when they
-  // are enqueued. Smaller scratch of earlier binds stays valid, since a
-  // recorded step may use it.
+  // Makes the scratch at least this large, at bind; commands read its address
+  // when they are enqueued. Smaller scratch of earlier binds stays valid, since
+  // a recorded step may use it.
   Status reserveWorkspace(uint64_t bytes);
   CUdeviceptr workspace() const { return workspace_; }
   uint64_t workspaceBytes() const { return workspaceBytes_; }
@@ -30,12 +30,12 @@ public:
   Result<CUdeviceptr> reserve(uint64_t bytes, std::string_view name) {
     return add(bytes, name, false);
   }
-  // On the host, where the GPU's copies reach it without waiting.
+  // Pinned host memory.
   Result<std::byte *> pin(uint64_t bytes, std::string_view name);
 
   MemoryReport report() const;
 
-  // Where what was allocated together with this address begins.
+  // The start of the allocation that contains this address.
   CUdeviceptr blockOf(CUdeviceptr address) const;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pinned host memory that copies between host and GPU pass through: an upload
-// returns when its bytes are in it, and the GPU fetches them in its own time.
+// Pinned host memory for copies between host and GPU: an upload returns when
+// its bytes are in it; the GPU copies them later.
 #pragma once
 
 #include "runtime/device/cuda/driver/Memory.h"
@@ -9,8 +9,8 @@
 
 namespace dlc {
 
-// A ring of slots. A slot is used again when the GPU is done with it. For
-// state; the inputs of steps have a Feed.
+// A ring of slots, each reused when the GPU is done with it. For state; the
+// inputs of steps have a Feed.
 class Staging {
 public:
   static constexpr uint64_t kSlotBytes = 4 << 20;
@@ -19,7 +19,7 @@ public:
   static Result<std::unique_ptr<Staging>> create(const GpuContext &context,
                                                  GpuMemory &memory);
 
-  // Ordered with the work on the compute stream.
+  // In order with the work on the compute stream.
   Status upload(CUdeviceptr to, const void *from, uint64_t bytes);
   Status download(void *to, CUdeviceptr from, uint64_t bytes);
 
