@@ -90,7 +90,7 @@ Result<PlaceRule> PlaceRule::parse(const std::string &text) {
                       fmt::join(names, ", "), suggestion(rule.op, names));
   if (rule.by != "library" && rule.by != "generated" && rule.by != "decomposed")
     return usageError(
-        "expected library, generated or decomposed behind '{}=', found '{}'",
+        "expected library, generated or decomposed after '{}=', found '{}'",
         rule.op, rule.by);
   return rule;
 }

@@ -29,9 +29,8 @@ Result<std::string> wordOf(const dlc_option &option) {
   if (name.empty() || name[0] == '-' ||
       name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") !=
           name.npos)
-    return usageError("'{}' is no option's name: expected that of a flag, "
-                      "without dashes before it",
-                      name);
+    return usageError(
+        "'{}' is not an option: expected a flag's name without dashes", name);
   return "--" + name + (option.value ? "=" + std::string(option.value) : "");
 }
 

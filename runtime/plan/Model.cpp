@@ -185,9 +185,9 @@ Result<Model> openModel(const std::string &given, Artifact::Use use) try {
     return openCheckpoint(run, {folder.string(), *step}, use);
   }
   if (isFolder(path) && !exists(path + "/manifest.json"))
-    return corrupt("'{}' is no artifact, run or checkpoint: it has no "
-                   "manifest.json",
-                   path);
+    return corrupt(
+        "'{}' is not an artifact, run or checkpoint: it has no manifest.json",
+        path);
   DLC_ASSIGN(Artifact artifact, Artifact::open(path, use));
   std::string state = artifact.statePath();
   return Model{std::move(artifact), std::nullopt, std::move(state)};

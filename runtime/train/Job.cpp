@@ -459,7 +459,7 @@ void Job::tellOfReductions() const {
   const plan::Plan &plan = session->plan();
   if (options.hierarchicalAllReduce && plan.target() != "cpu")
     warning("--hierarchical-all-reduce is for CPUs: between GPUs NCCL chooses "
-            "its ways by itself");
+            "its own algorithm");
 }
 
 // A schedule that was compiled without a length lasts as long as the run that

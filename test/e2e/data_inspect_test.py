@@ -39,7 +39,7 @@ class Inspect(dlc.TestCase):
         shards.write(self.path("a.tar"), [("1.png", png), ("1.cls", b"4"), ("2.png", b"?"), ("2.cls", b"4")])
         out = self.inspect(self.path("a.tar"), code=dlc.FAILED)
         self.assertIn("1 class\n    4: 2", out)
-        self.assertRegex(out, r"broken: .*a\.tar/2\.png: is no picture")
+        self.assertRegex(out, r"broken: .*a\.tar/2\.png: is not a picture")
         self.inspect(self.path("a.tar.gz"), code=dlc.FAILED)
         self.assertIn("is compressed: unpack it", self.err)
 

@@ -206,7 +206,7 @@ class Generate(dlc.TestCase):
             if code == dlc.OK:
                 self.assertEqual(found, str(self.table_next(4)))
             else:
-                self.assertIn("and no more outputs, or calls them 'logits'", self.err)
+                self.assertIn("export a model whose only output, or the output 'logits',", self.err)
 
     def test_masks_and_positions(self):
         """Those of Hugging Face's models: all tokens count, in their order; here logits of tokens at positions, times the mask."""
@@ -251,10 +251,10 @@ class Generate(dlc.TestCase):
                 ("looks ahead", [gather, helper.make_node("ReduceMean", ["e"], ["m"], axes=[1]), helper.make_node("Add", ["e", "m"], ["logits"])], {},
                  r"a token changes the logits of earlier tokens, by .*: the model is not causal"),
                 ("one of all", [gather, helper.make_node("ReduceSum", ["e", "one"], ["logits"], keepdims=0)], {"outputs": [("logits", TensorProto.FLOAT, [2, V])]},
-                 r"logits \[2, 6, V\] or \[12, V\] of each of \[2, 6\] tokens: predict puts out 'logits' \[2, 12\]"),
+                 r"logits \[2, 6, V\] or \[12, V\] for \[2, 6\] tokens: predict returns 'logits' \[2, 12\]"),
                 ("two inputs", [gather, helper.make_node("Add", ["e", "x"], ["logits"])],
                  {"inputs": [("tokens", TensorProto.INT64, [2, T]), ("x", TensorProto.FLOAT, [2, T, V])]},
-                 r"a model of tokens, integers \[B, T\], .*: predict takes 'tokens' \[2, 6\], 'x' \[2, 6, 12\]; export"),
+                 r"a model with integer tokens \[B, T\] .*: predict takes 'tokens' \[2, 6\], 'x' \[2, 6, 12\]; export"),
                 ("another row", [gather, helper.make_node("Unsqueeze", ["x", "axis"], ["u"]), helper.make_node("Add", ["e", "u"], ["logits"])],
                  {"inputs": [("tokens", TensorProto.INT64, [2, T]), ("x", TensorProto.FLOAT, [2, T])]}, "'x'")]:
             with self.subTest(what):

@@ -101,14 +101,14 @@ class Metrics(dlc.TestCase):
         np.savez(self.path("binary.npz"), x=np.zeros(8, np.float32), y=np.zeros(8, np.float32))
         np.savez(self.path("kl.npz"), x=np.zeros((8, 7), np.float32), y=np.zeros((8, 7), np.float32))
         for model, metrics, message in [
-                (artifact, "acuracy", "--metrics: 'acuracy' is no metric, expected some of accuracy, balanced_accuracy, top5, "),
+                (artifact, "acuracy", "--metrics: 'acuracy' is not a metric, expected some of accuracy, balanced_accuracy, top5, "),
                 (artifact, "acuracy", "did you mean 'accuracy'?"),
-                (artifact, "top", "'top' is no metric"),
+                (artifact, "top", "'top' is not a metric"),
                 (artifact, "f1.mean", "'f1.mean': 'mean' is no average, expected macro, micro or weighted"),
                 (artifact, "mcc.macro", "mcc is one number, without averages"),
                 (artifact, "auc.micro", "auc is averaged as macro or weighted"),
                 (artifact, "top9", "top9: output 'out' has 7 classes"),
-                (artifact, "rmse", "rmse is no metric of output 'out', which is multiclass by its loss; those that fit: accuracy, "),
+                (artifact, "rmse", "rmse is not a metric of output 'out', which is multiclass by its loss; metrics that apply: accuracy, "),
                 (binary, "f1.macro", "f1.macro: output 'out' is binary, of one class: there is nothing to average, expected f1"),
                 (kl, "accuracy", "--metrics needs a loss of class numbers")]:
             with self.subTest(metrics=metrics, message=message):
@@ -118,7 +118,7 @@ class Metrics(dlc.TestCase):
         for options, message in [
                 (dict(metrics="f1"), "--metrics, --best and --patience are about validations: expected --val=FILE"),
                 (dict(patience=3), "expected --val=FILE"),
-                (dict(best="f2", val=d), "--best, which may be loss, too: 'f2' is no metric"),
+                (dict(best="f2", val=d), "--best, which may be loss, too: 'f2' is not a metric"),
                 (dict(best="confusion", val=d), "--best: confusion is no number"),
                 (dict(best="ema_loss", val=d), "--best=ema_loss: the model has no averages 'ema'"),
                 (dict(save_every="10m"), "--save-every: expected a whole number of at least 0, or a time as 30s, 10min or 2h, found '10m'")]:

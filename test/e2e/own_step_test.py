@@ -128,14 +128,14 @@ class OwnStep(dlc.TestCase):
         refused(f"{step}: 'W0' does not start as zeros", put("tensors", "W0", numpy_helper.from_array(W, "W0")))
         refused(f"{step}: the count of steps 'N' does not start at 0", put("tensors", "N", constant(1, "N", np.int64)))
         refused(f"{step}: the count of steps 'N' is not updated by adding 1", put("tensors", "one", constant(2, "one", np.int64)))
-        refused(f"{step}: the rate 'R' is no constant number", put("updates", "R", "N'"))
+        refused(f"{step}: the lr 'R' is not a constant", put("updates", "R", "N'"))
         refused(f"{step}: 'W' is not updated by 'W''", put("updates", "W", "B'"))
         refused("the update of 'C' by 'y' is not an optimizer's", put("updates", "C", "y"))
 
         def clip(parts):
             parts["nodes"][3].output[0] = "raw"
             parts["nodes"].insert(4, node("Clip", ["raw"], ["gW"]))
-        refused(f"{step}: 'gW' is no result of a Gradient; --clip-grad", clip)
+        refused(f"{step}: 'gW' is not the result of a Gradient; use --clip-grad", clip)
 
         def swapped(parts):
             parts["nodes"][3].output[:] = ["gB", "gW"]

@@ -80,7 +80,7 @@ class Tokens(dlc.TestCase):
         high[T * 5] = 60000
         for content, options, message in [
                 (plain, {}, r"a\.bin' has tokens and no header that tells their type: give --tokens=uint16"),
-                (plain + b"1", dict(tokens="uint16"), "has 8195 bytes, which are no whole number of uint16 tokens"),
+                (plain + b"1", dict(tokens="uint16"), "has 8195 bytes, not a whole number of uint16 tokens"),
                 (good, dict(tokens="uint32"), r"has a header with token type uint16, found --tokens=uint32"),
                 (good[:-10], {}, r"claims 4097 tokens of 2 bytes, but has 8184 bytes of tokens: is the file truncated\?"),
                 (good + b"1", {}, r"claims 4097 tokens of 2 bytes, but has 8195 bytes of tokens: is the file truncated\?"),

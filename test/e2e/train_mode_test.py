@@ -179,7 +179,7 @@ class Norms(Case):
         dynamic = self.proto(noted=False, producer="other")
         dynamic.graph.node.insert(0, node("Abs", ["c.weight"], ["w"]))
         dynamic.graph.node[1].input[1] = "w"
-        usage("the weight 'w' of node '/c/Conv' .* is no initializer", dynamic, "--unfold-bn-at=.", code=dlc.BAD_MODEL)
+        usage("the weight 'w' of node '/c/Conv' .* is not an initializer", dynamic, "--unfold-bn-at=.", code=dlc.BAD_MODEL)
         half = self.proto(noted=False, producer="other")
         for tensor in half.graph.initializer:
             tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor).astype(np.float16), tensor.name))

@@ -42,7 +42,7 @@ class Commands(dlc.TestCase):
 
     def test_folder_of_something_else(self):
         os.mkdir(self.path("else"))
-        self.refuse_all(self.path("else"), r"else' is no artifact, run or checkpoint", dlc.CORRUPT)
+        self.refuse_all(self.path("else"), r"else' is not an artifact, run or checkpoint", dlc.CORRUPT)
 
     def test_no_such_checkpoint(self):
         self.refuse_all(self.run_folder + "/checkpoint-3", r"run' has no checkpoint of step 3")

@@ -38,7 +38,7 @@ class BadParquet(dlc.TestCase):
     def test_pictures(self):
         odd = os.path.join(FOLDER, "digits-odd.parquet")
         for columns, message in [
-                ("", r"digits-odd\.parquet row 3': is no picture, expected JPEG, PNG or WebP"),
+                ("", r"digits-odd\.parquet row 3': is not a picture, expected JPEG, PNG or WebP"),
                 ("x:image.bytes;y:gap", r"digits-odd\.parquet row 5': column 'gap': no value"),
                 ("x:image.bytes;y:real", "column 'real' has no classes, expected whole numbers or names; --columns=y:... names another"),
                 ("x:image.bytes;z:gap", "--columns: pictures have the arrays x and y alone, a column each, found 'z'"),
@@ -51,7 +51,7 @@ class BadParquet(dlc.TestCase):
         _, err = dlc.dlc("train", self.artifact, data=f"{first},{text}", run=self.path("types"), epochs=1, code=dlc.FAILED)
         self.assertRegex(err, r"digits-text\.parquet': column 'label' has another type than in '.*digits-1\.parquet'")
         _, err = dlc.dlc("train", self.artifact, data=odd, run=self.path("skip"), epochs=1, bad_samples="skip")
-        self.assertRegex(err, r"skipped: .*digits-odd\.parquet row 3': is no picture")
+        self.assertRegex(err, r"skipped: .*digits-odd\.parquet row 3': is not a picture")
         self.assertRegex(err, r"skipped: .*digits-odd\.parquet row 7': ")
 
     def test_names_of_classes(self):

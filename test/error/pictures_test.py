@@ -34,8 +34,8 @@ class BadPictures(dlc.TestCase):
         grey = pictures.png(X[0])
         cases = {
             "cut off": (grey[:50], "damaged PNG"),
-            "empty": (b"", "is no picture, expected JPEG, PNG or WebP"),
-            "text": (b"<html>not found</html>", "is no picture"),
+            "empty": (b"", "is not a picture, expected JPEG, PNG or WebP"),
+            "text": (b"<html>not found</html>", "is not a picture"),
             "a bomb": (pictures.png(X[0], size=(30000, 30000)), "it claims 30000 x 30000 pixels, expected at most 90000000"),
             "a JPEG that ends": (b"\xff\xd8\xff\xe0\0\x10JFIF", "damaged JPEG"),
             "a WebP that ends": (b"RIFF\xff\xff\0\0WEBPVP8 ", "damaged WebP"),
@@ -69,7 +69,7 @@ class BadPictures(dlc.TestCase):
         pictures.write(os.path.join(self.images, "class0", "notes.txt"), b"?")
         for command in ["train", self.artifact, "--run=" + self.path("run"), "--epochs=1", "--data"], ["data", "inspect"]:
             _, err = dlc.dlc(*command, self.images)
-            self.assertRegex(err, r"warning: '.*images': 3 pictures are left out, as they are no \.jpg, .*, the first: '.*class0/a\.BMP'; convert them")
+            self.assertRegex(err, r"warning: '.*images': 3 pictures that are not \.jpg, .* are skipped, the first: '.*class0/a\.BMP'; convert or remove them")
 
     def test_links(self):
         outside = self.path("outside.png")

@@ -52,7 +52,7 @@ class BadShards(dlc.TestCase):
 
     def test_samples(self):
         for members, message in [
-                (GOOD + [("x.png", PNG)], r"a\.tar/x\.png' has no class beside it \(\.cls\), as 40 of 41 samples have"),
+                (GOOD + [("x.png", PNG)], r"a\.tar/x\.png' has no class \(\.cls\), but 40 of 41 samples have one"),
                 (GOOD + [("x.png", PNG), ("x.cls", b"cat")], r"a\.tar': 'x\.cls' holds 'cat', expected a class: a number from 0"),
                 (GOOD + [("x.png", PNG), ("x.cls", b"-1")], "'x.cls' holds '-1'"),
                 (GOOD + [("x.png", PNG), ("x.cls", b"1" * 40)], "'x.cls' holds '1111"),
@@ -60,7 +60,7 @@ class BadShards(dlc.TestCase):
                 (GOOD + [("x.png", PNG), ("x.cls", b"1"), ("x.cls", b"2")], "sample 'x' has two classes"),
                 (GOOD + [("x.cls", b"1"), ("x.cls", b"1"), ("x.png", PNG)], "sample 'x' has two classes"),
                 (GOOD + [("x.txt", b"a"), ("x.cls", b"1")], r"sample 'x' has no picture, expected \.jpg, .*, found \.txt"),
-                (GOOD + [("x.png", b"?"), ("x.cls", b"1")], r"a\.tar/x\.png': is no picture"),
+                (GOOD + [("x.png", b"?"), ("x.cls", b"1")], r"a\.tar/x\.png': is not a picture"),
                 (GOOD[::2], "has no array 'y'"),
                 ([], "has no samples")]:
             with self.subTest(message):
@@ -81,13 +81,13 @@ class BadShards(dlc.TestCase):
                 (b"x" * 2048, "no tar header at byte 0"),
                 (good[:600] + b"\xff" * 600 + good[1200:], "no tar header at byte 1024"),
                 (with_size(good, b"7" * 11 + b"\0"), "it ends within '00.png', which claims 8589934591 bytes"),
-                (with_size(good, b"\x80" + b"\xff" * 11), "'00.png' has a size that is no number"),
+                (with_size(good, b"\x80" + b"\xff" * 11), "'00.png' has a size that is not a number"),
                 (with_size(good, b"\x80\0\0\0\x7f" + b"\xff" * 7), "which claims 9223372036854775807 bytes"),
-                (with_size(good, b"junk" + b"\0" * 8), "'00.png' has a size that is no number"),
+                (with_size(good, b"junk" + b"\0" * 8), "'00.png' has a size that is not a number"),
                 (link.tobuf(tarfile.USTAR_FORMAT) + good, "'x.png' is a link, expected a file"),
                 (pax.tobuf(tarfile.USTAR_FORMAT) + b"99 path=a\n".ljust(512, b"\0") + good, "a pax header that is damaged"),
                 (pax.tobuf(tarfile.USTAR_FORMAT) + b"20 GNU.sparse.ma=1\n\n".ljust(512, b"\0") + good, "a sparse file"),
-                (pax.tobuf(tarfile.USTAR_FORMAT) + b"20 size=-1         \n".ljust(512, b"\0") + good, "a size that is no number"),
+                (pax.tobuf(tarfile.USTAR_FORMAT) + b"20 size=-1         \n".ljust(512, b"\0") + good, "a size that is not a number"),
                 (b"", "a.tar")]:
             with self.subTest(message):
                 self.refuse(message, content)

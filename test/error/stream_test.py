@@ -24,7 +24,7 @@ class BadStreams(dlc.TestCase):
 
     def test_headers(self):
         for line, message in [
-                ("x", r"its first line is no header of samples: .*\(found 'x'\)"),
+                ("x", r"its first line is not a sample header: .*\(found 'x'\)"),
                 ("[1]", "expected an object"),
                 ("{}", "dlc"),
                 ('{"dlc": 2, "arrays": []}', '"dlc" is 2, expected 1'),
@@ -44,8 +44,8 @@ class BadStreams(dlc.TestCase):
         for command, message in [
                 ("exit 3", "ended before its header: it ended with exit code 3"),
                 ("no-such-program", r"(?s)exit code 127; it said:\n.*no-such-program"),
-                (HEADER + "; head -c 1300 /dev/zero", "ended behind 20 samples: it ended with exit code 0"),
-                (HEADER + "; head -c 1310 /dev/zero; echo broken >&2; exit 9", r"ended behind 20 samples and 10 of the next one's 65 bytes: it ended with exit code 9; it said:\nbroken"),
+                (HEADER + "; head -c 1300 /dev/zero", "ended after 20 samples: it ended with exit code 0"),
+                (HEADER + "; head -c 1310 /dev/zero; echo broken >&2; exit 9", r"ended after 20 samples and 10 of the next one's 65 bytes: it ended with exit code 9; it said:\nbroken"),
                 (HEADER + "; kill -9 $$", "signal 9 ended it"),
                 (HEADER + r"; yes | head -c 9999", r"label 10 in row \d+|'y': label \d+")]:
             with self.subTest(message):

@@ -56,7 +56,7 @@ class Usage(dlc.TestCase):
             "placement of no op": (self.compile("--target=cuda", "--place=norms=library"),
                                    r"--place: 'norms' is not one of attention, matmul, .*did you mean 'norm'"),
             "placement by nobody": (self.compile("--target=cuda", "--place=norm=cudnn"),
-                                    r"--place: expected library, generated or decomposed behind 'norm=', found 'cudnn'"),
+                                    r"--place: expected library, generated or decomposed after 'norm=', found 'cudnn'"),
             "placement of nodes": (self.compile("--target=cuda", "--place=(:norm=library"), r"--place.*regular expression"),
             "placement that fits nothing": (self.compile("--target=cuda", "--place=attention=library"),
                                             r"--place=attention=library fits no op"),

@@ -58,7 +58,7 @@ TEST_F(Api, SaysItsVersion) { EXPECT_EQ(version(), "0.1.0"); }
 
 TEST_F(Api, OptionsOfTheCompilerAreFlags) {
   for (const char *name : {"", "--amp", "a b", "x=y"})
-    expectError(DLC_USAGE, "is no option's name", [&] {
+    expectError(DLC_USAGE, "is not an option", [&] {
       compile("m.onnx", path("c.dlc"), {{name, ""}});
     });
   EXPECT_EQ(dlc_compile(nullptr, "x", nullptr, 0), DLC_USAGE);

@@ -104,7 +104,7 @@ TEST(Launch, WhatIsWrongIsNamed) {
       {with(kRank, {{"RANK", "0"},
                     {"DLC_RENDEZVOUS", "a:1"},
                     {"DLC_JOB_LISTENER", "9"}}),
-       "no socket that listens"},
+       "not a listening socket"},
   };
   for (const auto &[variables, message] : cases) {
     const Status status = meet(variables).status();

@@ -417,8 +417,8 @@ TEST(Pictures, Damaged) {
                                 file.begin() + long(file.size() * part / 10))),
                   HasSubstr("damaged " + kind));
   }
-  EXPECT_THAT(errorOf({'G', 'I', 'F', '8'}), HasSubstr("is no picture"));
-  EXPECT_THAT(errorOf({}), HasSubstr("is no picture"));
+  EXPECT_THAT(errorOf({'G', 'I', 'F', '8'}), HasSubstr("is not a picture"));
+  EXPECT_THAT(errorOf({}), HasSubstr("is not a picture"));
 }
 
 // Whatever is changed in it: an error or a picture, no crash.

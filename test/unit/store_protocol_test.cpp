@@ -276,7 +276,7 @@ TEST_F(Notices, OthersMayNotWriteOne) {
     second.timeout = 150ms;
     const Status status = findStore(second).status();
     EXPECT_EQ(status.code(), Code::PeerLost);
-    EXPECT_NE(status.message().find("no notice"), std::string::npos)
+    EXPECT_NE(status.message().find("not a notice"), std::string::npos)
         << status.message();
   }
   std::ofstream(notice_.place) << "dlc-store-1 127.0.0.1 80 x\n";
@@ -284,7 +284,7 @@ TEST_F(Notices, OthersMayNotWriteOne) {
   Rendezvous second = as(1);
   second.timeout = 150ms;
   const Status status = findStore(second).status();
-  EXPECT_NE(status.message().find("nobody else may write"), std::string::npos)
+  EXPECT_NE(status.message().find("no other user may write"), std::string::npos)
       << status.message();
 }
 

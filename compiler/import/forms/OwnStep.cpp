@@ -157,7 +157,7 @@ private:
     const Weight *weight = find(rate);
     auto lr = weight ? numberOf(*weight) : std::nullopt;
     if (!lr || updates.count(rate))
-      return badModel("{}: the rate '{}' is no constant number", describe(node),
+      return badModel("{}: the lr '{}' is not a constant", describe(node),
                       rate);
     trainable.erase(rate);
     OwnStep step;
@@ -236,13 +236,13 @@ private:
                              const std::string &parameter,
                              const std::string &gradient) {
     if (!file.weights.find(parameter) || !trainable.count(parameter))
-      return badModel("{}: '{}' is no initializer of the model", describe(node),
-                      parameter);
+      return badModel("{}: '{}' is not an initializer of the model",
+                      describe(node), parameter);
     auto maker = makers.find(gradient);
     if (maker == makers.end() || maker->second->domain() != kDomain ||
         maker->second->op_type() != "Gradient")
-      return badModel("{}: '{}' is no result of a Gradient; --clip-grad and "
-                      "--weight-decay change gradients",
+      return badModel("{}: '{}' is not the result of a Gradient; use "
+                      "--clip-grad and --weight-decay to change gradients",
                       describe(node), gradient);
     const onnx::NodeProto &by = *maker->second;
     NodeView view(by, 1);

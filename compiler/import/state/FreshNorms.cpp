@@ -165,8 +165,8 @@ private:
   Result<int64_t> channelsOf(const onnx::NodeProto &layer) const {
     const Weight *weight = edit.weight(layer.input(1));
     if (!weight || weight->shape.size() < 2)
-      return badModel("the weight '{}' of {} is no initializer", layer.input(1),
-                      describe(layer));
+      return badModel("the weight '{}' of {} is not an initializer",
+                      layer.input(1), describe(layer));
     if (weight->dtype != DType::F32)
       return badModel("the weight of {} is {}, expected f32", describe(layer),
                       nameOf(weight->dtype));

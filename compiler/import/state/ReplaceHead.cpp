@@ -95,7 +95,7 @@ private:
         transposed = attribute.i();
     DLC_TRY(takeWeight(node, 1, transposed ? 0 : 1));
     if (node.input_size() > 2 && !node.input(2).empty() && !takeBias(node, 2))
-      return badModel("--replace-head: the bias '{}' of '{}' is no weight",
+      return badModel("--replace-head: the bias '{}' of '{}' is not a weight",
                       node.input(2), node.name());
     return {};
   }

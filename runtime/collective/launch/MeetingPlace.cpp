@@ -63,7 +63,7 @@ Status meetOwn(const Variable &place, Launch &launch) {
   if (::getsockopt(*listener, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) !=
           0 ||
       !listens)
-    return usageError("DLC_JOB_LISTENER is {}, which is no socket that listens",
+    return usageError("DLC_JOB_LISTENER is {}, which is not a listening socket",
                       *listener);
   ::fcntl(*listener, F_SETFD, FD_CLOEXEC);
   rendezvous.listener = *listener;

@@ -39,7 +39,7 @@ Status parse(const std::string &text, Rendezvous &rendezvous) {
   Rendezvous found = rendezvous;
   if (!(words >> form >> found.address >> found.port) || form != kForm ||
       found.port < 1 || found.port > 65535)
-    return peerLost("{} says '{}', which is no notice of rank 0's",
+    return peerLost("{} says '{}', which is not a notice of rank 0",
                     rendezvous.notice.text(), printable(text, 60));
   if (found.token.empty())
     words >> found.token;
@@ -116,8 +116,8 @@ Result<std::string> readNoticeFile(const std::string &path) {
                     std::strerror(errno));
   if (::fstat(file.descriptor(), &info) != 0 || !S_ISREG(info.st_mode) ||
       info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)))
-    return peerLost("'{}' is no notice of rank 0's: expected a file of this "
-                    "user that nobody else may write",
+    return peerLost("'{}' is not a notice of rank 0: expected a file of this "
+                    "user that no other user may write",
                     path);
   std::string text(kLongest, '\0');
   const ssize_t size = ::read(file.descriptor(), text.data(), text.size());

@@ -122,8 +122,8 @@ public:
 
   void warnOfNotRead() const {
     if (notRead_)
-      warning("'{}': {} pictures are left out, as they are no .jpg, .jpeg, "
-              ".png or .webp, the first: '{}'; convert them, or remove them",
+      warning("'{}': {} pictures that are not .jpg, .jpeg, .png or .webp are "
+              "skipped, the first: '{}'; convert or remove them",
               root_.string(), notRead_, firstNotRead_);
   }
 

@@ -40,7 +40,7 @@ Result<PictureSize> sizeOfPicture(std::span<const std::byte> file) {
     DLC_ASSIGN(const PictureSize size, sizeOfWebp(file));
     return turned(size, orientationOfWebp(file));
   }
-  return failed("is no picture, expected JPEG, PNG or WebP");
+  return failed("is not a picture, expected JPEG, PNG or WebP");
 }
 
 Result<Picture> decodePicture(std::span<const std::byte> file,
@@ -58,7 +58,7 @@ Result<Picture> decodePicture(std::span<const std::byte> file,
     DLC_ASSIGN(Picture picture, decodeWebp(file, turned(least, orientation)));
     return upright(std::move(picture), orientation);
   }
-  return failed("is no picture, expected JPEG, PNG or WebP");
+  return failed("is not a picture, expected JPEG, PNG or WebP");
 }
 
 } // namespace dlc

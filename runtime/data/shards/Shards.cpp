@@ -184,8 +184,7 @@ Status settleLabels(ShardPictures &all) {
   const auto without =
       std::find_if_not(all.samples.begin(), all.samples.end(), hasLabel);
   if (without != all.samples.end())
-    return failed("'{}' has no class beside it (.cls), as {} of {} samples "
-                  "have",
+    return failed("'{}' has no class (.cls), but {} of {} samples have one",
                   all.nameOf(without - all.samples.begin()), labelled,
                   all.samples.size());
   for (const ShardSample &sample : all.samples)

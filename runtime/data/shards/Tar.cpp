@@ -88,7 +88,7 @@ Result<Pax> paxFrom(std::string_view text) {
       const auto [last, wrong] =
           std::from_chars(value.data(), value.data() + value.size(), size);
       if (wrong != std::errc() || last != value.data() + value.size())
-        return failed("a pax header with a size that is no number");
+        return failed("a pax header with a size that is not a number");
       pax.size = size;
     }
     if (key.starts_with("GNU.sparse"))
@@ -142,7 +142,8 @@ Result<TarReader::Header> TarReader::readHeader() {
         fmt::format("{}/{}", textOfField(block, 345, 155), header.name);
   const auto size = numberOfField(block, 124, 12);
   if (!size)
-    return failed("'{}' has a size that is no number", printable(header.name));
+    return failed("'{}' has a size that is not a number",
+                  printable(header.name));
   header.offset = at_ + kBlock;
   header.size = *size;
   return header;

@@ -77,7 +77,7 @@ void removeOld(const std::string &folder) {
 Result<std::shared_ptr<const SpooledFile>>
 spoolForOneself(const SpoolJob &job, const std::string &why) {
   if (!why.empty())
-    warning("'{}': {}: it is made for this process alone", job.data, why);
+    warning("'{}': {}: the result is not cached", job.data, why);
   DLC_ASSIGN(TemporaryFolder folder, TemporaryFolder::create(kDataProgram));
   const std::string path = folder.path() + "/all" + job.ending;
   DLC_TRY(runDataProgram(job, path));

@@ -101,7 +101,7 @@ Result<StreamHeader> parseStreamHeader(std::string_view line) {
   auto header = readStreamHeader(line);
   if (header)
     return header;
-  return failed("its first line is no header of samples: {} (found '{}')",
+  return failed("its first line is not a sample header: {} (found '{}')",
                 header.status().message(), printable(line, 100));
 }
 

@@ -110,7 +110,7 @@ public:
     waiting_->take(); // and ends
     DLC_ASSIGN(BegunProgram begun, program_.begin(place, stopped_));
     if (begun.line != waiting_->line())
-      return failed("'{}' gives another header for epoch {} behind {} samples: "
+      return failed("'{}' writes another header for epoch {} after {} samples: "
                     "'{}' instead of '{}'",
                     printable(program_.name()), place.epoch, place.taken,
                     printable(begun.line), printable(waiting_->line()));
@@ -130,7 +130,7 @@ public:
       return {};
     const uint64_t rest = *found % header_.recordBytes;
     const std::string how = running_->ending();
-    return failed("'{}' ended behind {} samples{}{}{}{}",
+    return failed("'{}' ended after {} samples{}{}{}{}",
                   printable(program_.name()), read_,
                   rest ? fmt::format(" and {} of the next one's {} bytes", rest,
                                      header_.recordBytes)

@@ -70,8 +70,8 @@ Result<TokenFile> TokenFile::open(const std::string &path,
   const uint64_t size = bytesOf(tokens.width_);
   if (!kind) {
     if (file.size() % size != 0)
-      return failed("'{}' has {} bytes, which are no whole number of {} tokens",
-                    path, file.size(), nameOf(tokens.width_));
+      return failed("'{}' has {} bytes, not a whole number of {} tokens", path,
+                    file.size(), nameOf(tokens.width_));
     tokens.count_ = int64_t(file.size() / size);
     return tokens;
   }

@@ -233,7 +233,7 @@ Result<Metric> parseMetric(const std::string &word) {
   Metric metric{word, findRow(topOf(name) ? std::string(kTop) : name),
                 Average::Own, topOf(name)};
   if (!metric.row || (metric.row->name == kTop && !metric.top))
-    return usageError("'{}' is no metric, expected some of {}{}", word,
+    return usageError("'{}' is not a metric, expected some of {}{}", word,
                       metricNames(), suggestion(name, namesFor(~0U)));
   if (dot == word.npos)
     return metric;
@@ -270,8 +270,8 @@ parseMetrics(const std::vector<std::string> &names) {
 Status checkFits(const Metric &metric, const Scores &scores) {
   const unsigned task = 1U << int(scores.task);
   if (!(metric.row->tasks & task))
-    return usageError("{} is no metric of output '{}', which is {} by its "
-                      "loss; those that fit: {}",
+    return usageError("{} is not a metric of output '{}', which is {} by its "
+                      "loss; metrics that apply: {}",
                       metric.name, scores.output, nameOf(scores.task),
                       fmt::join(namesFor(task), ", "));
   if (scores.task == Task::Binary && metric.average != Average::Own)

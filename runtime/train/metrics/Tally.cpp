@@ -100,8 +100,9 @@ Status Tally::addClasses(int64_t sample, int64_t batch,
     if (scores_.ignored == label)
       continue;
     if (label < 0 || label >= scores_.classes)
-      return failed("sample {} has label {}, which is none of the {} classes",
-                    sample, label, classes);
+      return failed(
+          "sample {} has label {}, which is not one of the {} classes", sample,
+          label, classes);
     const float *scores =
         &out[size_t(r / inner * scores_.classes * inner + r % inner)];
     for (size_t c = 0; c < classes; ++c)

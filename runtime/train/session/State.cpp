@@ -82,7 +82,7 @@ Status checkNoOthers(const plan::Plan &plan, const plan::StateFiles &file) {
   std::sort(names.begin(), names.end());
   for (const std::string &name : file.names())
     if (!std::binary_search(names.begin(), names.end(), name))
-      return incompatible("tensor '{}' is none of the program's states", name);
+      return incompatible("tensor '{}' is not a state of the program", name);
   return {};
 }
 
