@@ -44,28 +44,29 @@ struct LossOptions {
   /// evenly. --soft-labels: labels are a share of each class.
   double labelSmoothing = 0;
   bool softLabels = false;
-  /// Of bce. --pos-weight=W,...: of positive labels, one or one a column.
+  /// Of bce. pos_weight=[W,...]: factor of positive labels, one or one a
+  /// column.
   std::vector<double> posWeight;
-  /// Of huber and smooth_l1. --loss-delta=X: where the line begins.
+  /// Of huber and smooth_l1. delta=X: error from which the loss is linear.
   double delta = 1;
   /// Of cosine_embedding (unset: 0) and triplet_margin (unset: 1).
-  /// --loss-margin=X: from how far on things are far enough.
+  /// margin=X: distance beyond which a pair has no loss.
   std::optional<double> margin;
-  /// Of triplet_margin. --triplet-norm=P: of a distance. --triplet-swap: the
+  /// Of triplet_margin. norm=P: of a distance. swap: the
   /// far one is compared with what it is closer to.
   double tripletNorm = 2;
   bool tripletSwap = false;
-  /// Of focal and binary_focal. --focal-gamma=X: how little counts what is
-  /// known well; of binary_focal, --focal-alpha=X: share of the label 1, unset:
+  /// Of focal and binary_focal. gamma=X: exponent of (1 - p)^gamma; of
+  /// binary_focal, alpha=X: weight of the label 1, of 0 1 - alpha; unset:
   /// both count alike.
   double focalGamma = 2;
   std::optional<double> focalAlpha;
-  /// Of dice. --dice-smooth=X: added above and below.
+  /// Of dice. smooth=X: added to numerator and denominator.
   double diceSmooth = 1e-5;
-  /// Of ctc. --ctc-labels=N: the most labels of a sample, which data files have
-  /// in rows of N; --ctc-blank=CLASS; --ctc-layout=rows_first|steps_first;
-  /// --ctc-padded: all steps count and negative labels are padding, instead of
-  /// arrays input_lengths and target_lengths; --ctc-zero-infinity: samples with
+  /// Of ctc. labels=N: the most labels of a sample, which data files have
+  /// in rows of N; blank=CLASS; layout=rows_first|steps_first;
+  /// padded: all steps count and negative labels are padding, instead of
+  /// arrays input_lengths and target_lengths; zero_infinity: samples with
   /// more labels than steps count as 0.
   std::optional<int64_t> ctcLabels;
   int64_t ctcBlank = 0;
@@ -111,6 +112,9 @@ struct AmpOptions {
   void resolve();
 
   void addTo(OptionTable &table);
+  /// After addTo: the row of --amp-lists, and checks of all lists' names, which
+  /// may also be `onnxOperators`.
+  void addLists(OptionTable &table, Words onnxOperators);
 };
 
 /// Loss scaling by GradScaler's algorithm (torch/amp/grad_scaler.py).
@@ -118,18 +122,18 @@ struct ScalerOptions {
   /// --loss-scale=auto|none|dynamic|VALUE. auto: dynamic under fp16 at levels
   /// O1 and O2, else none.
   std::string scale = "auto";
-  /// --loss-scale-init: the first dynamic scale.
+  /// init: the first dynamic scale.
   double init = 65536;
-  /// --loss-scale-growth: factor after `interval` finite steps in a row.
+  /// growth: factor after `interval` finite steps in a row.
   double growthFactor = 2;
-  /// --loss-scale-backoff: factor after a step with an infinite gradient.
+  /// backoff: factor after a step with an infinite gradient.
   double backoffFactor = 0.5;
-  /// --loss-scale-interval
+  /// interval
   int64_t interval = 2000;
-  /// --loss-scale-min, --loss-scale-max: the scale stays between them; 0: no
+  /// min, max: the scale stays between them; 0: no
   /// bound, as in torch.
   double minScale = 0, maxScale = 0;
-  /// --loss-scale-hysteresis: overflows before the first backoff, counted anew
+  /// hysteresis: overflows before the first backoff, counted anew
   /// when the scale grows (Megatron's rule); 1 is torch's.
   int64_t hysteresis = 1;
   /// --loss-scale-per-loss: each of several losses has a scale and a backward
@@ -229,13 +233,13 @@ struct OptimizerOptions {
   /// --weight-decay: decoupled for adamw, lion and muon, else part of the
   /// gradient (of the update for lamb).
   std::optional<double> weightDecay;
-  /// --momentum, --nesterov, --dampening
+  /// momentum, nesterov, dampening
   std::optional<double> momentum;
   std::optional<bool> nesterov;
   double dampening = 0;
-  /// --betas=A,B, --eps, --alpha
+  /// betas=[A,B], eps, alpha
   std::optional<double> beta1, beta2, epsilon, alpha;
-  /// --amsgrad: the denominator's second moment is the largest one so far.
+  /// amsgrad: the denominator's second moment is the largest one so far.
   bool amsgrad = false;
   /// --lr-scale=REGEX:FACTOR and --weight-decay-scale=REGEX:FACTOR: factors for
   /// the parameters whose name the expression is found in; the first counts.
@@ -244,7 +248,7 @@ struct OptimizerOptions {
   /// parameter's own type. The update computes in f32 and rounds what it keeps,
   /// so a decay rate above 1 - 2^-9 may leave a moment where it is.
   std::string moments = "f32";
-  /// --optimizer-group=REGEX:NAME[,KEY=VALUE,...]: the optimizer of the
+  /// --optimizer-group=REGEX:NAME[(KEY=VALUE,...)]: the optimizer of the
   /// parameters whose name the expression is found in; the first counts. Keys
   /// are flags of the optimizer: lr, weight-decay, momentum, nesterov,
   /// dampening, beta1, beta2, eps, alpha, amsgrad. What is not given is as for
@@ -260,6 +264,9 @@ struct OptimizerOptions {
 
   /// Replaces what is unset by the default of `name`. Idempotent.
   void resolve();
+  /// The optimizer, or the option, whose update of an element depends on other
+  /// elements of the tensor or on its shape; empty: none.
+  std::string wholeTensorRule() const;
 
   void addTo(OptionTable &table);
 };
@@ -280,25 +287,25 @@ struct ScheduleOptions {
   std::optional<double> warmupStart;
   /// --steps=N: updates of the whole training; 0: `dlc train` sets it.
   int64_t totalSteps = 0;
-  /// --decay-steps, --decay-rate: step multiplies by the rate every so many.
+  /// step(decay_steps, decay_rate) multiplies by the rate every so many.
   int64_t decaySteps = 1000;
   double decayRate = 0.1;
-  /// --milestones=A,B,...: multistep multiplies by --decay-rate at each.
+  /// multistep(milestones=[A,B,...]) multiplies by decay_rate at each.
   std::vector<int64_t> milestones;
-  /// --start-factor, --end-factor: linear goes from one to the other.
+  /// linear(start_factor, end_factor) goes from one to the other.
   double startFactor = 1.0 / 3, endFactor = 1;
-  /// --min-lr: where cosine and polynomial end.
+  /// min_lr: where cosine and polynomial end.
   double minLr = 0;
-  /// --cycle-steps=N: cosine starts again after N, then after N --cycle-mult,
-  /// ..., from lr --cycle-decay^i in cycle i; 0: no restarts.
+  /// cosine(cycle_steps=N) starts again after N, then after N cycle_mult,
+  /// ..., from lr cycle_decay^i in cycle i; 0: no restarts.
   int64_t cycleSteps = 0, cycleMult = 1;
   double cycleDecay = 1;
-  /// --power: polynomial.
+  /// polynomial(power)
   double power = 1;
-  /// --pct-start, --div-factor, --final-div-factor: onecycle rises to lr in
+  /// onecycle(pct_start, div_factor, final_div_factor) rises to lr in
   /// that share of T from lr / div, and ends at lr / (div final_div).
   double pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4;
-  /// --cycle-momentum=true|false, --base-momentum, --max-momentum: onecycle
+  /// onecycle(cycle_momentum, base_momentum, max_momentum)
   /// takes momentum, or beta1, from max to base and back as lr rises and falls.
   bool cycleMomentum = true;
   double baseMomentum = 0.85, maxMomentum = 0.95;
@@ -311,7 +318,7 @@ struct ScheduleOptions {
 struct EmaOptions {
   /// --ema
   bool enabled = false;
-  /// --ema-kind=auto|ultralytics|constant|timm|swa, with k = n - start:
+  /// --ema=auto|ultralytics|constant|timm|swa, with k = n - start:
   ///   ultralytics  d = decay (1 - exp(-k / tau))
   ///   constant     d = decay, with a ramp at most 0.5^(1 / (ramp (k - 1)))
   ///   timm         ModelEmaV3: a copy at k = 1, then d = decay; with `warmup`
@@ -323,23 +330,23 @@ struct EmaOptions {
   /// named ema.2, ema.3, ...
   std::optional<double> decay;
   std::vector<double> others;
-  /// --ema-halflife=SAMPLES: decay = 0.5^(samples of an update / half-life); 0:
+  /// halflife=SAMPLES: decay = 0.5^(samples of an update / half-life); 0:
   /// `decay`.
   double halflife = 0;
-  /// --ema-ramp=R: the half-life is at most R times the samples seen before the
+  /// ramp=R: the half-life is at most R times the samples seen before the
   /// update (EDM's training_loop.py, with 0.05); 0: no ramp.
   double ramp = 0;
-  /// --ema-tau=UPDATES
+  /// tau=UPDATES
   double tau = 2000;
-  /// --ema-start=UPDATE
+  /// start=UPDATE
   int64_t start = 0;
-  /// --ema-warmup, --ema-gamma, --ema-power, --ema-min-decay
+  /// warmup, gamma, power, min_decay
   bool warmup = false;
   double gamma = 1, power = 2.0 / 3, minDecay = 0;
-  /// --ema-buffers=average|copy|exclude: running statistics are averaged, taken
+  /// buffers=average|copy|exclude: running statistics are averaged, taken
   /// over, or have no second value.
   std::string buffers = "average";
-  /// --ema-device=device|cpu. device: in the step, by the kernel that updates
+  /// device=device|cpu. device: in the step, by the kernel that updates
   /// the parameters. cpu: by the host, in a program of its own that runs beside
   /// the next step, with the same bits.
   std::string device = "device";

@@ -4,7 +4,6 @@
 
 #include "compiler/driver/Options.h"
 #include "runtime/base/Status.h"
-#include "runtime/plan/graph/ProgramGraph.h"
 
 namespace dlc {
 
@@ -28,11 +27,5 @@ Result<CompileResult> compile(const CompileOptions &options);
 /// Bytes of all regions that the artifact would have; no kernels are generated,
 /// nothing is written or said. Errors as above.
 Result<uint64_t> stepBytes(const CompileOptions &options);
-
-/// The program after the phase `options.stopAfter`, which must be given, of the
-/// first size, as a graph (graph/GraphOfModule.h). Writes nothing; errors as
-/// above.
-Result<plan::ProgramGraph> compileGraph(const CompileOptions &options,
-                                        const std::string &function);
 
 } // namespace dlc

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of what is the compiler's own; those of a step are passes/options.
-#include "compiler/driver/Casts.h"
 #include "compiler/driver/Options.h"
 #include "compiler/import/Padding.h"
+#include "compiler/import/rows/Rows.h"
 #include "compiler/import/state/Dropouts.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -213,32 +213,6 @@ void addFineTune(OptionTable &table, import::ImportOptions &i) {
       .only("model.weights", {});
 }
 
-/// What the importer knows of autocast's lists: the ONNX operators.
-void addCastLists(OptionTable &table, AmpOptions &o) {
-  for (auto [key, field] :
-       {std::pair("amp.allow", &o.allow), std::pair("amp.deny", &o.deny),
-        std::pair("amp.infer", &o.infer), std::pair("amp.clear", &o.clear)})
-    table.find(key)->set = [field](auto &words) -> Status {
-      for (const std::string &word : words)
-        DLC_TRY(checkCastName(word));
-      *field = words;
-      return {};
-    };
-  table
-      .text("amp.lists", o.listsFile, "FILE",
-            "YAML file of ops to add to the lists allow, deny, infer and clear")
-      .named("--amp-lists")
-      .only("amp.level", {"O1", "O2", "O3"})
-      .set = [&o](auto &words) -> Status {
-    o.fileLists.clear();
-    o.listsFile = words.size() == 1 ? words[0] : "";
-    if (o.listsFile.empty())
-      return {};
-    DLC_ASSIGN(o.fileLists, readCastLists(o.listsFile));
-    return {};
-  };
-}
-
 void addMemory(OptionTable &table, CompileOptions &o) {
   table.patterns("memory.recompute", o.memory.recompute,
                  "nodes whose activations are recomputed in the backward pass, "
@@ -262,7 +236,10 @@ void CompileOptions::addTo(OptionTable &table) {
   addModel(table, *this);
   train.addTo(table);
   addFineTune(table, import);
-  addCastLists(table, train.amp);
+  Words operators;
+  for (const auto &[name, row] : import::allRows())
+    operators.push_back(name);
+  train.amp.addLists(table, std::move(operators));
   addMemory(table, *this);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a training program on tensors to commands on buffers: the passes of
 // Passes.td, which says what each does. The order is in
-// compiler/driver/Pipeline.cpp.
+// compiler/driver/Phases.cpp.
 #pragma once
 
 #include "compiler/options/OptionPass.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes from tensors to commands. One entry, one .cpp, one line in compiler/driver/Pipeline.cpp, one test.
+// The passes from tensors to commands. One entry, one .cpp, one line in compiler/driver/Phases.cpp, one test.
 #ifndef DLC_LOWER_PASSES
 #define DLC_LOWER_PASSES
 include "mlir/Pass/PassBase.td"

@@ -313,6 +313,16 @@ std::string defaultsText(StringRef flag) {
   return all;
 }
 
+std::string OptimizerOptions::wholeTensorRule() const {
+  Words optimizers{name};
+  for (StringRef group : groups)
+    optimizers.push_back(group.rsplit(':').second.split(',').first.str());
+  for (const std::string &optimizer : optimizers)
+    if (const Rule *rule = findRule(optimizer); rule && rule->isOfWholeTensors)
+      return optimizer;
+  return noDecay == "none" ? "" : "--no-decay=" + noDecay;
+}
+
 void OptimizerOptions::resolve() {
   const Rule *rule = findRule(name);
   if (!rule)

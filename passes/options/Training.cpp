@@ -258,6 +258,22 @@ static Status checkPlaces(const StepOptions &step) {
   return {};
 }
 
+void StepOptions::resolve() {
+  amp.resolve();
+  clip.reportNorm = clip.reportNorm || outlier.gradientZ != 0;
+  if (schedule.name == "onecycle" && schedule.cycleMomentum)
+    optimizer.cycledMomentum = schedule.maxMomentum;
+  optimizer.resolve();
+  if (scaler.scale == "auto")
+    scaler.scale = amp.dtype == "fp16" && amp.enabled() && amp.level != "O3"
+                       ? "dynamic"
+                       : "none";
+  if (ema.kind == "auto")
+    ema.kind = ema.decay || ema.halflife ? "constant" : "ultralytics";
+  if (!ema.decay && !ema.halflife && ema.kind != "swa")
+    ema.decay = 0.9999;
+}
+
 void StepOptions::addTo(OptionTable &table) {
   target.addTo(table);
   random.addTo(table);

@@ -112,7 +112,7 @@ class Graph(dlc.TestCase):
         self.assertIn(f"'{dot}' ended with code 3: no room", done.stderr)
 
     def test_errors(self):
-        for options, code, message in [(dict(phase="nothing"), dlc.USAGE, "unknown phase 'nothing', known are canonicalize"),
+        for options, code, message in [(dict(phase="nothing"), dlc.USAGE, "unknown phase 'nothing', known are import, canonicalize"),
                                        (dict(program="nothing"), dlc.USAGE, "there is no program 'nothing', only "),
                                        (dict(output="g.png"), dlc.USAGE, "expected FILE.svg, FILE.dot or FILE.html, found 'g.png'"),
                                        (dict(depth=-1), dlc.USAGE, "--depth")]:

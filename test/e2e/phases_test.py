@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No pass breaks a law of our ops: every model through all phases, for both targets and several options.
+"""Every phase can be stopped behind; no pass breaks a law of our ops: every model through all phases, for both targets and
+several options.
 
 MLIR verifies the program after each pass, and the last phase builds the loops of each kernel. A model may be refused before; what
 no file may see is an error that a pass made. Each model with one set of options, or DLC_PHASES=all.
@@ -28,7 +29,38 @@ def compile_all(model, target, options):
     return code, err
 
 
+def texts(model, **options):
+    """The program after each phase, by its name."""
+    _, err = dlc.dlc("compile", model, "-o", "-", stop_after="?", emit="mlir", code=dlc.USAGE, **options)
+    names = re.search(r"unknown phase '\?', known are (.*)", err)[1].split(", ")
+    return {name: dlc.dlc("compile", model, "-o", "-", stop_after=name, emit="mlir", quiet=True, **options)[0] for name in names}
+
+
 class Phases(dlc.TestCase):
+    def test_each_phase_can_be_the_last(self):
+        """What an option turns on changes the program in its phase, in the table's order; `plan` is the last one."""
+        training = dict(amp=True, amp_dtype="fp16", ddp=2, accumulate=2, clip_grad=1, clip_param_grad=2, skip_loss_zscore=3,
+                        stats=True, ema=True, optimizer="adamw")
+        after = texts(dlc.model("lenet"), **training)
+        changes = [name for name, text, before in zip(list(after)[1:], list(after.values())[1:], after.values()) if text != before]
+        self.assertEqual(changes, [
+            "loss", "autocast", "autodiff", "scale-loss", "accumulate", "all-reduce", "unscale",
+            "measure-gradients", "clip-each", "clip", "skip-outliers", "optimizer", "measure-parameters", "ema", "simplify",
+            "layout", "decompose", "fuse", "memory", "schedule"])
+        self.assertIn("func.func @predict", after["import"])
+        self.assertNotIn("@train_step", after["canonicalize"])
+        self.assertIn("@train_step", after["loss"])
+        plan, _ = dlc.dlc("compile", dlc.model("lenet"), "-o", "-", stop_after="plan", emit="mlir", quiet=True, **training)
+        self.assertEqual(plan, list(after.values())[-1])
+
+    def test_phases_of_prediction(self):
+        after = texts(dlc.model("gpt_tiny"), predict_only=True, decode=True, batch=1)
+        self.assertNotIn("autodiff", after)
+        self.assertNotIn("@decode", after["randomize"])
+        self.assertIn("@decode", after["decode"])
+        self.assertIn("exec.program", after["memory"])
+        self.assertNotIn("exec.program", after["recompute"])
+
     def test_verifiers_are_silent(self):
         models = sorted(glob.glob(os.path.join(dlc.MODELS, "*.onnx")) + glob.glob(os.path.join(dlc.REFS, "*.onnx")))
         every = os.environ.get("DLC_PHASES") == "all"

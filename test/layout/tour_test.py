@@ -10,6 +10,7 @@ phase (test/support/excerpt.py), or `<!-- NAME -->` for `Tour.show_NAME` below. 
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -23,7 +24,7 @@ import excerpt
 
 PAGE = os.path.join(dlc.ROOT, "docs", "tour.md")
 LISTING = re.compile(r"<!-- ([\w-]+) ?(\w*):? ?(.*?) ?-->\n```(\w*)\n(.*?)```", re.DOTALL)
-COMMAND = re.compile(r"^dlc compile models/lenet.onnx (.*) -o lenet.dlc$", re.MULTILINE)
+COMMAND = re.compile(r"^dlc compile models/lenet.onnx (.*?) -o lenet.dlc$", re.MULTILINE | re.DOTALL)
 MOST_LINES = 280
 
 
@@ -40,11 +41,15 @@ def initializer(path, name):
     return model, onnx.numpy_helper.to_array(tensor)
 
 
+def options(page):
+    return shlex.split(COMMAND.search(page).group(1).replace("\\\n", " "))
+
+
 class Tour:
     """The program that the page follows, compiled as the page says, and trained for four steps."""
 
     def __init__(self, page, folder):
-        self.words = COMMAND.search(page).group(1).split()
+        self.words = options(page)
         self.folder = folder
         self.artifact = os.path.join(folder, "lenet.dlc")
         self.run = os.path.join(folder, "run")
@@ -131,7 +136,7 @@ class TourTest(dlc.TestCase):
 
     def test_names_every_phase(self):
         page = read_page()
-        words = COMMAND.search(page).group(1).split()
+        words = options(page)
         _, message = dlc.dlc("compile", dlc.model("lenet"), *words, "--emit=mlir", stop_after="nowhere", code=dlc.USAGE)
         phases = re.search(r"known are (.*)", message).group(1).split(", ")
         self.assertGreater(len(phases), 15)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc check: whether a model can be trained, before any work.
-#include "compiler/driver/Check.h"
 #include "runtime/base/Bytes.h"
 #include "runtime/base/Text.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc-compile/Settings.h"
+#include "tools/dlc-compile/check/Check.h"
 #include "tools/dlc/Print.h"
 
 namespace dlc::tool {

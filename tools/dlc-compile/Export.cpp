@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc export: trained weights as an ONNX model.
 #include "compiler/export/Export.h"
-#include "compiler/driver/Adapters.h"
-#include "compiler/driver/Layout.h"
+#include "compiler/driver/artifact/Adapters.h"
+#include "compiler/driver/artifact/Layout.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/process/Log.h"

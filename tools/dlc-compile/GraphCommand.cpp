@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc graph: a picture of the program after a phase, or of an artifact's plan.
-#include "compiler/driver/Compiler.h"
-#include "compiler/driver/graph/GraphOfModule.h"
+#include "compiler/driver/Lowered.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Files.h"
@@ -12,6 +11,7 @@
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc-compile/Settings.h"
 #include "tools/dlc-compile/graph/Dot.h"
+#include "tools/dlc-compile/graph/GraphOfModule.h"
 #include "tools/dlc/Rows.h"
 #include "tools/dlc/report/GraphJson.h"
 #include "tools/dlc/report/Page.h"
@@ -56,7 +56,16 @@ Result<plan::ProgramGraph> graphOfModel(GraphArguments &a) {
   a.options.stopAfter = a.phase.empty() ? "simplify" : a.phase;
   if (a.options.predictOnly && a.phase.empty() && a.program.empty())
     a.program = "predict";
-  return compileGraph(a.options, a.program);
+  mlir::DialectRegistry registry;
+  registerEverything(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  DiagnosticLog log(context);
+  DLC_ASSIGN(const Lowered lowered, lower(a.options, context, log));
+  if (!isLowered(a.options))
+    return graphOf(lowered.model.module.get(), a.program);
+  DLC_ASSIGN(const plan::Program *program,
+             chooseProgram(lowered.plan, a.program));
+  return plan::graphOf(lowered.plan, *program);
 }
 
 Result<plan::ProgramGraph> graphOfArtifact(const GraphArguments &a) {

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc-opt: runs passes on dlc programs, for tests and for reading what a pass
 // does.
-#include "compiler/dialect/Dlc.h"
-#include "compiler/dialect/Exec.h"
+#include "compiler/driver/Phases.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/target/Target.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "tools/dlc-opt/TrainPipeline.h"
 #include "tools/process/Process.h"
 
 static int run(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<dlc::ir::DlcDialect, dlc::exec::ExecDialect,
-                  mlir::func::FuncDialect>();
-  dlc::registerGradients(registry);
-  dlc::registerDecompositions(registry);
+  dlc::registerEverything(registry);
   dlc::registerPasses();
+  dlc::tool::registerTrainPipeline();
   dlc::registerLowerPasses(dlc::makeTarget({.name = "cuda"}));
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(

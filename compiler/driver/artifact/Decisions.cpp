@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/driver/Decisions.h"
+#include "compiler/driver/artifact/Decisions.h"
 #include "mlir/IR/BuiltinAttributes.h"
-#include "passes/optimizer/OptimizerRules.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
 #include "llvm/ADT/StringRef.h"
@@ -62,16 +61,7 @@ std::string tensorsJson(const std::vector<TensorDecision> &tensors) {
 }
 
 std::string regroupedWarning(const std::vector<import::Decision> &decisions,
-                             const OptimizerOptions &options) {
-  std::string rule;
-  Words optimizers{options.name};
-  for (llvm::StringRef group : options.groups)
-    optimizers.push_back(group.rsplit(':').second.split(',').first.str());
-  for (const std::string &name : optimizers)
-    if (const Rule *known = findRule(name); known && known->isOfWholeTensors)
-      rule = name;
-  if (rule.empty() && options.noDecay != "none")
-    rule = "--no-decay=" + options.noDecay;
+                             const std::string &rule) {
   std::vector<std::string> names;
   for (const import::Decision &decision : decisions)
     if (decision.regrouped)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/driver/Adapters.h"
+#include "compiler/driver/artifact/Adapters.h"
 #include "compiler/dialect/Dlc.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/numbers/FloatCast.h"
@@ -9,19 +9,6 @@
 using namespace mlir;
 
 namespace dlc {
-
-Status checkTargets(ModuleOp module, const std::vector<std::string> &targets) {
-  std::vector<std::string> names;
-  for (auto state : module.getOps<ir::StateOp>())
-    if (state.getTensorType().getRank() > 1)
-      names.push_back(state.getSymName().str());
-  DLC_ASSIGN(auto patterns, parsePatterns(targets));
-  for (const Pattern &pattern : patterns)
-    if (llvm::none_of(names, [&](auto &name) { return pattern.search(name); }))
-      return usageError("--lora-targets={} matches no weight of the model{}",
-                        pattern.text(), nearbyNames(pattern.text(), names));
-  return {};
-}
 
 std::string adaptersJson(ModuleOp module) {
   auto list = module->getAttrOfType<ArrayAttr>("dlc.adapters");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/driver/Check.h"
+#include "tools/dlc-compile/check/Check.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
-#include "compiler/driver/Pipeline.h"
+#include "compiler/driver/Phases.h"
 #include "compiler/import/Importer.h"
 #include "compiler/import/Survey.h"
 #include "compiler/lower/Labels.h"
@@ -321,13 +321,15 @@ private:
           word(*op) = "no", op->advice = findings.errors.front();
       return {};
     }
-    bool isLowered = true;
     plan::Plan plan;
-    PassManager passes(&context);
-    for (Phase &phase : allPhases(o))
-      phase.add(passes);
-    isLowered =
-        succeeded(passes.run(*module)) && succeeded(emitPlan(*module, plan));
+    DLC_ASSIGN(const auto phases, phasesOf(o));
+    const PhaseContext asked(o);
+    const bool isLowered =
+        llvm::all_of(phases,
+                     [&](const Phase *phase) {
+                       return succeeded(runPhase(*phase, asked, *module));
+                     }) &&
+        succeeded(emitPlan(*module, plan));
     for (OperatorCheck &op : report.ops)
       word(op) = isLowered ? "yes" : "?";
     if (!isLowered) {

@@ -10,8 +10,7 @@ namespace dlc {
 
 /// Of a function of the module, "train_step"; empty: that, else "predict".
 /// Reads and writes of states are nodes; constants are none. Code::Usage, with
-/// those that there are, for an unknown one. A planned module's graph is its
-/// plan's.
+/// those that there are, for an unknown one, and for a module of commands.
 Result<plan::ProgramGraph> graphOf(mlir::ModuleOp module,
                                    const std::string &function);
 

@@ -16,11 +16,6 @@ struct Adapter {
   bool inputsFirst = false;
 };
 
-/// Code::Usage for a pattern of --lora-targets that matches no weight of an
-/// imported model, with the nearest one.
-Status checkTargets(mlir::ModuleOp module,
-                    const std::vector<std::string> &targets);
-
 /// What dlc-insert-lora has left in the module, as the text of adapters.json;
 /// empty without adapters.
 std::string adaptersJson(mlir::ModuleOp module);

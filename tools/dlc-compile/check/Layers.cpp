@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/driver/graph/Layers.h"
+#include "tools/dlc-compile/check/Layers.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;

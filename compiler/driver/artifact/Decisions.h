@@ -9,8 +9,6 @@
 
 namespace dlc {
 
-struct OptimizerOptions;
-
 /// The artifact's decisions.json; `dlc inspect` reads it.
 std::string decisionsJson(const std::vector<import::Decision> &decisions);
 
@@ -31,10 +29,11 @@ decideTensors(const import::ImportedModel &model,
 /// The artifact's tensors.json; `dlc inspect` reads it.
 std::string tensorsJson(const std::vector<TensorDecision> &tensors);
 
-/// A warning where the optimizer treats tensors as a whole, or by their shape,
-/// and some hold a source's parameters in another arrangement; else "".
+/// A warning where some tensors hold the source's parameters in another
+/// arrangement and `rule`, an optimizer or option, depends on whole tensors or
+/// their shape; else "". An empty `rule`: none does.
 std::string regroupedWarning(const std::vector<import::Decision> &decisions,
-                             const OptimizerOptions &options);
+                             const std::string &rule);
 
 /// What metrics are computed from, as dlc-append-loss has noted on the module:
 /// the artifact's scores.json, which runtime/train/metrics reads; empty if the

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/driver/graph/GraphOfModule.h"
+#include "tools/dlc-compile/graph/GraphOfModule.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/dialect/Locations.h"
 #include "compiler/lower/Labels.h"
-#include "compiler/lower/emit/EmitPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -194,13 +193,10 @@ Result<const plan::Program *> chooseProgram(const plan::Plan &plan,
 }
 
 Result<Graph> graphOf(ModuleOp module, const std::string &function) {
-  if (!module.getOps<exec::ProgramOp>().empty()) {
-    plan::Plan plan;
-    if (failed(emitPlan(module, plan)))
-      return failed("the plan cannot be written");
-    DLC_ASSIGN(const plan::Program *program, chooseProgram(plan, function));
-    return plan::graphOf(plan, *program);
-  }
+  if (!module.getOps<exec::ProgramOp>().empty())
+    return usageError(
+        "--phase: commands have a graph once all phases have run: "
+        "give plan, or one up to recompute");
   std::vector<std::string> names;
   for (auto f : module.getOps<func::FuncOp>())
     names.push_back(f.getSymName().str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/driver/InitialState.h"
+#include "compiler/driver/artifact/InitialState.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/import/state/InitKinds.h"
 #include "compiler/lower/emit/EmitPlan.h"

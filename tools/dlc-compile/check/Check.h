@@ -2,10 +2,10 @@
 // What would become of a model, before any work is put into it.
 #pragma once
 
-#include "compiler/driver/Decisions.h"
 #include "compiler/driver/Options.h"
-#include "compiler/driver/graph/Layers.h"
+#include "compiler/driver/artifact/Decisions.h"
 #include "runtime/base/Status.h"
+#include "tools/dlc-compile/check/Layers.h"
 
 namespace dlc {
 

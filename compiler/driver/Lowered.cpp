@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/driver/Lowered.h"
+#include "compiler/dialect/Dlc.h"
+#include "compiler/driver/MergeSizes.h"
+#include "compiler/driver/artifact/Decisions.h"
+#include "compiler/lower/emit/EmitPlan.h"
+#include "compiler/placement/Placer.h"
+#include "passes/Passes.h"
+#include "runtime/base/options/Pattern.h"
+#include "runtime/base/process/Boundary.h"
+#include "runtime/plan/Sizes.h"
+#include "runtime/plan/StateNames.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+std::string printed(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  return text + "\n";
+}
+
+class Lowering {
+public:
+  Lowering(const CompileOptions &options, MLIRContext &context,
+           DiagnosticLog &log)
+      : options(options), isWhole(isLowered(options)), context(context),
+        log(log) {
+    result.options = options;
+  }
+
+  Result<Lowered> run() {
+    DLC_TRY(checkOptions());
+    DLC_TRY(phasesOf(options).status());
+    bool isFirst = true;
+    for (const plan::Size &size : options.sizes()) {
+      DLC_TRY(addSize(size, isFirst));
+      isFirst = false;
+    }
+    if (!isWhole)
+      return std::move(result);
+    if (options.stopAfter.empty())
+      DLC_TRY(checkPlaces());
+    else
+      result.program = printed(*result.model.module);
+    if (failed(emitPlan(*result.model.module, result.plan)))
+      return error(Code::Failed, "the plan cannot be written");
+    return std::move(result);
+  }
+
+private:
+  /// What a program has set, as the rows would check words.
+  Status checkOptions() {
+    CompileOptions o = options;
+    OptionTable table;
+    o.addTo(table);
+    DLC_TRY(table.validate());
+    if (options.autoBatch)
+      return usageError("--batch=auto is for dlc compile: give a number");
+    return table.check({});
+  }
+  Status error(Code code, const char *what) {
+    return errorOf(log, code, options.model, what);
+  }
+
+  /// The first size is the model; programs of the others are added to it.
+  Status addSize(const plan::Size &size, bool isFirst) {
+    DLC_ASSIGN(import::ImportedModel model, import(size));
+    result.sizes.push_back(size);
+    result.sizes.back().set_batch(model.batch);
+    const std::string label = plan::nameOf(result.sizes.back());
+    DLC_TRY(checkModel(*model.module));
+    if (!isFirst) {
+      result.program += fmt::format("// -----\n// {}\n", label);
+      if (isWhole)
+        keepPlaces(*result.model.module, *model.module);
+    }
+    DLC_TRY(runPhases(model, isFirst ? "" : label));
+    if (isFirst)
+      result.model = std::move(model);
+    else if (isWhole)
+      return mergeSize(result.model, std::move(model),
+                       int64_t(result.sizes.size()) - 1, label)
+          .withContext(options.model);
+    return {};
+  }
+
+  Result<import::ImportedModel> import(const plan::Size &size) try {
+    const auto start = std::chrono::steady_clock::now();
+    auto imported =
+        import::importOnnx(context, options.model, options.importing(size));
+    if (!imported.ok())
+      return error(imported.status().code(), "the model cannot be imported");
+    if (imported->step)
+      follow(*imported->step);
+    result.importSeconds += secondsSince(start);
+    if (std::string warning =
+            regroupedWarning(imported->decisions,
+                             result.options.train.optimizer.wholeTensorRule());
+        !warning.empty())
+      emitWarning(atFile()) << warning;
+    if (options.stopAfter.empty() && !options.predictOnly &&
+        llvm::none_of(imported->module->getOps<ir::StateOp>(),
+                      [](ir::StateOp s) { return s.getTrainable(); }))
+      return Status(Code::BadModel,
+                    fmt::format("{}: no trainable parameter; --train=REGEX "
+                                "trains initializers that match",
+                                options.model));
+    return imported;
+  } catch (...) {
+    return caughtException(options.model, Code::BadModel);
+  }
+  Location atFile() {
+    return NameLoc::get(StringAttr::get(&context, options.model));
+  }
+  /// The model's own step in place of the options'.
+  void follow(const import::OwnStep &step) {
+    OptimizerOptions &o = result.options.train.optimizer;
+    o.name = step.optimizer;
+    o.lr = step.lr;
+    o.weightDecay = step.weightDecay;
+    o.momentum = step.momentum;
+    o.nesterov = step.nesterov;
+    o.dampening = step.dampening;
+    o.beta1 = step.beta1;
+    o.beta2 = step.beta2;
+    o.epsilon = step.epsilon;
+    o.alpha.reset();
+    o.amsgrad = false;
+    o.resolve();
+    result.options.train.loss.kind = step.loss + ":graph";
+    emitRemark(atFile()) << "the step of the model's training_info: "
+                         << toLine(result.options);
+  }
+
+  /// The model has what the options name.
+  Status checkModel(ModuleOp module) {
+    if (failed(checkStep(module, result.options.train)))
+      return error(Code::Usage, "the options do not fit the model");
+    if (failed(checkRecompute(module, options.memory)))
+      return error(Code::Usage, "the nodes to recompute are wrong");
+    return {};
+  }
+
+  /// Reports of another size than the first are under its `label`.
+  Status runPhases(import::ImportedModel &model, const std::string &label) {
+    const auto start = std::chrono::steady_clock::now();
+    const PhaseContext asked(withTrained(model));
+    DLC_ASSIGN(const auto phases, phasesOf(asked.options));
+    std::vector<std::string> casts;
+    std::vector<PlacementNote> notes;
+    for (const Phase *phase : phases) {
+      if (failed(runPhase(*phase, asked, *model.module)))
+        return error(
+            Code::BadModel,
+            fmt::format("the phase '{}' has failed", phase->name).c_str());
+      llvm::append_range(casts, takeCastReport(*model.module));
+      llvm::append_range(notes, takePlacementNotes(*model.module));
+      if (options.stopAfter.empty() && phase->isModelText)
+        result.program += printed(*model.module);
+    }
+    if (!isWhole)
+      result.program += printed(*model.module);
+    add(casts, label, result.castReport);
+    add(linesOf(notes), label, result.placementReport);
+    result.passSeconds += secondsSince(start);
+    return {};
+  }
+  /// What is named for training, or new, is trained beside adapters, too.
+  CompileOptions withTrained(const import::ImportedModel &model) {
+    CompileOptions o = result.options;
+    Words &trained = o.train.lora.trained;
+    trained.insert(trained.end(), options.import.roles.train.begin(),
+                   options.import.roles.train.end());
+    for (const std::string &name : model.head)
+      trained.push_back(
+          exactPattern(plan::stateName(name, [&](const std::string &other) {
+            return model.weights.find(other) != nullptr;
+          })));
+    return o;
+  }
+  static void add(const std::vector<std::string> &lines,
+                  const std::string &label, std::vector<std::string> &report) {
+    if (!lines.empty() && !label.empty())
+      report.push_back(label + ":");
+    llvm::append_range(report, lines);
+  }
+
+  /// Each word of --place was for something.
+  Status checkPlaces() {
+    for (const std::string &rule :
+         unfollowed(*result.model.module, options.train.placement))
+      return usageError("{}: --place={} matches no op; --explain-placement "
+                        "lists all ops",
+                        options.model, rule);
+    return {};
+  }
+
+  const CompileOptions &options; // as they were given
+  const bool isWhole;            // sizes that stop before the end stay apart
+  MLIRContext &context;
+  DiagnosticLog &log;
+  Lowered result;
+};
+
+} // namespace
+
+Result<Lowered> lower(const CompileOptions &options, MLIRContext &context,
+                      DiagnosticLog &log) {
+  return Lowering(options, context, log).run();
+}
+
+double secondsSince(std::chrono::steady_clock::time_point start) {
+  const auto taken = std::chrono::steady_clock::now() - start;
+  return std::chrono::duration<double>(taken).count();
+}
+
+Status errorOf(const DiagnosticLog &log, Code code, const std::string &model,
+               const char *what) {
+  std::string text = log.errors().empty() ? what : log.errors();
+  if (text.find(model) == std::string::npos)
+    text = model + ": " + text;
+  return Status(code, text);
+}
+
+} // namespace dlc

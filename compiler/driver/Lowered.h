@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a model's file to its programs as commands.
+#pragma once
+
+#include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/Phases.h"
+#include "compiler/import/Importer.h"
+
+#include <chrono>
+
+namespace dlc {
+
+/// A model at all sizes, after the phases that were asked for.
+struct Lowered {
+  CompileOptions options;      // the model may have a step of its own
+  import::ImportedModel model; // its module has the programs of all sizes
+  std::vector<plan::Size> sizes;
+  /// What emitPlan makes of the module. Empty if it stopped before the last
+  /// phase: then the module is that of the first size.
+  plan::Plan plan;
+  /// The module's text before lowering; with stopAfter: after that phase. Those
+  /// of several sizes are parted by "// -----".
+  std::string program;
+  std::vector<std::string> castReport, placementReport; // see CompileResult
+  double importSeconds = 0, passSeconds = 0;
+};
+
+/// `context` has registerEverything's dialects and outlives the result; `log`
+/// is its log. Errors name the file and the nodes: Code::BadModel for the
+/// model, Code::Usage for an option.
+Result<Lowered> lower(const CompileOptions &options, mlir::MLIRContext &context,
+                      DiagnosticLog &log);
+
+/// An error that tells what `log` has heard, or `what` if that is nothing.
+Status errorOf(const DiagnosticLog &log, Code code, const std::string &model,
+               const char *what);
+
+double secondsSince(std::chrono::steady_clock::time_point start);
+
+} // namespace dlc

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/driver/Phases.h"
+#include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Exec.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+
+#include <fmt/ranges.h>
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+/// --debug-overflow checks each op by itself, so that no product may take over
+/// what stands around it.
+Wishes wishesOf(const StepOptions &options) {
+  Wishes wishes = options.placement;
+  if (options.debugOverflow) {
+    wishes.matmul = "library";
+    wishes.epilogues = "off";
+  }
+  return wishes;
+}
+
+CompileOptions withStepResolved(CompileOptions options) {
+  options.train.resolve();
+  return options;
+}
+
+using C = const PhaseContext &;
+using Create = std::unique_ptr<Pass> (*)();
+
+/// A pass that reads the options of a step.
+template <Create create> PassStep step(When when = always) {
+  return {[](C c) { return with(c.options.train, create()); }, when};
+}
+/// One that asks the target.
+template <Create create> PassStep ask(When when = always) {
+  return {[](C c) { return with(c.lowering, create()); }, when};
+}
+/// One without options.
+template <Create create> PassStep plain(When when = always) {
+  return {[](C) { return create(); }, when};
+}
+
+/// Whether the target chooses who computes the op that --place calls so.
+bool chooses(C c, StringRef row) { return c.lowering.target->chooses(row); }
+bool isChannelsLast(C c) {
+  return c.options.layout == "auto" ? c.traits.channelsLast
+                                    : c.options.layout == "nhwc";
+}
+bool isStatistics(C c) { return c.options.train.statistics.enabled; }
+const AllReduceOptions &ranks(C c) { return c.options.train.allReduce; }
+bool shards(C c) { return ranks(c).shards(); }
+bool scatters(C c) { return ranks(c).scatters(); }
+bool gathers(C c) { return ranks(c).gathers(); }
+
+RecomputeOptions recompute(C c) {
+  // What is gathered twice need not be kept in another form.
+  const MemoryOptions &memory = c.options.memory;
+  return {{memory.recompute.begin(), memory.recompute.end()},
+          memory.budget,
+          gathers(c)};
+}
+
+constexpr Mode Train = Mode::Train, Predict = Mode::Predict, Both = Mode::Both;
+
+const Phase kPhases[] = {
+    {"import", "the model is one function, its weights are states", Both, {}},
+    {"canonicalize",
+     "equal computations have one form",
+     Both,
+     {step<createCanonicalize>()}},
+    {"infer-shapes",
+     "every tensor has a static shape",
+     Both,
+     {step<createInferShapes>()}},
+    {"lora",
+     "weights are frozen, low-rank adapters beside them train",
+     Train,
+     {step<createInsertLora>(
+         [](C c) { return c.options.train.lora.rank != 0; })}},
+    {"loss",
+     "@train_step returns a scalar loss, @eval_step the loss of each row",
+     Train,
+     {step<createAppendLoss>(), step<createTrainMode>(),
+      step<createRandomize>()}},
+    {"randomize",
+     "dropout is gone, noise is a function of the seed",
+     Predict,
+     {step<createRandomize>()}},
+    {"decode",
+     "@decode computes for one token of a text what @predict does",
+     Both,
+     {plain<createDeriveDecode>([](C c) { return c.options.decode; })}},
+    {"attention",
+     "attention is one op where the target can compute it as one",
+     Both,
+     {step<createFuseAttention>(), {[](C c) {
+        // Before autocast only shapes say who can compute an attention.
+        return with(c.options.train, createPlaceAttention({.typed = false}));
+      }}}},
+    {"autocast",
+     "matrix products compute in half, by lists or level",
+     Both,
+     {step<createAutocast>([](C c) { return c.options.train.amp.enabled(); })}},
+    {"place-attention",
+     "each attention that is one op says who computes it",
+     Both,
+     {step<createPlaceAttention>()}},
+    {"autodiff",
+     "every trainable parameter has a gradient",
+     Train,
+     {step<createAutodiff>()}},
+    {"scale-loss",
+     "the backward graph starts at 1, or at the loss scale",
+     Train,
+     {step<createScaleLoss>(), step<createUnscaleLosses>([](C c) {
+        return c.options.train.scaler.perLoss;
+      })}},
+    {"accumulate",
+     "@accumulate_step adds up the gradients of a window",
+     Train,
+     {step<createAccumulateGradients>(
+         [](C c) { return c.options.train.accumulate.count != 1; })}},
+    {"all-reduce",
+     "gradients and loss are means over the ranks",
+     Train,
+     {step<createInsertAllReduce>(), step<createPowerSgd>([](C c) {
+        return ranks(c).compress == "powersgd";
+      })}},
+    {"sync-bn",
+     "batch norm normalises by the batches of all ranks",
+     Train,
+     {step<createSyncBatchNorm>([](C c) { return ranks(c).syncs(); })}},
+    {"unscale",
+     "gradients are those of the loss, a flag says whether all are finite",
+     Train,
+     {step<createUnscale>(
+         [](C c) { return c.options.train.scaler.scale != "none"; })}},
+    {"measure-gradients",
+     "the step reports statistics of each gradient",
+     Train,
+     {step<createMeasureGradients>(isStatistics)}},
+    {"clip-each",
+     "the norm of each parameter's gradient is bounded",
+     Train,
+     {step<createClipEachGradient>(
+         [](C c) { return c.options.train.clip.maxParameterNorm != 0; })}},
+    {"clip",
+     "the norm of all gradients together is bounded",
+     Train,
+     {step<createClipGradients>([](C c) {
+       const ClipOptions &clip = c.options.train.clip;
+       return clip.maxNorm != 0 || clip.maxValue != 0 || clip.reportNorm;
+     })}},
+    {"skip-outliers",
+     "a step whose loss or norm is an outlier changes nothing",
+     Train,
+     {step<createSkipOutliers>([](C c) {
+       const OutlierOptions &outlier = c.options.train.outlier;
+       return outlier.lossZ != 0 || outlier.gradientZ != 0;
+     })}},
+    {"optimizer",
+     "parameters and moments are updated, at a rate computed of the step",
+     Train,
+     {step<createInsertOptimizer>()}},
+    {"measure-parameters",
+     "the step reports statistics of each parameter",
+     Train,
+     {step<createMeasureParameters>(isStatistics)}},
+    {"ema",
+     "averages follow the parameters",
+     Train,
+     {step<createInsertEma>([](C c) { return c.options.train.ema.enabled; })}},
+    {"simplify",
+     "nothing is computed twice",
+     Both,
+     {step<createCanonicalize>()},
+     true},
+    {"layout",
+     "images have the layout that the target prefers",
+     Both,
+     {{[](C c) { return createLayout({c.traits.filtersLast}); },
+       isChannelsLast},
+      plain<createCanonicalizerPass>(isChannelsLast)}},
+    {"decompose",
+     "what has no library call is elementwise, reduce and shape ops",
+     Both,
+     {plain<createInferLimits>(),
+      ask<createMatmulEpilogues>(
+          [](C c) { return chooses(c, "matmul-epilogue"); }),
+      ask<createPlace>(),
+      plain<createNormCalls>([](C c) { return chooses(c, "norm"); }),
+      {[](C c) { return createDecompose({scatters(c)}); }},
+      {[](C c) { return createSplitReductions({c.traits.fewOutputs}); }},
+      plain<createCanonicalizerPass>(),
+      plain<createCSEPass>()}},
+    {"fuse",
+     "ops that share loops are one kernel",
+     Both,
+     {{[](C c) {
+        return createFuse(
+            {c.options.train.debugOverflow, c.traits.repeatsCheapOps});
+      }},
+      plain<createGenerateOps>(),
+      ask<createFuseMatmul>([](C c) { return chooses(c, "matmul"); }),
+      plain<createStoreSummed>([](C c) {
+        return c.traits.storesSummed && !c.options.train.debugOverflow;
+      }),
+      {[](C c) { return createJoinCasts({!shards(c)}); },
+       [](C c) {
+         // With gathers, not all parameters are there at the beginning.
+         return c.traits.joinsCasts && !c.options.train.debugOverflow &&
+                !gathers(c);
+       }}}},
+    {"recompute",
+     "activations that are not kept are computed again where they are read",
+     Both,
+     {{[](C c) { return createRecompute(recompute(c)); },
+       [](C c) {
+         const RecomputeOptions o = recompute(c);
+         return !o.nodes.empty() || o.budget || o.parameters;
+       }}}},
+    {"memory",
+     "programs are commands on buffers at fixed offsets",
+     Both,
+     {{[](C c) { return createPlanMemory({scatters(c)}); }}}},
+    {"launches",
+     "launches of one kernel on adjacent buffers are one",
+     Both,
+     {{[](C c) {
+       return createMergeLaunches({scatters(c), gathers(c)});
+     }}}},
+    {"schedule",
+     "every kernel says how its loops run",
+     Both,
+     {plain<createScheduleKernels>()}},
+    {"shard",
+     "each rank keeps and updates the shards of --zero",
+     Both,
+     {{[](C c) { return createShardUpdates({scatters(c)}); }, shards},
+      {[](C c) {
+         return createGatherParameters(
+             {ranks(c).zeroPrefetch, ranks(c).zeroWholeBytes});
+       },
+       gathers},
+      {[](C c) { return createScatterGradients({gathers(c) ? 3 : 2}); },
+       scatters}}},
+    {"threads",
+     "every kernel says how its loops lie on the target's threads",
+     Both,
+     {ask<createMapThreads>()}},
+};
+
+bool isIn(const Phase &phase, const CompileOptions &options) {
+  const Mode mode = options.predictOnly ? Mode::Predict : Mode::Train;
+  return unsigned(phase.mode) & unsigned(mode);
+}
+
+} // namespace
+
+PhaseContext::PhaseContext(const CompileOptions &given)
+    : options(withStepResolved(given)), lowering{makeTarget(
+                                                     options.train.target),
+                                                 wishesOf(options.train)},
+      traits(lowering.target->lowering()) {}
+
+std::span<const Phase> allPhases() { return kPhases; }
+
+Result<std::vector<const Phase *>> phasesOf(const CompileOptions &options) {
+  std::vector<const Phase *> phases;
+  for (const Phase &phase : allPhases())
+    if (isIn(phase, options))
+      phases.push_back(&phase);
+  if (isLowered(options))
+    return phases;
+  auto last = llvm::find_if(
+      phases, [&](const Phase *p) { return p->name == options.stopAfter; });
+  if (last != phases.end()) {
+    phases.erase(std::next(last), phases.end());
+    return phases;
+  }
+  std::vector<std::string_view> known;
+  for (const Phase *phase : phases)
+    known.push_back(phase->name);
+  return usageError("unknown phase '{}', known are {}", options.stopAfter,
+                    fmt::join(known, ", "));
+}
+
+bool isLowered(const CompileOptions &options) {
+  return options.stopAfter.empty() || options.stopAfter == "plan" ||
+         options.stopAfter == allPhases().back().name;
+}
+
+void addPhase(const Phase &phase, const PhaseContext &context,
+              OpPassManager &passes) {
+  for (const PassStep &step : phase.passes) {
+    if (!step.when(context))
+      continue;
+    std::unique_ptr<Pass> pass = step.make(context);
+    if (pass->getOpName() == func::FuncOp::getOperationName())
+      passes.addNestedPass<func::FuncOp>(std::move(pass));
+    else
+      passes.addPass(std::move(pass));
+  }
+}
+
+LogicalResult runPhase(const Phase &phase, const PhaseContext &context,
+                       ModuleOp module) {
+  PassManager passes(module.getContext());
+  addPhase(phase, context, passes);
+  return passes.run(module);
+}
+
+void registerEverything(DialectRegistry &registry) {
+  registry.insert<ir::DlcDialect, exec::ExecDialect, func::FuncDialect>();
+  registerGradients(registry);
+  registerDecompositions(registry);
+}
+
+} // namespace dlc
