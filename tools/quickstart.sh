@@ -20,7 +20,7 @@ rm -rf "$out"
 mkdir -p "$out"
 
 step "2/6  compile: one closed training program"
-run dlc compile models/lenet.onnx --loss=cross_entropy --optimizer=sgd --lr=0.05 --momentum=0.9 \
+run dlc compile models/lenet.onnx --loss=cross_entropy --optimizer='sgd(momentum=0.9)' --lr=0.05 \
   --weight-decay=0.005 --schedule=cosine --batch=32 --amp --ddp=2 --ema=0.99 -o "$out/lenet.dlc"
 run dlc inspect "$out/lenet.dlc"
 

@@ -12,8 +12,7 @@ Status TextOptions::apply(const OptionTable &table) const {
       Words words = (**text.words).vec();
       if (words.empty() || words == Words{""}) // a bare name
         words = {"true"};
-      DLC_TRY(table.set(*text.option, words, text.option->name()));
-      given.push_back(text.option->key);
+      DLC_TRY(table.set(*text.option, words, text.option->name(), &given));
     }
   return table.check(given);
 }

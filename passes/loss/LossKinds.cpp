@@ -246,7 +246,7 @@ RankedTensorType binaryLabels(func::FuncOp predict, RankedTensorType out,
   const int64_t last = out.getRank() ? out.getShape().back() : 0;
   if (given <= 1 || given == size_t(last))
     return valueLabels(predict, out, options);
-  predict.emitError() << "--pos-weight has " << given
+  predict.emitError() << "bce's pos_weight has " << given
                       << " numbers, expected one or one for each of the "
                       << last << " last elements of the output " << out;
   return nullptr;

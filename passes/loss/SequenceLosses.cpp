@@ -31,7 +31,7 @@ FailureOr<LossInputs> ctcInputs(func::FuncOp predict, OutputTypes outs,
            << ", found " << out;
   if (options.ctcBlank >= out.getDimSize(2))
     return predict.emitError()
-           << "--ctc-blank=" << options.ctcBlank << " is none of the "
+           << "ctc(blank=" << options.ctcBlank << ") is none of the "
            << out.getDimSize(2) << " classes of the output " << out;
   const int64_t rows = out.getDimSize(stepsFirst ? 1 : 0);
   Type i64 = IntegerType::get(predict.getContext(), 64);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/optimizer/ParameterGroups.h"
+#include "runtime/base/options/Arguments.h"
 #include "runtime/base/options/Pattern.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -75,12 +76,12 @@ std::optional<double> readFactor(StringRef text, std::string &wrong) {
   return std::nullopt;
 }
 
-/// Sets the option of that flag; false if there is none, or the text is no
+/// Sets the option of that flag; false if there is none, or the words are no
 /// value of it. Both betas have a flag of their own here.
 bool setOption(OptimizerOptions &o, const std::string &flag,
-               const std::string &text) {
+               const Words &words) {
   if (flag == "beta1" || flag == "beta2") {
-    auto rate = parseNumber(text, 0, 1);
+    auto rate = parseNumber(words.front(), 0, 1);
     if (rate)
       (flag == "beta1" ? o.beta1 : o.beta2) = *rate;
     return rate.ok();
@@ -88,15 +89,21 @@ bool setOption(OptimizerOptions &o, const std::string &flag,
   OptionTable table;
   o.addTo(table);
   const Option *option = table.find("train." + flag);
-  return option && flag != "optimizer" && option->set({text}).ok();
+  return option && flag != "optimizer" && option->set(words).ok();
 }
 
-/// NAME[,KEY=VALUE,...]
+/// NAME, NAME(KEY=VALUE,...), or in the older spelling NAME,KEY=VALUE,...
 std::optional<OptimizerOptions> readOptimizer(const std::string &text,
                                               const OptimizerOptions &main,
                                               std::string &wrong) {
+  std::string plain = text;
+  auto arguments = takeArguments(plain, optimizerNames());
+  if (!arguments) {
+    wrong = arguments.status().message();
+    return std::nullopt;
+  }
   SmallVector<StringRef> words;
-  StringRef(text).split(words, ',');
+  StringRef(plain).split(words, ',');
   OptimizerOptions o;
   o.cycledMomentum = main.cycledMomentum;
   if (words[0] == main.name)
@@ -108,11 +115,15 @@ std::optional<OptimizerOptions> readOptimizer(const std::string &text,
     return std::nullopt;
   }
   for (StringRef word : ArrayRef(words).drop_front()) {
-    auto [flag, value] = word.split('=');
-    if (!optimizerReads(o.name, flag) ||
-        !setOption(o, flag.str(), value.str())) {
-      wrong = "expected options of " + o.name + " as KEY=VALUE, not '" +
-              word.str() + "'";
+    auto [key, value] = word.split('=');
+    arguments->push_back({o.name, key.str(), {value.str()}});
+  }
+  for (Argument &argument : *arguments) {
+    std::replace(argument.key.begin(), argument.key.end(), '_', '-');
+    if (!optimizerReads(o.name, argument.key) ||
+        !setOption(o, argument.key, argument.words)) {
+      wrong = "expected arguments of " + o.name + " as KEY=VALUE, not '" +
+              argument.key + "=" + llvm::join(argument.words, ",") + "'";
       return std::nullopt;
     }
   }

@@ -84,34 +84,19 @@ std::vector<std::string> kindsIn(const std::string &text) {
   return kinds;
 }
 
-/// Options that some kinds of loss alone read.
-struct Reader {
-  const char *key;
-  Words kinds;
-};
-const std::vector<Reader> &lossReaders() {
+/// The kinds of loss that read a row; none: all.
+Words lossReadersOf(const Option &row) {
   static const Words classes = {"cross_entropy", "nll", "dice", "focal"};
-  static const Words ctc = {"ctc"}, triplet = {"triplet_margin"};
-  static const std::vector<Reader> all = {
+  static const std::map<std::string, Words> kindsOfFlags = {
       {"train.class-axis", classes},
       {"train.ignore-index", classes},
       {"train.class-weights", classes},
       {"train.label-smoothing", {"cross_entropy"}},
-      {"train.soft-labels", {"cross_entropy", "dice"}},
-      {"train.pos-weight", {"bce"}},
-      {"train.loss-delta", {"huber", "smooth_l1"}},
-      {"train.loss-margin", {"cosine_embedding", "triplet_margin"}},
-      {"train.triplet-norm", triplet},
-      {"train.triplet-swap", triplet},
-      {"train.focal-gamma", {"focal", "binary_focal"}},
-      {"train.focal-alpha", {"binary_focal"}},
-      {"train.dice-smooth", {"dice"}},
-      {"train.ctc-labels", ctc},
-      {"train.ctc-blank", ctc},
-      {"train.ctc-layout", ctc},
-      {"train.ctc-padded", ctc},
-      {"train.ctc-zero-infinity", ctc}};
-  return all;
+      {"train.soft-labels", {"cross_entropy", "dice"}}};
+  if (row.argumentOf == "train.loss")
+    return row.argumentKinds;
+  const auto found = kindsOfFlags.find(row.key);
+  return found == kindsOfFlags.end() ? Words() : found->second;
 }
 
 /// What names losses needs some, and each loss is one of these.
@@ -128,23 +113,97 @@ Status checkParams(const LossOptions &o) {
   return {};
 }
 
-Status checkLoss(const LossOptions &o, const OptionTable::Given &given) {
+Status checkLoss(const LossOptions &o, const OptionTable &table,
+                 const OptionTable::Given &given) {
   const auto kinds = kindsIn(o.kind);
-  for (const Reader &reader : lossReaders())
-    if (isGiven(given, reader.key) &&
-        std::none_of(kinds.begin(), kinds.end(), [&](const auto &kind) {
-          return isGiven(reader.kinds, kind);
-        }))
-      return usageError("--{} applies only to --loss={}, found --loss={}",
-                        std::string(reader.key).substr(6),
-                        fmt::join(reader.kinds, " and "), o.kind);
+  for (const std::string &key : given) {
+    const Option &row = *table.find(key);
+    const Words readers = lossReadersOf(row);
+    if (!readers.empty() &&
+        std::none_of(kinds.begin(), kinds.end(),
+                     [&](const auto &kind) { return isGiven(readers, kind); }))
+      return usageError("{} applies only to --loss={}, found --loss={}",
+                        row.flag, fmt::join(readers, " and "), o.kind);
+  }
   if (isGiven(kinds, "ctc") && !o.ctcLabels)
-    return usageError("--loss=ctc needs --ctc-labels=N, the largest number of "
-                      "labels of a sample");
+    return usageError("--loss=ctc expects its argument labels, the most "
+                      "labels of a sample: --loss='ctc(labels=N)'");
   if (o.softLabels && o.ignoreIndex)
     return usageError(
         "--ignore-index is a class index, which --soft-labels do not have");
   return checkParams(o);
+}
+
+void addLossArgument(Option &row, const char *name, Words kinds) {
+  row.in("train.loss", name, std::move(kinds));
+}
+
+/// Arguments of kinds: --loss='focal(gamma=2)'.
+void addLossArguments(OptionTable &table, LossOptions &o) {
+  addLossArgument(
+      addWeights(table, "train.pos-weight", o.posWeight,
+                 "weight of positive labels: one number, or one per column; "
+                 "default: 1"),
+      "pos_weight", {"bce"});
+  addLossArgument(table.number("train.loss-delta", o.delta, kAboveZero,
+                               kNoLimit,
+                               "error above which the loss is linear"),
+                  "delta", {"huber", "smooth_l1"});
+  addLossArgument(table.number("train.loss-margin", o.margin, kNoLimit * -1,
+                               kNoLimit,
+                               "margin; default: 0 of cosine_embedding, 1 of "
+                               "triplet_margin"),
+                  "margin", {"cosine_embedding", "triplet_margin"});
+  addLossArgument(table.number("train.triplet-norm", o.tripletNorm, kAboveZero,
+                               kNoLimit, "exponent p of the p-norm distances"),
+                  "norm", {"triplet_margin"});
+  addLossArgument(
+      table.toggle("train.triplet-swap", o.tripletSwap,
+                   "the smaller of the distances anchor-negative and "
+                   "positive-negative"),
+      "swap", {"triplet_margin"});
+  addLossArgument(table.number("train.focal-gamma", o.focalGamma, 0, kNoLimit,
+                               "focusing exponent gamma of (1 - p)^gamma"),
+                  "gamma", {"focal", "binary_focal"});
+  addLossArgument(
+      table.number("train.focal-alpha", o.focalAlpha, 0, 1,
+                   "weight of label 1, and 1 - alpha of label 0; default: no "
+                   "weights"),
+      "alpha", {"binary_focal"});
+  addLossArgument(
+      table.number("train.dice-smooth", o.diceSmooth, 0, kNoLimit,
+                   "number added to numerator and denominator for numerical "
+                   "stability"),
+      "smooth", {"dice"});
+}
+
+void addCtcArguments(OptionTable &table, LossOptions &o) {
+  const Words ctc{"ctc"};
+  addLossArgument(
+      table.count(
+          "train.ctc-labels", o.ctcLabels, 1,
+          "largest number of labels of a sample: the length of a row of "
+          "labels"),
+      "labels", ctc);
+  addLossArgument(
+      table.count("train.ctc-blank", o.ctcBlank, 0, "index of the blank class"),
+      "blank", ctc);
+  addLossArgument(
+      table.choice(
+          "train.ctc-layout", o.ctcLayout, {"rows_first", "steps_first"},
+          "layout of the logits: [rows, steps, classes] or [steps, rows, "
+          "classes]"),
+      "layout", ctc);
+  addLossArgument(
+      table.toggle("train.ctc-padded", o.ctcPadded,
+                   "without input_lengths and target_lengths in the data file: "
+                   "all steps count, and labels below 0 are padding"),
+      "padded", ctc);
+  addLossArgument(
+      table.toggle("train.ctc-zero-infinity", o.ctcZeroInfinity,
+                   "loss 0, not infinity, for samples with more labels than "
+                   "steps"),
+      "zero_infinity", ctc);
 }
 
 } // namespace
@@ -177,49 +236,18 @@ void LossOptions::addTo(OptionTable &table) {
   table.toggle("train.soft-labels", softLabels,
                "labels are class probabilities in the output's shape, not "
                "class indices");
-  addWeights(table, "train.pos-weight", posWeight,
-             "weight of positive labels in bce: one number, or one per column; "
-             "default: 1");
-  table.number("train.loss-delta", delta, kAboveZero, kNoLimit,
-               "error above which huber and smooth_l1 are linear");
-  table.number(
-      "train.loss-margin", margin, kNoLimit * -1, kNoLimit,
-      "margin of cosine_embedding (default 0) and triplet_margin (default 1)");
-  table.number("train.triplet-norm", tripletNorm, kAboveZero, kNoLimit,
-               "exponent p of triplet_margin's p-norm distances");
-  table.toggle("train.triplet-swap", tripletSwap,
-               "triplet_margin uses the smaller of the distances "
-               "anchor-negative and positive-negative");
-  table.number(
-      "train.focal-gamma", focalGamma, 0, kNoLimit,
-      "focusing exponent gamma of (1 - p)^gamma in focal and binary_focal");
-  table.number("train.focal-alpha", focalAlpha, 0, 1,
-               "alpha of binary_focal: weight of label 1, and 1 - alpha of "
-               "label 0; default: no weights");
-  table.number("train.dice-smooth", diceSmooth, 0, kNoLimit,
-               "number added to dice's numerator and denominator for numerical "
-               "stability");
-  table.count("train.ctc-labels", ctcLabels, 1,
-              "largest number of labels of a sample in ctc: the length of a "
-              "row of labels");
-  table.count("train.ctc-blank", ctcBlank, 0, "index of ctc's blank class");
-  table.choice("train.ctc-layout", ctcLayout, {"rows_first", "steps_first"},
-               "layout of ctc's logits: [rows, steps, classes] or [steps, "
-               "rows, classes]");
-  table.toggle("train.ctc-padded", ctcPadded,
-               "ctc without input_lengths and target_lengths in the data file: "
-               "all steps count, and labels below 0 are padding");
-  table.toggle(
-      "train.ctc-zero-infinity", ctcZeroInfinity,
-      "ctc loss 0, not infinity, for samples with more labels than steps");
+  addLossArguments(table, *this);
+  addCtcArguments(table, *this);
   table.either("train.last-batch", padsLast, "drop", "pad",
                "samples that do not fill a batch at the end of an epoch: "
                "dropped, or padded to a batch with samples of weight 0");
-  table.either(
-      "train.bn-variance", bnVariancePopulation, "unbiased", "population",
-      "running variance of batch norm: unbiased (N - 1), as frameworks store "
-      "it, or population (N), as the ONNX standard says");
-  table.require([this](auto &given) { return checkLoss(*this, given); });
+  table.either("train.bn-variance", bnVariancePopulation, "unbiased",
+               "population",
+               "running variance of batch norm: unbiased (N - 1), as "
+               "frameworks store it, or population (N), as the ONNX standard "
+               "says");
+  table.require(
+      [this, &table](auto &given) { return checkLoss(*this, table, given); });
 }
 
 } // namespace dlc

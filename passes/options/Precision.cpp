@@ -95,7 +95,10 @@ void ScalerOptions::addTo(OptionTable &table) {
           "{auto,none,dynamic}|NUMBER")
       .off = "none";
   auto dynamic = [](Option &row) {
-    row.only("amp.loss-scale", {"auto", "dynamic"});
+    const Words kinds{"auto", "dynamic"};
+    const size_t prefix = std::string_view("loss-scale-").size();
+    row.only("amp.loss-scale", kinds)
+        .in("amp.loss-scale", row.name().substr(prefix), kinds);
   };
   dynamic(table.number("amp.loss-scale-init", init, kAboveZero, kNoLimit,
                        "initial dynamic loss scale"));

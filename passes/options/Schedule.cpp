@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/optimizer/Schedule.h"
 
+#include <algorithm>
 #include <fmt/ranges.h>
 
 namespace dlc {
@@ -8,8 +9,9 @@ namespace {
 
 void addMilestones(OptionTable &table, std::vector<int64_t> &milestones) {
   Option &row =
-      table.add("train.milestones", "times at which lr decays", "A,B,...")
-          .only("train.schedule", {"multistep"});
+      table.add("train.milestones", "times at which lr decays", "A,B,...");
+  row.only("train.schedule", {"multistep"})
+      .in("train.schedule", "milestones", {"multistep"});
   row.commas = true;
   row.set = [&milestones](auto &words) -> Status {
     std::vector<int64_t> read;
@@ -34,28 +36,104 @@ void addMilestones(OptionTable &table, std::vector<int64_t> &milestones) {
 Status check(const ScheduleOptions &o, const OptionTable &table,
              const OptionTable::Given &given) {
   if (o.name == "multistep" && o.milestones.empty())
-    return usageError("--schedule=multistep needs --milestones=A,B,...");
+    return usageError("--schedule=multistep needs its argument milestones: "
+                      "--schedule='multistep(milestones=[A,B])'");
   if (o.cycleSteps == 0)
     for (const std::string &key : given)
       if (key == "train.cycle-mult" || key == "train.cycle-decay")
-        return usageError("{} needs --cycle-steps", table.find(key)->flag);
+        return usageError("{} needs --schedule='cosine(cycle_steps=N)'",
+                          table.find(key)->argument);
   if (!o.perEpoch && o.totalSteps && o.warmup >= o.totalSteps)
     return usageError("--warmup={} leaves no step of --steps={}", o.warmup,
                       o.totalSteps);
   return {};
 }
 
+/// An argument of schedules: --schedule='cosine(min_lr=0.01)'.
+void addScheduleArgument(Option &row, const Words &names) {
+  std::string argument = row.name();
+  std::replace(argument.begin(), argument.end(), '-', '_');
+  row.only("train.schedule", names)
+      .in("train.schedule", std::move(argument), names);
+}
+
+void addOneCycle(OptionTable &table, ScheduleOptions &o) {
+  addScheduleArgument(table.number("train.pct-start", o.pctStart, kAboveZero,
+                                   0.999,
+                                   "share of the training in which lr rises"),
+                      {"onecycle"});
+  addScheduleArgument(
+      table.number("train.div-factor", o.divFactor, kAboveZero, kNoLimit,
+                   "ratio of the peak learning rate to the initial one"),
+      {"onecycle"});
+  addScheduleArgument(
+      table.number("train.final-div-factor", o.finalDivFactor, kAboveZero,
+                   kNoLimit,
+                   "ratio of the initial learning rate to the final one"),
+      {"onecycle"});
+  addScheduleArgument(
+      table
+          .toggle("train.cycle-momentum", o.cycleMomentum,
+                  "momentum, or beta1, cycles inversely to lr; an optimizer "
+                  "whose momentum is not set gets one, as in torch")
+          .described("{true,false}"),
+      {"onecycle"});
+  table
+      .number("train.base-momentum", o.baseMomentum, 0, 0.999999,
+              "momentum at the peak learning rate")
+      .only("train.cycle-momentum", {"true"})
+      .in("train.schedule", "base_momentum", {"onecycle"});
+  table
+      .number("train.max-momentum", o.maxMomentum, 0, 0.999999,
+              "momentum at the start and the end of the cycle")
+      .only("train.cycle-momentum", {"true"})
+      .in("train.schedule", "max_momentum", {"onecycle"});
+}
+
+void addScheduleArguments(OptionTable &table, ScheduleOptions &o) {
+  addScheduleArgument(table.count("train.decay-steps", o.decaySteps, 1,
+                                  "interval between decays"),
+                      {"step"});
+  addScheduleArgument(table.number("train.decay-rate", o.decayRate, 0, kNoLimit,
+                                   "factor of lr at each decay"),
+                      {"step", "multistep"});
+  addMilestones(table, o.milestones);
+  addScheduleArgument(table.number("train.start-factor", o.startFactor, 0,
+                                   kNoLimit, "factor of lr at the start"),
+                      {"linear"});
+  addScheduleArgument(table.number("train.end-factor", o.endFactor, 0, kNoLimit,
+                                   "factor of lr at the end"),
+                      {"linear"});
+  addScheduleArgument(
+      table.number("train.min-lr", o.minLr, 0, kNoLimit, "final learning rate"),
+      {"cosine", "polynomial"});
+  addScheduleArgument(
+      table.count("train.cycle-steps", o.cycleSteps, 0,
+                  "length of the first cosine cycle; 0: one cycle over the "
+                  "whole training"),
+      {"cosine"});
+  addScheduleArgument(
+      table.count("train.cycle-mult", o.cycleMult, 1,
+                  "ratio of a cycle's length to the previous cycle's"),
+      {"cosine"});
+  addScheduleArgument(
+      table.number("train.cycle-decay", o.cycleDecay, 0, kNoLimit,
+                   "ratio of a cycle's peak learning rate to the previous "
+                   "cycle's"),
+      {"cosine"});
+  addScheduleArgument(table.number("train.power", o.power, 0, kNoLimit,
+                                   "exponent of (1 - t / T)^power"),
+                      {"polynomial"});
+  addOneCycle(table, o);
+}
+
 } // namespace
 
 void ScheduleOptions::addTo(OptionTable &table) {
-  auto of = [](Option &row, Words names) {
-    row.only("train.schedule", std::move(names));
-  };
   table.choice("train.schedule", name, scheduleNames(),
                "schedule of the learning rate after the warm-up");
-  table.either(
-      "train.schedule-per", perEpoch, "update", "epoch",
-      "unit of --warmup, --decay-steps, --milestones and --cycle-steps");
+  table.either("train.schedule-per", perEpoch, "update", "epoch",
+               "unit of --warmup and of the schedule's lengths");
   table.count("train.warmup", warmup, 0,
               "length of the linear warm-up from --warmup-start-factor to 1");
   table
@@ -66,58 +144,7 @@ void ScheduleOptions::addTo(OptionTable &table) {
   table.count(
       "train.steps", totalSteps, 0,
       "updates of the whole training; 0: the number that dlc train computes");
-  of(table.count("train.decay-steps", decaySteps, 1, "interval between decays"),
-     {"step"});
-  of(table.number("train.decay-rate", decayRate, 0, kNoLimit,
-                  "factor of lr at each decay"),
-     {"step", "multistep"});
-  addMilestones(table, milestones);
-  of(table.number("train.start-factor", startFactor, 0, kNoLimit,
-                  "factor of lr at the start"),
-     {"linear"});
-  of(table.number("train.end-factor", endFactor, 0, kNoLimit,
-                  "factor of lr at the end"),
-     {"linear"});
-  of(table.number("train.min-lr", minLr, 0, kNoLimit, "final learning rate"),
-     {"cosine", "polynomial"});
-  of(table.count("train.cycle-steps", cycleSteps, 0,
-                 "length of the first cosine cycle; 0: one cycle over the "
-                 "whole training"),
-     {"cosine"});
-  of(table.count("train.cycle-mult", cycleMult, 1,
-                 "ratio of a cycle's length to the previous cycle's"),
-     {"cosine"});
-  of(table.number(
-         "train.cycle-decay", cycleDecay, 0, kNoLimit,
-         "ratio of a cycle's peak learning rate to the previous cycle's"),
-     {"cosine"});
-  of(table.number("train.power", power, 0, kNoLimit,
-                  "exponent of (1 - t / T)^power"),
-     {"polynomial"});
-  of(table.number("train.pct-start", pctStart, kAboveZero, 0.999,
-                  "share of the training in which lr rises"),
-     {"onecycle"});
-  of(table.number("train.div-factor", divFactor, kAboveZero, kNoLimit,
-                  "ratio of the peak learning rate to the initial one"),
-     {"onecycle"});
-  of(table.number("train.final-div-factor", finalDivFactor, kAboveZero,
-                  kNoLimit,
-                  "ratio of the initial learning rate to the final one"),
-     {"onecycle"});
-  of(table
-         .toggle("train.cycle-momentum", cycleMomentum,
-                 "momentum, or beta1, cycles inversely to lr; an optimizer "
-                 "whose momentum is not set gets one, as in torch")
-         .described("{true,false}"),
-     {"onecycle"});
-  table
-      .number("train.base-momentum", baseMomentum, 0, 0.999999,
-              "momentum at the peak learning rate")
-      .only("train.cycle-momentum", {"true"});
-  table
-      .number("train.max-momentum", maxMomentum, 0, 0.999999,
-              "momentum at the start and the end of the cycle")
-      .only("train.cycle-momentum", {"true"});
+  addScheduleArguments(table, *this);
   table.require(
       [this, &table](auto &given) { return check(*this, table, given); });
 }

@@ -16,7 +16,8 @@ static void addBetas(OptionTable &table, OptimizerOptions &o) {
                "decay rates of the first and second moment; default " +
                    defaultsText("betas"),
                "A,B")
-          .only("train.optimizer", readersOf("betas"));
+          .only("train.optimizer", readersOf("betas"))
+          .in("train.optimizer", "betas", readersOf("betas"));
   betas.commas = true;
   betas.set = [&o](auto &words) -> Status {
     if (words.empty()) {
@@ -39,11 +40,11 @@ static void addBetas(OptionTable &table, OptimizerOptions &o) {
 
 void OptimizerOptions::addTo(OptionTable &table) {
   auto own = [](Option &row) {
-    row.only("train.optimizer", readersOf(row.name()));
+    const Words readers = readersOf(row.name());
+    row.only("train.optimizer", readers)
+        .in("train.optimizer", row.name(), readers);
   };
-  table.choice(
-      "train.optimizer", name, optimizerNames(),
-      "update rule; null in the settings below means the rule's own default");
+  table.choice("train.optimizer", name, optimizerNames(), "update rule");
   table.number("train.lr", lr, 0, kNoLimit,
                "learning rate (default " + defaultsText("lr") + ")");
   table.number("train.weight-decay", weightDecay, 0, kNoLimit,
@@ -72,7 +73,7 @@ void OptimizerOptions::addTo(OptionTable &table) {
   table.list("train.weight-decay-scale", weightDecayScale, "REGEX:FACTOR",
              "factor of weight-decay for parameters whose names match; the "
              "first matching rule applies");
-  table.list("train.optimizer-group", groups, "REGEX:NAME[,KEY=VALUE...]",
+  table.list("train.optimizer-group", groups, "REGEX:NAME[(KEY=VALUE...)]",
              "another optimizer for parameters whose names match, with its own "
              "lr, momentum, ...");
   table.choice(
@@ -242,7 +243,7 @@ static Status checkNesterov(StepOptions step) {
   step.resolve();
   return step.optimizer.nesterov.value_or(false) &&
                  step.optimizer.momentum == 0.0
-             ? usageError("--nesterov needs a --momentum above 0")
+             ? usageError("--optimizer: nesterov needs a momentum above 0")
              : Status();
 }
 

@@ -31,9 +31,8 @@ Result<OptionTable::Given> apply(OptionTable &table, const dlc_option *options,
   OptionTable::Given given;
   for (size_t i = 0; i < count; ++i) {
     DLC_ASSIGN(const Option *option, find(table, text(options[i].name)));
-    DLC_TRY(
-        table.set(*option, wordsOf(*option, options[i].value), option->name()));
-    given.push_back(option->key);
+    DLC_TRY(table.set(*option, wordsOf(*option, options[i].value),
+                      option->name(), &given));
   }
   DLC_TRY(table.check(given));
   return given;

@@ -199,7 +199,7 @@ Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
     if (other.after() == plan::kindOf(plan)) {
       if (!device_->hostPointer(regions_.front()))
         return incompatible("'{}' runs on the host, which cannot see the "
-                            "memory of {}; compile with --ema-device=device",
+                            "memory of {}; compile without --ema's device=cpu",
                             other.name(), device_->name());
       if (!follower_) {
         DLC_ASSIGN(follower_, Follower::create(plan_, other, regions_,

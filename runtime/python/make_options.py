@@ -43,7 +43,7 @@ def of_library(path, what):
     rows = library.dlc_options(what.encode(), ctypes.byref(count))
     for row in rows[:count.value]:
         yield {"name": row.name.decode(), "word": row.word.decode(), "help": row.help.decode(),
-               "optional": bool(row.optional), "list": bool(row.list), "repeats": False}
+               "optional": bool(row.optional), "list": bool(row.list), "repeats": False, "arguments": False}
 
 
 def of_compiler(path, command):
@@ -53,7 +53,8 @@ def of_compiler(path, command):
         word = option["word"]
         yield {"name": max(option["names"], key=len).lstrip("-"), "word": word[1:-1] if option["optional"] else word,
                "help": option["help"], "optional": option["optional"],
-               "list": option["repeats"] or "," in re.sub(r"\{.*?\}", "", word), "repeats": option["repeats"]}
+               "list": option["repeats"] or "," in re.sub(r"\{.*?\}", "", word), "repeats": option["repeats"],
+               "arguments": option["arguments"]}
 
 
 def type_of(row):
@@ -62,7 +63,7 @@ def type_of(row):
         return "bool"
     if choices:
         kinds = ["Literal[" + ", ".join(f'"{c}"' for c in choices.group(1).split(",")) + "]"]
-        kinds += ["str"] if choices.group(2) else []
+        kinds += ["str"] if choices.group(2) or row["arguments"] else []
         kinds += ["bool"] if choices.group(1) == "true,false" else []
     elif word == "N":
         kinds = ["int"]

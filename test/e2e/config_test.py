@@ -87,7 +87,7 @@ class Config(dlc.TestCase):
         for text in "BASE: middle.yaml\n", "BASE: [base.yaml, middle.yaml]\n", "_BASE_: middle.yaml\n":
             values = self.show(config=self.write("top.yaml", text + "train:\n  warmup: 3\n"))
             self.assertEqual([values["train." + k] for k in ("lr", "momentum", "warmup")], ["0.1", "0.7", "3"])
-        self.refuse("BASE: exp.yaml\n", r"comes back")
+        self.refuse("BASE: exp.yaml\n", r"includes this file recursively")
         self.refuse("BASE: {a: b}\n", r"expected BASE to be a file's name")
         self.refuse("BASE: a.yaml\n_BASE_: b.yaml\n", r"exp\.yaml: _BASE_ and BASE are the same setting")
         self.refuse("BASE: ''\n", r"expected BASE to be a file's name")
@@ -166,9 +166,9 @@ class Config(dlc.TestCase):
         self.refuse("- 1\n", r"expected sections")
 
     def test_bases_that_fail(self):
-        self.refuse("_BASE_: exp.yaml\n", r"comes back")
+        self.refuse("_BASE_: exp.yaml\n", r"includes this file recursively")
         self.write("b.yaml", "_BASE_: exp.yaml\n")
-        self.refuse("_BASE_: b.yaml\n", r"comes back")
+        self.refuse("_BASE_: b.yaml\n", r"includes this file recursively")
         self.refuse("_BASE_: none.yaml\n", r"none\.yaml", code=dlc.FAILED)
         self.refuse("_BASE_: {a: b}\n", r"_BASE_")
 
@@ -181,6 +181,60 @@ class Config(dlc.TestCase):
         many = ", ".join("a" for _ in range(60_000))
         keys = "".join(f"  k{i}: *many\n" for i in range(20))
         self.refuse(f"train:\n  deny: &many [{many}]\n{keys}", r"exp\.yaml:\d+:\d+: more than 1000000 values")
+
+    def test_arguments_of_values(self):
+        """NAME(KEY=VALUE,...) is what the older flags are, which warn."""
+        for now, before in ((["--schedule=onecycle(pct_start=0.2, div_factor=5)", "--steps=100"],
+                             ["--schedule=onecycle", "--pct-start=0.2", "--div-factor=5", "--steps=100"]),
+                            (["--schedule=multistep(milestones=[3,5])"], ["--schedule=multistep", "--milestones=3,5"]),
+                            (["--loss=focal(gamma=3)"], ["--loss=focal", "--focal-gamma=3"]),
+                            (["--loss=logits:focal(gamma=3):2"], ["--loss=logits:focal:2", "--focal-gamma=3"]),
+                            (["--optimizer=sgd(momentum=0.9,nesterov)"], ["--optimizer=sgd", "--momentum=0.9", "--nesterov"]),
+                            (["--optimizer=adamw(betas=[0.8,0.9],eps=1e-6)"], ["--optimizer=adamw", "--betas=0.8,0.9", "--eps=1e-6"]),
+                            (["--optimizer-group=f1:adamw(lr=0.1,beta1=0.8)"], ["--optimizer-group=f1:adamw,lr=0.1,beta1=0.8"]),
+                            (["--ema=timm(decay=0.99,warmup)"], ["--ema=0.99", "--ema-kind=timm", "--ema-warmup"]),
+                            (["--amp", "--amp-dtype=fp16", "--loss-scale=dynamic(init=8)"],
+                             ["--amp", "--amp-dtype=fp16", "--loss-scale-init=8", "--loss-scale=dynamic"]),
+                            (["train.schedule=cosine(min-lr=0.001)"], ["train.schedule=cosine", "train.min-lr=0.001"])):
+            with self.subTest(now):
+                name = "lenet" if "focal" in now[0] else "mlp"
+                _, quiet = dlc.dlc("compile", dlc.model(name), *now, "-o", self.path("now.dlc"))
+                self.assertNotIn("older spelling", quiet)
+                _, err = dlc.dlc("compile", dlc.model(name), *before, "-o", self.path("before.dlc"))
+                flags = [word for word in before if word.startswith("--") and not word.startswith(("--schedule", "--loss=", "--steps"))]
+                if flags and "group" not in before[0] and "amp" not in before[0]:
+                    self.assertIn("older spelling of --", err)
+                if "group" not in before[0]:
+                    with open(self.path("now.dlc/config.yaml")) as a, open(self.path("before.dlc/config.yaml")) as b:
+                        self.assertEqual(a.read(), b.read())
+                for file in ["plan.pb"] if "group" not in before[0] else ["model.mlir"]:
+                    with open(self.path("now.dlc/" + file), "rb") as a, open(self.path("before.dlc/" + file), "rb") as b:
+                        self.assertEqual(a.read(), b.read())
+        _, err = dlc.dlc("compile", dlc.model("mlp"), "--optimizer=sgd", "--momentum=0.9", "-o", self.path("before.dlc"))
+        self.assertIn("--momentum is an older spelling of --optimizer='sgd(momentum=...)', removed in the next version", err)
+
+    def test_arguments_that_fail(self):
+        for word, message in {"--schedule=cosine(pct_start=0.3)": r"--schedule: cosine has no argument 'pct_start', only min_lr, ",
+                              "--schedule=cosine(min_rl=0.3)": r"did you mean 'min_lr'",
+                              "--schedule=cosine(min_lr=x)": r"--schedule: min_lr: expected a number of at least 0, found 'x'",
+                              "--schedule=cosine(min_lr=0.1": r"'cosine\(min_lr=0.1' lacks its '\)'",
+                              "--schedule=cosine(=1)": r"cosine: expected KEY=VALUE, found '=1'",
+                              "--schedule=multistep(milestones=[])": r"'milestones=\[\]' has no value",
+                              "--schedule=constant(power=2)": r"'constant\(power=2\)' is not one of constant, step",
+                              "--loss=a:focal(gamma=1),b:focal(gamma=2)": r"--loss: gamma is 1 and 2: all terms have one",
+                              "--optimizer-group=f1:sgd(momentum": r"'sgd\(momentum' lacks its '\)'"}.items():
+            _, err = dlc.dlc("compile", dlc.model("mlp"), word, "-o", self.path("o.dlc"), code=dlc.USAGE)
+            self.assertRegex(err, message)
+
+    def test_help_lists_arguments(self):
+        """Below their flag, in the whole help; older spellings are nowhere."""
+        whole, _ = dlc.dlc("compile", "--help=all")
+        self.assertIn("onecycle(pct_start=0.3): ", whole)
+        self.assertIn("sgd|", whole)
+        self.assertNotIn("--pct-start", whole)
+        short, _ = dlc.dlc("compile", "--help")
+        self.assertIn("--schedule", short)
+        self.assertNotIn("pct_start", short)
 
     def test_overrides_that_fail(self):
         for word, message in {"train.lr": r"section\.key=VALUE", "lr=0.1": r"section\.key=VALUE",

@@ -213,7 +213,7 @@ class Losses(dlc.TestCase):
                 ({"a": (["batch", 6], zeros[:1]), "b": (["batch", 5], zeros)}, dict(loss="cosine_embedding"),
                  "cosine_embedding expects outputs of one shape [rows, features], found tensor<4x6xf32> and tensor<4x5xf32>"),
                 ({"a": (["batch", 7, 5], zeros)}, dict(loss="ctc", ctc_labels=3, ctc_blank=5),
-                 "--ctc-blank=5 is none of the 5 classes of the output")]:
+                 "ctc(blank=5) is none of the 5 classes of the output")]:
             source = self.sums("e.onnx", shapes)
             _, log = dlc.dlc("compile", source, "-o", self.path("e.dlc"), batch=4, code=dlc.BAD_MODEL, **options)
             self.assertIn(message, log.replace("'", ""))
@@ -227,13 +227,13 @@ class Losses(dlc.TestCase):
                 (dict(loss="image:cosine_embedding"), dlc.BAD_MODEL,
                  "cosine_embedding is a loss of 2 outputs, OUTPUT+OUTPUT..., found 'image'"),
                 (dict(loss="image+image:cosine_embedding"), dlc.BAD_MODEL, "expects outputs of shape [rows, features]"),
-                (dict(loss="ctc"), dlc.USAGE, "--loss=ctc needs --ctc-labels=N"),
+                (dict(loss="ctc"), dlc.USAGE, "--loss=ctc expects its argument labels"),
                 (dict(loss="ctc", ctc_labels=3), dlc.BAD_MODEL, "ctc expects an output of shape [rows, steps, classes]"),
                 (dict(loss="mse", ctc_labels=3), dlc.USAGE, "--ctc-labels applies only to --loss=ctc"),
                 (dict(loss="mse", loss_margin=3), dlc.USAGE,
                  "--loss-margin applies only to --loss=cosine_embedding and triplet_margin"),
                 (dict(loss="mse", focal_gamma=3), dlc.USAGE, "--focal-gamma applies only to --loss=focal and binary_focal"),
-                (dict(loss="bce", pos_weight="1,2"), dlc.BAD_MODEL, "--pos-weight has 2 numbers, expected one or one for"),
+                (dict(loss="bce", pos_weight="1,2"), dlc.BAD_MODEL, "pos_weight has 2 numbers, expected one or one for"),
                 (dict(loss="mse", ignore_index=1), dlc.USAGE, "--ignore-index applies only to --loss=cross_entropy and nll and dice and focal"),
                 (dict(soft_labels=True, ignore_index=1), dlc.USAGE, "which --soft-labels do not have"),
                 (dict(class_weights="1,-2"), dlc.USAGE, "at least 0")]:

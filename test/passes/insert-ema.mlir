@@ -68,7 +68,7 @@
 // EDM: [[D:%.*]] = dlc.min [[UP]],
 // EDM: [[W:%.*]] = dlc.sub {{.*}}, [[D]]
 // EDM: dlc.cast [[W]]
-// EDMKIND: --ema-ramp needs --ema=DECAY or --ema-halflife
+// EDMKIND: --ema: ramp needs decay or halflife
 
 // On the host: a function that reads what the step has left; the step itself has no averages.
 // HOST-LABEL: @train_step

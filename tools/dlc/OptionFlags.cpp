@@ -2,6 +2,7 @@
 #include "tools/dlc/OptionFlags.h"
 
 #include "runtime/base/options/Commas.h"
+#include "runtime/base/process/Log.h"
 
 namespace dlc::tool {
 namespace {
@@ -17,18 +18,23 @@ const std::map<std::string, std::string> kGroups = {
     {"run", "Run"},
 };
 
-// Says for which values of another option this one is read.
-std::string helpOf(const Option &option) {
-  if (option.values.empty() || option.values[0] == "true")
-    return option.help;
-  return fmt::format("{} ({})", option.help, fmt::join(option.values, ", "));
+// With the values of another option for which this one is read, and a line for
+// each argument of its values.
+std::string helpOf(const Option &option, const OptionTable &table) {
+  std::string text = option.help;
+  if (!option.values.empty() && option.values[0] != "true")
+    text += fmt::format(" ({})", fmt::join(option.values, ", "));
+  for (const Option *row : table.argumentsOf(option))
+    text += fmt::format("\n{}({}={}): {}", fmt::join(row->argumentKinds, "|"),
+                        row->argument, row->yaml(), row->help);
+  return text;
 }
 
 } // namespace
 
 void OptionFlags::addFlag(CLI::App &command, const Option &option) {
   auto given = std::make_unique<Given>(Given{&option, nullptr, {}});
-  const std::string help = helpOf(option);
+  const std::string help = helpOf(option, table_);
   const std::string names =
       option.alias.empty() ? option.flag : option.alias + "," + option.flag;
   if (option.type.empty()) {
@@ -50,8 +56,13 @@ void OptionFlags::addFlag(CLI::App &command, const Option &option) {
   }
   if (option.repeats)
     given->flag->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  // Values such as the first may have arguments.
+  if (const auto rows = table_.argumentsOf(option); !rows.empty())
+    given->flag->type_name(given->flag->get_type_name() + kArgumentsType);
   const std::string section = option.key.substr(0, option.key.find('.'));
-  if (option.flag.starts_with("-"))
+  if (option.isArgument())
+    given->flag->group("");
+  else if (option.flag.starts_with("-"))
     given->flag->group(option.group.empty() ? kGroups.at(section)
                                             : option.group);
   given_.push_back(std::move(given));
@@ -99,15 +110,14 @@ Status OptionFlags::applyFlag(const Given &given) {
         split.push_back(std::move(part));
     words = std::move(split);
   }
-  return table_.set(option, words, option.flag);
+  if (option.isArgument())
+    warning("{} is an older spelling of {}, removed in the next version",
+            option.flag, table_.spelling(option));
+  return table_.set(option, words, option.flag, &set_);
 }
 
 Status OptionFlags::applyConfig(const Config &config) {
-  DLC_TRY(table_.apply(config, own_));
-  for (const auto &entry : config)
-    if (own_(entry.first))
-      set_.push_back(entry.first);
-  return {};
+  return table_.apply(config, own_, &set_);
 }
 
 Status OptionFlags::apply() {
@@ -121,10 +131,8 @@ Status OptionFlags::apply() {
     DLC_TRY(applyConfig({entry}));
   }
   for (const auto &given : given_)
-    if (given->flag->count() > 0) {
+    if (given->flag->count() > 0)
       DLC_TRY(applyFlag(*given));
-      set_.push_back(given->option->key);
-    }
   DLC_TRY(table_.settle(set_));
   return table_.check({set_.begin() + ptrdiff_t(ofFiles), set_.end()});
 }

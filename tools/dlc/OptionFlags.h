@@ -10,6 +10,9 @@
 
 namespace dlc::tool {
 
+// Behind the type of a flag whose values may have arguments.
+constexpr const char *kArgumentsType = "[(KEY=VALUE...)]";
+
 // Lives as long as the command line: it holds what was given.
 class OptionFlags {
 public:

@@ -119,10 +119,13 @@ static void shorten(const CommandLine &line, CLI::App &command) {
   const ShortHelp &help = found->second;
   size_t hidden = 0;
   for (CLI::Option *option : command.get_options()) {
+    const std::string &text = option->get_description();
+    option->description(text.substr(0, text.find('\n'))); // not its arguments
     const auto isCalled = [&](const std::string &name) {
       return option->check_name(name);
     };
     if (option->get_positional() || option == command.get_help_ptr() ||
+        option->get_group().empty() || // an older spelling
         std::any_of(help.flags.begin(), help.flags.end(), isCalled))
       continue;
     option->group("");

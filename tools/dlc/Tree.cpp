@@ -2,6 +2,7 @@
 #include "tools/dlc/Tree.h"
 
 #include "runtime/base/options/Commas.h"
+#include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
 
 #include <cstring>
@@ -30,13 +31,18 @@ Json describe(const CLI::Option &option) {
     names.push_back("-" + name);
   for (const std::string &name : option.get_lnames())
     names.push_back("--" + name);
-  const bool optional = option.get_type_name().starts_with("[");
+  std::string type = option.get_type_name();
+  const bool hasArguments = type.ends_with(kArgumentsType);
+  if (hasArguments)
+    type.resize(type.size() - std::strlen(kArgumentsType));
+  const bool optional = type.starts_with("[");
   const bool takes = optional || (option.get_expected_max() > 0 &&
                                   option.get_type_size_max() > 0);
-  const std::string word = takes ? option.get_type_name() : "";
+  const std::string word = takes ? type : "";
   return {{"names", names},
           {"word", word},
           {"optional", optional},
+          {"arguments", hasArguments},
           {"repeats",
            option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll},
           {"choices", choicesOf(word)},

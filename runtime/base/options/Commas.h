@@ -7,7 +7,8 @@
 
 namespace dlc {
 
-// "a,b": a and b. Of "" and behind a last comma there is nothing.
+// "a,b": a and b. Of "" and behind a last comma there is nothing. Commas inside
+// of (...) and [...] part nothing.
 std::vector<std::string> splitAtCommas(const std::string &text);
 
 } // namespace dlc

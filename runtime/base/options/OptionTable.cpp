@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/options/OptionTable.h"
+#include "runtime/base/options/Arguments.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/base/process/Log.h"
 
@@ -12,6 +13,13 @@ namespace dlc {
 Option &Option::only(std::string key, std::vector<std::string> of) {
   onlyWith = std::move(key);
   values = std::move(of);
+  return *this;
+}
+
+Option &Option::in(std::string key, std::string name, Words kinds) {
+  argumentOf = std::move(key);
+  argument = std::move(name);
+  argumentKinds = std::move(kinds);
   return *this;
 }
 
@@ -68,12 +76,72 @@ const Option *OptionTable::find(const std::string &key) const {
   return const_cast<OptionTable *>(this)->find(key);
 }
 
-Status OptionTable::set(const Option &option, const Words &words,
-                        const std::string &where) const {
-  return option.set(words).withContext(where);
+std::vector<const Option *>
+OptionTable::argumentsOf(const Option &option) const {
+  std::vector<const Option *> rows;
+  for (const Option &row : options)
+    if (row.argumentOf == option.key)
+      rows.push_back(&row);
+  return rows;
 }
 
-Status OptionTable::apply(const Config &config, const KeyFilter &own) const {
+std::string OptionTable::spelling(const Option &option) const {
+  if (!option.isArgument())
+    return option.flag;
+  return fmt::format("{}='{}({}=...)'", find(option.argumentOf)->flag,
+                     option.argumentKinds[0], option.argument);
+}
+
+/// The row among `rows` that the argument is of.
+static Result<const Option *> rowOf(const Argument &argument,
+                                    const std::vector<const Option *> &rows) {
+  Words known;
+  for (const Option *row : rows) {
+    if (!isGiven(row->argumentKinds, argument.kind))
+      continue;
+    if (row->argument == argument.key)
+      return row;
+    known.push_back(row->argument);
+  }
+  return usageError("{} has no argument '{}', only {}{}", argument.kind,
+                    argument.key, fmt::join(known, ", "),
+                    suggestion(argument.key, known));
+}
+
+Status OptionTable::set(const Option &option, const Words &words,
+                        const std::string &where, Given *given) const {
+  const std::vector<const Option *> rows = argumentsOf(option);
+  Words kinds, plain = words;
+  for (const Option *row : rows)
+    kinds.insert(kinds.end(), row->argumentKinds.begin(),
+                 row->argumentKinds.end());
+  std::map<const Option *, Words> arguments;
+  for (std::string &word : plain) {
+    auto taken = takeArguments(word, kinds);
+    DLC_TRY(taken.status().withContext(where));
+    for (const Argument &argument : *taken) {
+      const auto row = rowOf(argument, rows);
+      DLC_TRY(row.status().withContext(where));
+      auto [at, isNew] = arguments.try_emplace(*row, argument.words);
+      if (!isNew && at->second != argument.words)
+        return usageError("{}: {} is {} and {}: all terms have one", where,
+                          argument.key, fmt::join(at->second, ","),
+                          fmt::join(argument.words, ","));
+    }
+  }
+  DLC_TRY(option.set(plain).withContext(where));
+  if (given)
+    given->push_back(option.key);
+  for (const auto &[row, value] : arguments) {
+    DLC_TRY(row->set(value).withContext(where + ": " + row->argument));
+    if (given)
+      given->push_back(row->key);
+  }
+  return {};
+}
+
+Status OptionTable::apply(const Config &config, const KeyFilter &own,
+                          Given *given) const {
   std::vector<std::string> keys;
   for (const Option &option : options)
     if (option.inFiles)
@@ -85,7 +153,7 @@ Status OptionTable::apply(const Config &config, const KeyFilter &own) const {
     if (!option || !option->inFiles)
       return usageError("{}: unknown key '{}'{}", value.keyAt, key,
                         suggestion(key, keys));
-    DLC_TRY(set(*option, value.words, value.where + ": " + key));
+    DLC_TRY(set(*option, value.words, value.where + ": " + key, given));
   }
   return {};
 }
@@ -166,9 +234,9 @@ std::string OptionTable::yaml(bool help) const {
       section = sections.insert(section, {name, name + ":\n"});
     const std::string line =
         fmt::format("  {}: {}", option.key.substr(dot + 1), option.yaml());
-    section->second +=
-        help ? fmt::format("{:<34} # {}: {}\n", line, option.flag, option.help)
-             : line + "\n";
+    section->second += help ? fmt::format("{:<34} # {}: {}\n", line,
+                                          spelling(option), option.help)
+                            : line + "\n";
   }
   std::string text;
   for (const auto &section : sections)

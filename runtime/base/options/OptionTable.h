@@ -45,6 +45,10 @@ struct Option {
   /// A value that turns it off, beside false, no text and, for a count, 0.
   std::string off;
   std::vector<std::string> values;
+  /// The option whose value it is an argument of, the argument's name, and the
+  /// values that have it: --schedule='onecycle(pct_start=0.3)'.
+  std::string argumentOf, argument;
+  Words argumentKinds;
   /// Sets the field; no words are YAML's null, and a bare flag is the word
   /// "true". The error has no context.
   std::function<Status(const Words &)> set;
@@ -53,6 +57,7 @@ struct Option {
 
   /// The last option's condition; chains in the table.
   Option &only(std::string key, std::vector<std::string> of);
+  Option &in(std::string key, std::string argument, Words kinds);
   Option &named(std::string flag);
   Option &described(std::string type);
   Option &notKept();
@@ -62,6 +67,8 @@ struct Option {
   std::string yaml() const;
   /// The flag without its dashes: what passes call it.
   std::string name() const { return flag.substr(2); }
+  /// Whether its flag is an older spelling of an argument.
+  bool isArgument() const { return !argumentOf.empty() && argumentOf != key; }
 };
 
 /// Keys of a file that a table takes; those of other commands are skipped.
@@ -81,17 +88,23 @@ public:
   const Option *find(const std::string &key) const;
   Option *find(const std::string &key);
 
-  /// Sets one; errors (Code::Usage) begin with `where`.
-  Status set(const Option &option, const Words &words,
-             const std::string &where) const;
+  /// The keys of options that were set.
+  using Given = std::vector<std::string>;
+  /// Sets one, and what its value has as arguments; errors (Code::Usage) begin
+  /// with `where`. `given`: gets the keys of all that were set.
+  Status set(const Option &option, const Words &words, const std::string &where,
+             Given *given = nullptr) const;
+  /// The arguments of that option's values.
+  std::vector<const Option *> argumentsOf(const Option &option) const;
+  /// How it is written on a command line: "--lr", "--loss='focal(gamma=...)'".
+  std::string spelling(const Option &option) const;
   /// The values of a file whose keys are `own`; an unknown one among these is
   /// an error with its place and a suggestion.
-  Status apply(const Config &config, const KeyFilter &own) const;
+  Status apply(const Config &config, const KeyFilter &own,
+               Given *given = nullptr) const;
   /// Whether what it depends on has a value under which anything reads it.
   bool applies(const Option &option) const;
 
-  /// Keys of the options that were asked for.
-  using Given = std::vector<std::string>;
   /// A contradiction that a single option cannot see.
   void require(std::function<Status(const Given &)> rule);
   /// Whether each field has a value that its row takes, also one that no word
