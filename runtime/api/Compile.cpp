@@ -3,9 +3,9 @@
 
 #include "runtime/api/Handles.h"
 #include "runtime/base/files/Files.h"
+#include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Subprocess.h"
 
-#include <cstdlib>
 #include <unistd.h>
 
 using namespace dlc;
@@ -15,8 +15,8 @@ namespace {
 constexpr const char *kProgram = "dlc-compile";
 
 Result<std::string> findCompiler() {
-  if (const char *path = std::getenv("DLC_COMPILER"))
-    return std::string(path);
+  if (auto path = environment::compiler())
+    return *std::move(path);
   if (std::string path = findProgram(kProgram); !path.empty())
     return path;
   return failed("no {} beside libdlc.so or in PATH: install dlc's compiler, or "

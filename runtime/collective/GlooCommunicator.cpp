@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/Text.h"
+#include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Exchange.h"
@@ -23,7 +24,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <fmt/ranges.h>
 #include <map>
@@ -51,8 +51,8 @@ std::string hostName() {
 gloo::transport::tcp::attr attributesOf(const Rendezvous &rendezvous,
                                         const std::string &own) {
   gloo::transport::tcp::attr attributes;
-  if (const char *interface = std::getenv("GLOO_SOCKET_IFNAME")) {
-    attributes.iface = interface;
+  if (const auto interface = environment::glooInterface()) {
+    attributes.iface = *interface;
   } else if (rendezvous.address.empty() || isLoopback(rendezvous.address)) {
     attributes.hostname = own == "::1" ? own : "127.0.0.1";
   } else if (!isLoopback(own)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/Executor.h"
+#include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Memory.h"
 #include "runtime/device/CpuFigures.h"
 #include "runtime/exec/Devices.h"
@@ -15,23 +16,16 @@
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 
 namespace dlc {
-
-static bool isSet(const char *variable) {
-  const char *value = std::getenv(variable);
-  return value && std::strcmp(value, "1") == 0;
-}
 
 class Executor::Impl {
 public:
   Impl(plan::Plan plan, std::unique_ptr<Device> device, bool record)
       : plan_(std::move(plan)), device_(std::move(device)),
-        poison_(isSet("DLC_POISON")), name_(isSet("DLC_SYNC")),
+        poison_(environment::poisonsScratch()),
+        name_(environment::waitsForEachCommand()),
         record_(record && device_->canRecord()) {}
 
   Status allocate(const KernelFiles &kernels, Communicator *communicator,
@@ -103,12 +97,8 @@ static Status checkRanks(const plan::Plan &plan, Communicator *communicator) {
 }
 
 static int ordinalOf(const Communicator *communicator) {
-  int ordinal = 0;
-  if (const char *local = std::getenv("LOCAL_RANK"))
-    if (std::from_chars(local, local + std::strlen(local), ordinal).ec ==
-        std::errc())
-      return ordinal; // launch/Launch.h checks it
-  return communicator ? communicator->rank() : 0;
+  const int rank = communicator ? communicator->rank() : 0;
+  return environment::localRank().value_or(rank); // launch/Launch.h checks it
 }
 
 Result<std::unique_ptr<Executor>>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/base/options/Environment.h"
 #include "runtime/plan/Artifact.h"
 
-#include <cstdlib>
 #include <set>
 
 namespace dlc {
@@ -68,8 +68,7 @@ void hide(std::set<std::string, std::less<>> &features, std::string_view list) {
 
 Status checkCpuFeatures(const plan::Plan &plan, const std::string &command) {
   auto features = hostFeatures();
-  if (const char *hidden = std::getenv("DLC_HIDE_CPU_FEATURES"))
-    hide(features, hidden);
+  hide(features, environment::hiddenCpuFeatures());
   std::string missing;
   for (const std::string &needed : plan.cpu_features())
     if (!features.contains(needed))

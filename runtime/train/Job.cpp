@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Job.h"
 
+#include "runtime/base/options/Environment.h"
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/lengths/Joined.h"
@@ -16,23 +17,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 
 namespace dlc {
 namespace {
 
 constexpr std::chrono::hours kMeasuring(1); // others wait so long for rank 0
-
-std::set<int64_t> infiniteStepsOf(const char *text) {
-  std::set<int64_t> steps;
-  for (char *end = nullptr; text && *text; text = *end ? end + 1 : end) {
-    steps.insert(std::strtoll(text, &end, 10));
-    if (end == text)
-      break;
-  }
-  return steps;
-}
 
 std::string absolutePath(const std::string &path) {
   std::error_code error;
@@ -84,7 +74,7 @@ Result<std::unique_ptr<Job>> Job::make(const TrainOptions &given,
   options.addTo(table);
   DLC_TRY(table.validate());
   std::unique_ptr<Job> job(new Job(options, hooks, communicator));
-  job->infiniteSteps = infiniteStepsOf(std::getenv("DLC_INJECT_INF"));
+  job->infiniteSteps = environment::infiniteSteps();
   return job;
 }
 

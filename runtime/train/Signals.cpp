@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Signals.h"
 
+#include "runtime/base/options/Environment.h"
+
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <unistd.h>
 
 namespace dlc {
@@ -32,7 +33,7 @@ SignalHandlers::Handler begin() {
   save = false;
   for (auto &count : interrupts)
     count = 0;
-  isRank = std::getenv("RANK") != nullptr;
+  isRank = environment::isRank();
   return remember;
 }
 

@@ -179,6 +179,13 @@ class Layout(unittest.TestCase):
                     and not n.startswith(("compiler/import/", "compiler/export/"))]
         self.expect_none(problems, "only import and export see ONNX's protobufs")
 
+    def test_the_environment_is_read_in_one_place(self):
+        """Launchers' variables, whose names are a table's, in the launcher; what a process left for the next there, too."""
+        places = ("runtime/base/options/Environment.cpp", "runtime/collective/launch/", "runtime/collective/Launcher.cpp")
+        problems = [n for n in self.files if n.startswith(("compiler/", "passes/", "runtime/", "tools/")) and n.endswith(SOURCES)
+                    and not n.startswith(places) and "getenv(" in read(n)]
+        self.expect_none(problems, "base/options/Environment reads the environment")
+
     def test_only_targets_name_devices(self):
         pattern = re.compile(r'cudnn|cublas|nvidia|\bsm_?[0-9]|\b[ahb][12]00\b|"cuda"', re.IGNORECASE)
         problems = [f"{n}:{i}: {line.strip()}" for n in self.files if n.startswith(("passes/", "compiler/lower/", "compiler/kernel/"))

@@ -16,8 +16,6 @@
 #include "tools/dlc/report/GraphJson.h"
 #include "tools/dlc/report/Page.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -83,20 +81,6 @@ Result<plan::ProgramGraph> graphOfArtifact(const GraphArguments &a) {
   return plan::graphOf(model.artifact.plan(), *program);
 }
 
-/// Graphviz's program in PATH; empty: none.
-std::string findDot() {
-  const char *all = std::getenv("PATH");
-  const std::string paths = all ? all : "";
-  for (size_t begin = 0; begin <= paths.size();) {
-    const size_t end = std::min(paths.find(':', begin), paths.size());
-    const std::string path = paths.substr(begin, end - begin) + "/dot";
-    if (end > begin && ::access(path.c_str(), X_OK) == 0)
-      return path;
-    begin = end + 1;
-  }
-  return "";
-}
-
 Result<std::string> svgOf(const std::string &dot, const std::string &program) {
   DLC_ASSIGN(const TemporaryFolder folder, TemporaryFolder::create("graph"));
   const std::string in = folder.path() + "/graph.dot",
@@ -112,7 +96,7 @@ Result<std::string> svgOf(const std::string &dot, const std::string &program) {
 }
 
 Status writeSvg(const std::string &path, const std::string &dot) {
-  const std::string program = findDot();
+  const std::string program = findProgram("dot");
   if (program.empty()) {
     const std::string other = path.substr(0, path.size() - 4) + ".dot";
     DLC_TRY(writeFileAtomically(other, dot));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc: the command line of the training compiler.
+#include "runtime/base/options/Environment.h"
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc/Groups.h"
 #include "tools/process/Process.h"
@@ -75,7 +76,7 @@ static void describe(CommandLine &line) {
 // last hundreds of times longer. OpenMP reads its settings when it is loaded,
 // so the program starts again with a short wait, unless the user has set one.
 static void waitBriefly(const std::vector<std::string> &arguments) {
-  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY"))
+  if (environment::setsOpenMpWait())
     return;
   ::setenv("GOMP_SPINCOUNT", "5000", 1);
   (void)execute("/proc/self/exe", arguments);

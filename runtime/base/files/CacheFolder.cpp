@@ -2,9 +2,9 @@
 #include "runtime/base/files/CacheFolder.h"
 
 #include "runtime/base/files/Files.h"
+#include "runtime/base/options/Environment.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <thread>
 #include <utility>
 
@@ -16,18 +16,7 @@
 namespace dlc {
 
 std::string cacheFolder(const std::string &given) {
-  if (!given.empty())
-    return given;
-  const auto variable = [](const char *name) -> std::string {
-    const char *value = std::getenv(name);
-    return value ? value : "";
-  };
-  if (const std::string own = variable("DLC_CACHE_DIR"); !own.empty())
-    return own;
-  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty())
-    return xdg + "/dlc";
-  const std::string home = variable("HOME");
-  return home.empty() ? "" : home + "/.cache/dlc";
+  return given.empty() ? environment::cacheFolder() : given;
 }
 
 Status checkCacheOwner(const std::string &folder) {

@@ -2,12 +2,12 @@
 #include "runtime/base/process/Log.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/options/Environment.h"
 #include "runtime/base/process/LogSink.h"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <sys/uio.h>
@@ -102,8 +102,7 @@ bool stderrIsTerminal() {
 }
 
 bool stderrHasColour() {
-  const char *off = std::getenv("NO_COLOR");
-  return stderrIsTerminal() && !(off && *off);
+  return stderrIsTerminal() && !environment::wantsNoColour();
 }
 
 void setQuiet(bool quiet) { quietMode = quiet; }

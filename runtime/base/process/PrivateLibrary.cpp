@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/process/PrivateLibrary.h"
 
+#include "runtime/base/options/Environment.h"
+
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -11,15 +12,11 @@
 
 namespace dlc {
 
-static const char *temporaryFolder() {
-  const char *folder = std::getenv("TMPDIR");
-  return folder && *folder ? folder : "/tmp";
-}
-
 // A new file without a name, or -1.
 static int openNew(PrivateLibrary::Place place) {
   if (place == PrivateLibrary::Place::File)
-    return ::open(temporaryFolder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0700);
+    return ::open(environment::temporaryFolder().c_str(),
+                  O_TMPFILE | O_RDWR | O_CLOEXEC, 0700);
 #ifdef MFD_EXEC // without it newer kernels warn, or allow no running
   const int file =
       ::memfd_create("dlc-kernels", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
@@ -76,7 +73,8 @@ PrivateLibrary::load(std::string_view bytes, std::string name,
     }
     tried += fmt::format(
         "{}{}: {}", tried.empty() ? "" : "; ",
-        place == Place::Memory ? "in memory" : temporaryFolder(), wrong);
+        place == Place::Memory ? "in memory" : environment::temporaryFolder(),
+        wrong);
   }
   return failed("cannot load '{}' from a copy of it: {}; is TMPDIR a folder "
                 "with room, from which programs may run?",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/process/Subprocess.h"
 
+#include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Log.h"
 
 #include <cerrno>
@@ -199,7 +200,8 @@ std::vector<std::string> foldersOfPrograms() {
     found.push_back(folder + "/../bin");
     found.push_back(folder + "/../../bin");
   }
-  std::string_view rest = std::getenv("PATH") ? std::getenv("PATH") : "";
+  const std::string path = environment::programFolders();
+  std::string_view rest = path;
   while (!rest.empty()) {
     const size_t colon = std::min(rest.find(':'), rest.size());
     if (colon > 0) // an empty one would be the current folder

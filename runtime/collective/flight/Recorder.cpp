@@ -4,11 +4,11 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
+#include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Log.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <unistd.h>
 
 namespace dlc {
@@ -123,9 +123,8 @@ Status writeFlight(const FlightRecorder &recorder,
   const Status written = writeFileAtomically(path, text);
   if (written.ok())
     return written;
-  const char *folder = std::getenv("TMPDIR");
   const std::string other =
-      fmt::format("{}/dlc-flight-{}-{}.json", folder ? folder : "/tmp",
+      fmt::format("{}/dlc-flight-{}-{}.json", environment::temporaryFolder(),
                   owner.rank, ::getpid());
   const Status saved = writeFileAtomically(other, text);
   if (!saved.ok())

@@ -3,11 +3,11 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
+#include "runtime/base/options/Environment.h"
 #include "runtime/collective/store/Pmi.h"
 #include "runtime/collective/store/StoreClient.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/ranges.h>
@@ -55,11 +55,11 @@ std::string ownAddress() {
   if (::getifaddrs(&list) != 0)
     return "127.0.0.1";
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs *)> all(list, ::freeifaddrs);
-  const char *wanted = std::getenv("GLOO_SOCKET_IFNAME");
+  const std::optional<std::string> wanted = environment::glooInterface();
   std::string found = "127.0.0.1";
   for (const ifaddrs *entry = list; entry; entry = entry->ifa_next) {
     const int family = entry->ifa_addr ? entry->ifa_addr->sa_family : AF_UNSPEC;
-    const bool chosen = wanted ? std::string_view(wanted) == entry->ifa_name
+    const bool chosen = wanted ? *wanted == entry->ifa_name
                                : !(entry->ifa_flags & IFF_LOOPBACK);
     if ((family != AF_INET && family != AF_INET6) || !chosen ||
         !(entry->ifa_flags & IFF_UP))

@@ -4,10 +4,10 @@
 #include "runtime/base/files/CacheFolder.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/numbers/Hash.h"
+#include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/base/process/Subprocess.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <span>
 #include <system_error>
@@ -87,8 +87,8 @@ spoolForOneself(const SpoolJob &job, const std::string &why) {
 } // namespace
 
 Result<std::string> findDataProgram(const std::string &data) {
-  if (const char *path = std::getenv("DLC_DATA_PROGRAM"))
-    return std::string(path);
+  if (auto path = environment::dataProgram())
+    return *std::move(path);
   const std::string path = findProgram(kDataProgram);
   if (!path.empty())
     return path;

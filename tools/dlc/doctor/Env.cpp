@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc doctor env: what this process would be in a job, and why.
+#include "runtime/base/options/Environment.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
-
-#include <cstdlib>
 
 namespace dlc::tool {
 namespace {
@@ -25,12 +24,12 @@ struct EnvArguments {
 
 // The GPUs that a rank sees, and which it takes (device/cuda).
 LaunchFact deviceOf(const Launch &launch) {
-  const char *visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const auto visible = environment::visibleGpus();
   const std::string own = launch.localRank
                               ? std::to_string(*launch.localRank)
                               : std::to_string(launch.rendezvous.rank);
   return {"GPU", own + " of those visible, or the only one",
-          visible ? fmt::format("CUDA_VISIBLE_DEVICES={}", visible)
+          visible ? fmt::format("CUDA_VISIBLE_DEVICES={}", *visible)
                   : "CUDA_VISIBLE_DEVICES is not set"};
 }
 

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Bytes.h"
 #include "runtime/base/files/Files.h"
+#include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Memory.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/base/process/Quota.h"
@@ -186,10 +187,9 @@ Findings findMemory() {
     memory.problem = "little is left for training: end other programs, or "
                      "raise the limit of the control group; dlc check says "
                      "what a model needs";
-  const char *folder = std::getenv("TMPDIR");
   return {memory, openFiles(),
-          space("temporary", folder && *folder ? folder : "/tmp",
-                uint64_t(64) << 20, ": set TMPDIR to a folder with space"),
+          space("temporary", environment::temporaryFolder(), uint64_t(64) << 20,
+                ": set TMPDIR to a folder with space"),
           space("here", ".", uint64_t(256) << 20,
                 ": runs and artifacts go elsewhere with --run and -o")};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/codegen/Toolkit.h"
 #include "runtime/base/files/Atomic.h"
+#include "runtime/base/options/Environment.h"
 #include "runtime/base/options/Pattern.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
@@ -9,7 +10,6 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
-#include <cstdlib>
 
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
@@ -72,9 +72,8 @@ std::vector<KernelResources> parse(const std::string &log) {
 
 llvm::FailureOr<Toolkit> findToolkit(llvm::StringRef folder, std::string &why) {
   std::string asked = folder.str(), by = "--cuda-path";
-  for (const char *name : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char *value = std::getenv(name); value && asked.empty() && *value)
-      asked = value, by = name;
+  if (const auto named = environment::cudaToolkit(); named && asked.empty())
+    asked = named->path, by = named->variable;
   Toolkit toolkit;
   const std::string wayOut = "; install the CUDA Toolkit or the Python package "
                              "nvidia-cuda-nvcc, or name its folder with "

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment variables that dlc reads, all but those of launchers
+// (collective/launch). Each call looks again; what is not set is nullopt, false
+// or what the comment says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace dlc::environment {
+
+// DLC_CACHE_DIR, XDG_CACHE_HOME/dlc, HOME/.cache/dlc: the first that is set and
+// not empty, else empty.
+std::string cacheFolder();
+std::string temporaryFolder(); // TMPDIR, else /tmp
+std::string programFolders();  // PATH: with colons between; else empty
+
+std::optional<std::string> compiler();    // DLC_COMPILER: path of dlc-compile
+std::optional<std::string> dataProgram(); // DLC_DATA_PROGRAM: of dlc-data
+// CUDA_HOME, else CUDA_PATH, whichever is set and not empty.
+struct NamedFolder {
+  std::string variable, path;
+};
+std::optional<NamedFolder> cudaToolkit();
+
+std::optional<std::string> glooInterface(); // GLOO_SOCKET_IFNAME
+std::optional<std::string> visibleGpus();   // CUDA_VISIBLE_DEVICES
+std::optional<int> localRank(); // LOCAL_RANK, if it is a number; unchecked
+bool isRank();                  // RANK: a launcher started this process
+bool setsOpenMpWait();          // GOMP_SPINCOUNT, OMP_WAIT_POLICY
+bool wantsNoColour();           // NO_COLOR is not empty
+
+// Of tests and searches for errors. DLC_POISON=1: fills scratch memory with NaN
+// before every program; DLC_SYNC=1: waits after every command, so that an error
+// names it.
+bool poisonsScratch();
+bool waitsForEachCommand();
+// DLC_INJECT_INF=3,4,11: a gradient of rank 0 becomes infinite at these steps,
+// the first one being 1.
+std::set<int64_t> infiniteSteps();
+// DLC_HIDE_CPU_FEATURES=avx512f,amx-tile: what this CPU seems not to have.
+std::string hiddenCpuFeatures();
+
+} // namespace dlc::environment
