@@ -48,45 +48,31 @@ private:
   std::string line_;
 };
 
-// What a program is started with; its streams are those of dlc.h's contract.
-class Start {
-public:
-  Start(int error, bool ownGroup) {
-    posix_spawn_file_actions_init(&files_);
-    posix_spawn_file_actions_addopen(&files_, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files_, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&files_, error, 2);
-    sigset_t all, none;
-    sigfillset(&all);
-    sigemptyset(&none);
-    posix_spawnattr_init(&attributes_);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setflags(
-        &attributes_, short(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
-                            (ownGroup ? POSIX_SPAWN_SETPGROUP : 0)));
-  }
-  ~Start() {
-    posix_spawn_file_actions_destroy(&files_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  Start(const Start &) = delete;
-  Start &operator=(const Start &) = delete;
+// Ends with a null.
+std::vector<char *> pointersTo(const std::vector<std::string> &words) {
+  std::vector<char *> pointers;
+  for (const std::string &word : words)
+    pointers.push_back(const_cast<char *>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
 
-  // 0, or an errno.
-  int run(const std::vector<std::string> &words, pid_t &child) const {
-    std::vector<char *> arguments;
-    for (const std::string &word : words)
-      arguments.push_back(const_cast<char *>(word.c_str()));
-    arguments.push_back(nullptr);
-    return ::posix_spawnp(&child, arguments[0], &files_, &attributes_,
-                          arguments.data(), environ);
+// These, and those of this process that they do not replace.
+std::vector<char *>
+withOwnVariables(const std::vector<std::string> &variables) {
+  std::vector<char *> all = pointersTo(variables);
+  all.pop_back();
+  for (char **at = environ; *at; ++at) {
+    bool isOurs = false;
+    for (const std::string &variable : variables)
+      isOurs |=
+          std::strncmp(*at, variable.c_str(), variable.find('=') + 1) == 0;
+    if (!isOurs)
+      all.push_back(*at);
   }
-
-private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
+  all.push_back(nullptr);
+  return all;
+}
 
 class Descriptor {
 public:
@@ -213,6 +199,48 @@ std::vector<std::string> foldersOfPrograms() {
 
 } // namespace
 
+Result<pid_t> startProgram(const ProgramStart &start) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  for (int i = 0; i < 3; ++i)
+    if (const int stream = start.streams[size_t(i)]; stream < 0)
+      posix_spawn_file_actions_addopen(&files, i, "/dev/null",
+                                       i ? O_WRONLY : O_RDONLY, 0);
+    else
+      posix_spawn_file_actions_adddup2(&files, stream, i);
+  sigset_t all, none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, start.group.value_or(0));
+  posix_spawnattr_setflags(
+      &attributes, short(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                         (start.group ? POSIX_SPAWN_SETPGROUP : 0)));
+  std::vector<char *> words = pointersTo(start.words);
+  std::vector<char *> variables = withOwnVariables(start.variables);
+  pid_t child = 0;
+  const int error = ::posix_spawnp(&child, words[0], &files, &attributes,
+                                   words.data(), variables.data());
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  return error ? Result<pid_t>(failed("{}", std::strerror(error))) : child;
+}
+
+bool hasEnded(pid_t child, std::chrono::milliseconds patience, int &status) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    const pid_t found = ::waitpid(child, &status, WNOHANG);
+    if (found == child || (found < 0 && errno != EINTR))
+      return true;
+    if (std::chrono::steady_clock::now() >= end)
+      return false;
+    ::usleep(5000);
+  }
+}
+
 std::string findProgram(const std::string &name) {
   for (const std::string &folder : foldersOfPrograms())
     if (std::string path = folder + "/" + name;
@@ -230,9 +258,14 @@ runProgram(const std::vector<std::string> &words,
     return failed("cannot run '{}': no pipe: {}", words[0],
                   std::strerror(errno));
   Descriptor from(ends[0]), to(ends[1]);
-  pid_t child = 0;
-  if (const int error = Start(to.number(), limits.any()).run(words, child))
-    return failed("cannot run '{}': {}", words[0], std::strerror(error));
+  const auto started =
+      startProgram({words,
+                    {-1, -1, to.number()},
+                    limits.any() ? std::optional(0) : std::nullopt});
+  if (!started)
+    return started.status().withContext(
+        fmt::format("cannot run '{}'", words[0]));
+  const pid_t child = *started;
   to.close();
   Lines lines(onLine);
   if (limits.any())

@@ -4,13 +4,29 @@
 
 #include "runtime/base/Status.h"
 
+#include <array>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <vector>
 
 namespace dlc {
+
+// How a program is started. Signals do in it what they do by default. Files of
+// this process that are not close-on-exec are open in it, too.
+struct ProgramStart {
+  std::vector<std::string> words; // words[0]: a path or a name in PATH
+  std::array<int, 3> streams = {-1, -1, -1}; // below 0: /dev/null
+  std::optional<pid_t> group = {};           // that it joins; 0: its own
+  std::vector<std::string> variables = {};   // "A=1": of its environment, too
+};
+// Code::Failed, saying why, if it cannot be started.
+Result<pid_t> startProgram(const ProgramStart &start);
+// Whether it has ended, and then how (wait.h), after so long at most.
+bool hasEnded(pid_t child, std::chrono::milliseconds patience, int &status);
 
 // How a program ended: its exit code, or 128 + the signal's number.
 struct ProgramEnd {

@@ -2,50 +2,22 @@
 #include "runtime/data/spool/TextProgram.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/process/Subprocess.h"
 #include "runtime/data/spool/Spool.h"
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 namespace dlc {
 namespace {
 
 constexpr std::chrono::milliseconds kStarting(120'000), kAnswering(60'000);
 constexpr size_t kLongestAnswer = size_t(1) << 30;
-
-// The child's standard input and output are its end of `sockets`.
-int spawnChat(const std::vector<std::string> &words, int theirs, pid_t &child) {
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, theirs, 0);
-  posix_spawn_file_actions_adddup2(&files, theirs, 1);
-  sigset_t all, none;
-  sigfillset(&all);
-  sigemptyset(&none);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(
-      &attributes, short(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK));
-  std::vector<char *> arguments;
-  for (const std::string &word : words)
-    arguments.push_back(const_cast<char *>(word.c_str()));
-  arguments.push_back(nullptr);
-  const int error = ::posix_spawnp(&child, arguments[0], &files, &attributes,
-                                   arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  return error;
-}
 
 } // namespace
 
@@ -60,12 +32,11 @@ TextProgram::start(const std::string &tokenizer) {
   chat->socket_ = ends[0];
   std::vector<std::string> words = dataProgramWords(program);
   words.insert(words.end(), {"chat", "--tokenizer=" + tokenizer});
-  const int error = spawnChat(words, ends[1], chat->program_);
+  const auto child = startProgram({words, {ends[1], ends[1], STDERR_FILENO}});
   ::close(ends[1]);
-  if (error) {
-    chat->program_ = -1;
-    return failed("cannot run '{}': {}", program, std::strerror(error));
-  }
+  if (!child)
+    return child.status().withContext(fmt::format("cannot run '{}'", program));
+  chat->program_ = *child;
   DLC_TRY(chat->readAnswer(kStarting).status()); // it is ready
   return chat;
 }
@@ -76,15 +47,10 @@ TextProgram::~TextProgram() {
   if (program_ < 0)
     return;
   int status = 0;
-  for (int i = 0; i < 200; ++i) { // 2 s
-    const pid_t found = ::waitpid(program_, &status, WNOHANG);
-    if (found == program_ || (found < 0 && errno != EINTR))
-      return;
-    ::usleep(10'000);
-  }
+  if (hasEnded(program_, std::chrono::seconds(2), status))
+    return;
   ::kill(program_, SIGKILL);
-  while (::waitpid(program_, &status, 0) < 0 && errno == EINTR) {
-  }
+  hasEnded(program_, std::chrono::hours(1), status);
 }
 
 Result<Json> TextProgram::ask(const Json &question, const char *key) {

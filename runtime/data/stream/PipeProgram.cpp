@@ -2,18 +2,15 @@
 #include "runtime/data/stream/PipeProgram.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/process/Subprocess.h"
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
-
-extern char **environ;
 
 namespace dlc {
 namespace {
@@ -45,66 +42,11 @@ void closeEnd(int &end) {
   end = -1;
 }
 
-// Runs `command` by /bin/sh with these streams (below 0: none) in the group
-// (0: a new one); 0, or an errno.
-int spawnShell(const char *command, const int (&streams)[3], pid_t group,
-               char **environment, pid_t &child) {
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  for (int i = 0; i < 3; ++i)
-    if (streams[i] < 0)
-      posix_spawn_file_actions_addopen(&files, i, "/dev/null",
-                                       i ? O_WRONLY : O_RDONLY, 0);
-    else
-      posix_spawn_file_actions_adddup2(&files, streams[i], i);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t all, none;
-  sigfillset(&all);
-  sigemptyset(&none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, group);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF |
-                                            POSIX_SPAWN_SETSIGMASK |
-                                            POSIX_SPAWN_SETPGROUP);
-  const char *words[] = {"/bin/sh", "-c", command, nullptr};
-  const int error =
-      ::posix_spawn(&child, words[0], &files, &attributes,
-                    const_cast<char *const *>(words), environment);
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  return error;
-}
-
-// This process's variables and others, which win.
-std::vector<char *> withVariables(const std::vector<std::string> &variables) {
-  std::vector<char *> all;
-  for (const std::string &variable : variables)
-    all.push_back(const_cast<char *>(variable.c_str()));
-  for (char **at = environ; *at; ++at) {
-    bool isOurs = false;
-    for (const std::string &variable : variables)
-      isOurs |=
-          std::strncmp(*at, variable.c_str(), variable.find('=') + 1) == 0;
-    if (!isOurs)
-      all.push_back(*at);
-  }
-  all.push_back(nullptr);
-  return all;
-}
-
-// Whether the child has ended, after waiting for it.
-bool hasEnded(pid_t child, milliseconds patience, int &status) {
-  const auto end = steady_clock::now() + patience;
-  for (;;) {
-    const pid_t found = ::waitpid(child, &status, WNOHANG);
-    if (found == child || (found < 0 && errno != EINTR))
-      return true;
-    if (steady_clock::now() >= end)
-      return false;
-    std::this_thread::sleep_for(milliseconds(5));
-  }
+// Runs `command` by /bin/sh in the group (0: a new one).
+Result<pid_t> startShell(const char *command, std::array<int, 3> streams,
+                         pid_t group,
+                         const std::vector<std::string> &variables = {}) {
+  return startProgram({{"/bin/sh", "-c", command}, streams, group, variables});
 }
 
 } // namespace
@@ -125,18 +67,10 @@ PipeProgram::start(const std::string &command,
     program->output_ = output.from;
     DLC_TRY(makePipe(errors));
     program->errors_ = errors.from;
-    if (const int error = spawnShell(kGuard, {life.from, -1, -1}, 0, environ,
-                                     program->guard_)) {
-      program->guard_ = -1;
-      return failed("{}", std::strerror(error));
-    }
-    std::vector<char *> environment = withVariables(variables);
-    if (const int error = spawnShell(
-            command.c_str(), {-1, output.to, errors.to}, program->guard_,
-            environment.data(), program->program_)) {
-      program->program_ = -1;
-      return failed("{}", std::strerror(error));
-    }
+    DLC_ASSIGN(program->guard_, startShell(kGuard, {life.from, -1, -1}, 0));
+    DLC_ASSIGN(program->program_,
+               startShell(command.c_str(), {-1, output.to, errors.to},
+                          program->guard_, variables));
     return {};
   };
   const Status status = run();
