@@ -114,22 +114,29 @@ Status Tally::addClasses(int64_t sample, int64_t batch,
     hits_[actual] += best == actual, right_ += best == actual;
     if (needs_.matrix)
       ++matrix_[actual * classes + best];
-    size_t before = 0; // better scores, or equal ones of earlier classes
-    for (size_t c = 0; !needs_.tops.empty() && c < classes; ++c)
-      before +=
-          row_[c] > row_[actual] || (row_[c] == row_[actual] && c < actual);
-    for (size_t i = 0; i < needs_.tops.size(); ++i)
-      topHits_[i] += before < size_t(needs_.tops[i]);
-    if (!needs_.order && !needs_.logs)
-      continue;
-    const double own = row_[actual];
-    const double lse = scores_.probabilities ? 0 : softmaxOf(row_);
-    if (needs_.logs)
-      *slot(batch) += scores_.probabilities ? -std::log(own) : lse - own;
-    for (size_t c = 0; needs_.order && c < classes; ++c)
-      keepScore(sample * rows + r, c, row_[c], c == actual);
+    if (!needs_.tops.empty())
+      addTops(actual);
+    if (needs_.order || needs_.logs)
+      addScores(sample * rows + r, batch, actual);
   }
   return {};
+}
+
+void Tally::addTops(size_t actual) {
+  size_t before = 0; // better scores, or equal ones of earlier classes
+  for (size_t c = 0; c < row_.size(); ++c)
+    before += row_[c] > row_[actual] || (row_[c] == row_[actual] && c < actual);
+  for (size_t i = 0; i < needs_.tops.size(); ++i)
+    topHits_[i] += before < size_t(needs_.tops[i]);
+}
+
+void Tally::addScores(int64_t at, int64_t batch, size_t actual) {
+  const double own = row_[actual];
+  const double lse = scores_.probabilities ? 0 : softmaxOf(row_);
+  if (needs_.logs)
+    *slot(batch) += scores_.probabilities ? -std::log(own) : lse - own;
+  for (size_t c = 0; needs_.order && c < row_.size(); ++c)
+    keepScore(at, c, row_[c], c == actual);
 }
 
 void Tally::addBinary(int64_t sample, std::span<const float> out,

@@ -68,6 +68,10 @@ public:
   template <class Take> bool inOrder(size_t c, const Take &take) const;
 
 private:
+  // Of the row at hand, whose label is `actual`; the second leaves
+  // probabilities in it.
+  void addTops(size_t actual);
+  void addScores(int64_t at, int64_t batch, size_t actual);
   Tally(const Scores &scores, const Needs &needs)
       : scores_(scores), needs_(needs) {}
   void keepScore(int64_t at, size_t c, double probability, bool isPositive);

@@ -239,6 +239,25 @@ void checkInputs(const plan::Program &program, const Batch &batch,
   }
 }
 
+// Of the places that ranks have found, keys before their texts, the first one's
+// text; empty: none was found.
+std::string textOfFirst(const std::vector<std::string> &all, bool inWindow) {
+  constexpr size_t kKey = 17;
+  size_t best = all.size();
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    if (!all[rank].empty() &&
+        (best == all.size() ||
+         all[rank].substr(0, kKey) < all[best].substr(0, kKey)))
+      best = rank;
+  if (best == all.size())
+    return "";
+  std::string text = all[best].substr(kKey);
+  const int64_t micro = std::atoll(all[best].substr(1, 8).c_str());
+  if (inWindow)
+    text = fmt::format("micro-batch {}: {}", micro + 1, text);
+  return all.size() > 1 ? fmt::format("rank {}: {}", best, text) : text;
+}
+
 } // namespace
 
 Result<std::string> findOverflow(Session &session, Communicator &communicator,
@@ -261,22 +280,8 @@ Result<std::string> findOverflow(Session &session, Communicator &communicator,
       first = finder.place();
   }
   const std::string own = first ? first->key() + first->text : "";
-  DLC_ASSIGN(std::vector<std::string> all, communicator.allGather(own));
-  size_t best = all.size();
-  for (size_t rank = 0; rank < all.size(); ++rank)
-    if (!all[rank].empty() &&
-        (best == all.size() ||
-         all[rank].substr(0, 17) < all[best].substr(0, 17)))
-      best = rank;
-  if (best == all.size())
-    return std::string();
-  std::string text = all[best].substr(17);
-  const int64_t micro = std::atoll(all[best].substr(1, 8).c_str());
-  if (window.size() > 1)
-    text = fmt::format("micro-batch {}: {}", micro + 1, text);
-  if (all.size() > 1)
-    text = fmt::format("rank {}: {}", best, text);
-  return text;
+  DLC_ASSIGN(const std::vector<std::string> all, communicator.allGather(own));
+  return textOfFirst(all, window.size() > 1);
 }
 
 } // namespace dlc

@@ -204,6 +204,29 @@ Status checkLengths(const plan::Plan &plan, std::string_view kind,
   return {};
 }
 
+// "'x' is f32 [3, 32, 32], 'y' is i64 []": what the samples are.
+std::string foundText(const Trial &trial) {
+  std::string text;
+  for (size_t i = 0; i < trial.specs.size(); ++i)
+    if (!trial.specs[i].isWeight)
+      text += fmt::format("{}'{}' is {}", text.empty() ? "" : ", ",
+                          trial.specs[i].key,
+                          describe(trial.heads[i].dtype, trial.heads[i].shape));
+  return text;
+}
+
+// A line of what batches of this size take, unless another size's says it.
+void addExpected(const Trial &trial, const plan::Plan &plan, int size,
+                 std::string &lines) {
+  std::string text;
+  for (const InputSpec &spec : trial.specs)
+    if (!spec.isWeight)
+      text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", spec.key,
+                          shapeText(spec, plan::batchOf(plan, size)));
+  if (plan::countSizes(plan) > 1 && lines.find(text) == std::string::npos)
+    lines += fmt::format("\n  {}: {}", plan::nameOf(plan.sizes(size)), text);
+}
+
 std::string helpFor(const std::vector<std::string> &lack) {
   std::string pads;
   for (const std::string &key : lack)
@@ -238,21 +261,8 @@ Result<Fit> fitTo(const Source &source, const plan::Plan &plan,
       best = *trial;
     if (!trial->isTooLong && lack.empty())
       lack = trial->lack;
-    found.clear();
-    std::string text;
-    for (size_t i = 0; i < trial->specs.size(); ++i) {
-      const InputSpec &spec = trial->specs[i];
-      if (spec.isWeight)
-        continue;
-      found +=
-          fmt::format("{}'{}' is {}", found.empty() ? "" : ", ", spec.key,
-                      describe(trial->heads[i].dtype, trial->heads[i].shape));
-      text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", spec.key,
-                          shapeText(spec, plan::batchOf(plan, size)));
-    }
-    if (plan::countSizes(plan) > 1 && expected.find(text) == std::string::npos)
-      expected +=
-          fmt::format("\n  {}: {}", plan::nameOf(plan.sizes(size)), text);
+    found = foundText(*trial);
+    addExpected(*trial, plan, size, expected);
   }
   if (best) {
     DLC_TRY(checkLengths(plan, kind, *best));
