@@ -32,7 +32,8 @@ Result<SignalRequest> SignalAgreement::ask(SignalRequest own, int64_t step) {
   constexpr double kSeconds = 0.2;
   if (communicator_.size() == 1)
     return own;
-  pending_ = {own.stop, own.save || pending_.save, own.end || pending_.end};
+  pending_ = {own.stop, own.save || pending_.save, own.end || pending_.end,
+              own.timed || pending_.timed};
   if (step < next_)
     return SignalRequest();
   const std::chrono::duration<double> passed = Clock::now() - last_;
@@ -42,14 +43,15 @@ Result<SignalRequest> SignalAgreement::ask(SignalRequest own, int64_t step) {
   // At most twice as far as the last time: one quick step proves little.
   const double limit = 2.0 * static_cast<double>(steps);
   // How many ranks have caught each signal; whether one is asked to save, or to
-  // end; the steps until they ask again, from rank 0.
+  // end; whether rank 0's clock is; its steps until they ask again.
   constexpr size_t kSave = kStopSignals.size(), kEnd = kSave + 1,
-                   kAhead = kEnd + 1;
+                   kTimed = kEnd + 1, kAhead = kTimed + 1;
   int64_t values[kAhead + 1] = {};
   for (size_t i = 0; i < kStopSignals.size(); ++i)
     values[i] = pending_.stop == kStopSignals[i];
   values[kSave] = pending_.save;
   values[kEnd] = pending_.end;
+  values[kTimed] = pending_.timed;
   if (communicator_.rank() == 0)
     values[kAhead] = static_cast<int64_t>(std::clamp(ahead, 1.0, limit));
   DLC_TRY(communicator_.allReduce(values, std::size(values), DType::I64,
@@ -58,7 +60,7 @@ Result<SignalRequest> SignalAgreement::ask(SignalRequest own, int64_t step) {
   agreedAt_ = step;
   last_ = Clock::now();
   next_ = step + values[kAhead];
-  SignalRequest all{0, values[kSave] > 0, values[kEnd] > 0};
+  SignalRequest all{0, values[kSave] > 0, values[kEnd] > 0, values[kTimed] > 0};
   for (size_t i = kStopSignals.size(); i-- > 0;)
     if (values[i] > 0)
       all.stop = kStopSignals[i];

@@ -13,6 +13,15 @@ namespace dlc {
 // one, or success.
 Status agree(Communicator &communicator, const Status &own);
 
+// What rank 0 does, or all others; its outcome on all ranks.
+template <class Act> Status onRoot(Communicator &communicator, const Act &act) {
+  return agree(communicator, communicator.rank() == 0 ? act() : Status());
+}
+template <class Act>
+Status onOthers(Communicator &communicator, const Act &act) {
+  return agree(communicator, communicator.rank() == 0 ? Status() : act());
+}
+
 // What signals ask of any rank, known to all at the same step: of different
 // ones that end a run the first of kStopSignals. Ranks ask each other about
 // five times a second; rank 0 says when the next time is.

@@ -20,14 +20,17 @@ struct StepEvent {
   std::span<const std::string> names;
   std::span<const double> values;
   double samplesPerSecond = 0;
-  int64_t samples = 0; // of all ranks
+  int64_t samples = 0; // of all ranks, without those that fill it up
   double seconds = 0;
+  double waited = 0;      // seconds for its samples, of rank 0's
+  double shareWaited = 0; // of the time since the first step
 };
 
-// An epoch, after its validation.
+// An epoch, after its validation, or the validation at a run's end.
 struct EpochEvent {
-  int64_t epoch = 0; // done
-  int64_t step = 0;  // done
+  int64_t epoch = 0;   // done
+  int64_t step = 0;    // done
+  bool isWhole = true; // false: the run ended within it
   // "val_loss", "val_accuracy", "ema_loss", ...; none without validation.
   std::vector<std::pair<std::string, double>> values;
 };
@@ -40,7 +43,7 @@ struct TrainHooks {
   // rank has its own.
   std::shared_ptr<const Source> data, val;
   std::function<bool(const StepEvent &)> onStep;
-  std::function<bool(const EpochEvent &)> onEpoch;
+  std::function<bool(const EpochEvent &)> onEpoch; // of whole ones
   bool signals = true; // handle those of Signals.h while the run lasts
 };
 

@@ -11,6 +11,10 @@ struct SignalRequest {
   int stop = 0; // the signal to end by; 0: none
   bool save = false;
   bool end = false; // as `stop`: a callback of rank 0 asked
+  bool timed =
+      false; // a checkpoint is due by rank 0's clock, for any time soon
+
+  bool ends() const { return stop != 0 || end; }
 };
 
 // Catches them while it lives; one at a time a process. A second SIGINT ends

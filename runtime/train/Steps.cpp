@@ -2,38 +2,45 @@
 #include "runtime/train/Steps.h"
 
 #include "runtime/base/files/Mapping.h"
+#include "runtime/collective/flight/Recorder.h"
 
 namespace dlc {
 
 Status Steps::start(Loader &loader) {
-  const int64_t step = job_.progress.step + 1;
-  if (job_.injects(step))
-    job_.session->executor().injectInfinity();
+  const int64_t step = progress_.step + 1;
+  Executor &executor = setup_.session->executor();
+  if (FlightRecorder *recorder = setup_.ranks.recorder())
+    recorder->setStep(step);
+  if (setup_.injects(step))
+    executor.injectInfinity();
   const double before = loader.waited();
   DLC_ASSIGN(const Loader::Made *made, loader.next());
   const Clock::time_point since = Clock::now();
-  for (int64_t i = 0; i < job_.sampling.window; ++i) {
+  for (int64_t i = 0; i < setup_.sampling.window; ++i) {
     if (i > 0) {
       DLC_ASSIGN(made, loader.next());
     }
     DLC_TRY(mappedFilesStatus());
-    DLC_TRY(job_.session
-                ->startStep(made->batch, nullptr, job_.data.sizes[made->set])
+    DLC_TRY(setup_.session
+                ->startStep(made->batch, nullptr, setup_.data.sizes[made->set])
                 .status());
   }
   const double waited = loader.waited() - before;
   started_.push_back({step, since, waited});
-  if (first_) // which waits for the loader to begin
+  if (first_) { // which waits for the loader to begin
     waited_ += waited;
-  else
+  } else {
     first_ = since;
-  job_.progress.step = step;
-  job_.progress.cursor = made->end;
+    if (setup_.options.profile)
+      executor.setProfiling(true);
+  }
+  progress_.step = step;
+  progress_.cursor = made->end;
   return {};
 }
 
 Result<StepReport> Steps::read() {
-  DLC_ASSIGN(const auto values, job_.session->readMetrics());
+  DLC_ASSIGN(const auto values, setup_.session->readMetrics());
   const Started started = started_.front();
   started_.pop_front();
   const Clock::time_point begin = std::max(started.since, lastRead_);

@@ -3,7 +3,7 @@
 // step N + 1 before it reads the report of step N, so that a GPU never waits.
 #pragma once
 
-#include "runtime/train/Job.h"
+#include "runtime/train/setup/RunSetup.h"
 
 #include <deque>
 
@@ -20,15 +20,18 @@ struct StepReport {
 
 class Steps {
 public:
-  explicit Steps(Job &job) : job_(job) {}
+  // `progress` is of what was started: the device may be behind.
+  Steps(RunSetup &setup, Progress &progress)
+      : setup_(setup), progress_(progress) {}
 
   // Starts the next update, of as many batches as its window has, and counts
-  // it; with a gradient made infinite if the test hook says so.
+  // it; with a gradient made infinite if the test hook says so. All but the
+  // first, which binds, are profiled if the options say so.
   Status start(Loader &loader);
   // Updates whose reports were not read, and how many are wanted: the rest of
   // the run is known.
   int64_t unread() const { return static_cast<int64_t>(started_.size()); }
-  int64_t ahead() const { return job_.session->executor().runsAhead(); }
+  int64_t ahead() const { return setup_.session->executor().runsAhead(); }
   // The oldest report; waits for its update.
   Result<StepReport> read();
   // The share of the time since the first step that steps waited for samples;
@@ -45,7 +48,8 @@ private:
     double waited;
   };
 
-  Job &job_;
+  RunSetup &setup_;
+  Progress &progress_;
   std::deque<Started> started_;
   Clock::time_point lastRead_{};
   std::optional<Clock::time_point> first_; // of this process

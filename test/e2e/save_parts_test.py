@@ -146,6 +146,15 @@ class SaveParts(dlc.TestCase):
             self.assertBitwise(dlc.Run(run).state(40), expected, "resumed")
             self.assertEqual([name for name in os.listdir(run) if ".tmp-" in name], [])
 
+    def test_time_between_checkpoints(self):
+        """Rank 0's clock says when: the others save with it."""
+        run = self.train("run", steps=600, save_every="0.2s", keep=100)
+        steps = [int(name[11:]) for name in os.listdir(run.folder) if re.fullmatch(r"checkpoint-\d+", name)]
+        self.assertGreater(len(steps), 1)
+        self.assertEqual(max(steps), 600)
+        for step in steps:
+            self.assertEqual(len(parts_of(self.checkpoint(step))), 2)
+
     def start_each(self, ranks, within=None, **start):
         """Ranks started one by one; `within` and `start` for the last of them."""
         with socket.socket() as free:

@@ -4,7 +4,7 @@
 #include "runtime/base/process/SignalHandlers.h"
 #include "runtime/collective/launch/ErrorFile.h"
 #include "runtime/train/run/Restart.h"
-#include "runtime/train/run/Run.h"
+#include "runtime/train/run/RunFolder.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/train/FindRate.h"

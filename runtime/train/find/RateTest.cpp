@@ -3,9 +3,7 @@
 
 #include "runtime/plan/Types.h"
 #include "runtime/train/Agree.h"
-#include "runtime/train/Job.h"
-#include "runtime/train/Steps.h"
-#include "runtime/train/run/ProgressBar.h"
+#include "runtime/train/record/Recorders.h"
 
 #include <algorithm>
 #include <cmath>
@@ -119,6 +117,30 @@ Status checkRatio(double rate, double own, int64_t step) {
                     step, own);
 }
 
+// The model's first state, which no run folder keeps. The schedule stays where
+// it begins: it is one of many times the steps.
+Status loadApart(RunSetup &setup) {
+  constexpr int64_t kLong = 1000;
+  Session &session = *setup.session;
+  DLC_TRY(session.load(session.model().artifact.statePath()));
+  setup.options.reschedule = true;
+  setup.total *= kLong;
+  const Status settled = setup.settleSchedule(0);
+  setup.total /= kLong;
+  return settled;
+}
+
+void tellPoint(const Recorders &recorders, int64_t step, double loss,
+               double rate) {
+  const std::string names[] = {"loss", "lr"};
+  const double values[] = {loss, rate};
+  StepEvent event;
+  event.step = step;
+  event.names = names;
+  event.values = values;
+  recorders.tell(&Recorder::onStep, event);
+}
+
 } // namespace
 
 Result<RateTestResult> runRateTest(const TrainOptions &given,
@@ -130,34 +152,37 @@ Result<RateTestResult> runRateTest(const TrainOptions &given,
   TrainOptions options = given;
   options.steps = test.steps;
   options.epochs = 0;
-  DLC_ASSIGN(const auto job, Job::openApart(options, communicator));
-  DLC_TRY(checkProportional(job->session->plan()));
-  if (!job->reports("lr") || !job->reports("loss"))
+  DLC_ASSIGN(const auto setup, RunSetup::make(options, {}, communicator));
+  DLC_TRY(setup->prepare());
+  Progress progress;
+  DLC_TRY(agree(communicator, loadApart(*setup)));
+  setup->beginAt(progress);
+  DLC_TRY(checkProportional(setup->session->plan()));
+  if (!setup->reports("lr") || !setup->reports("loss"))
     return usageError("--find-lr needs a training program that reports its "
                       "loss and learning rate");
-  Movement movement(job->session->executor());
+  Movement movement(setup->session->executor());
   DLC_TRY(agree(communicator, movement.open()));
-  Steps steps(*job);
-  Loader loader(job->data.sets, job->sampling, 0, test.steps);
+  Steps steps(*setup, progress);
+  Loader loader(setup->data.sets, setup->sampling, 0, test.steps);
   RunSignals signals;
   SignalAgreement agreement(communicator);
   Divergence divergence;
-  ProgressBar bar(0, test.steps, options.logEvery,
-                  job->sampling.samplesOfUpdate(),
-                  job->isRoot() && !options.quiet);
+  DLC_ASSIGN(const Recorders recorders,
+             Recorders::ofProgress(*setup, progress));
   RateTestResult result;
   for (int64_t i = 0; i < test.steps; ++i) {
     const double rate = rateOf(i, test);
     DLC_TRY(movement.begin());
     DLC_TRY(steps.start(loader));
     DLC_ASSIGN(const StepReport report, steps.read());
-    const double loss = job->metric(report.values, "loss");
-    bar.update(i + 1, loss, rate, 0);
+    const double loss = setup->metric(report.values, "loss");
+    tellPoint(recorders, i + 1, loss, rate);
     result.points.push_back({rate, loss});
     result.diverged = divergence.isReached(loss);
     if (result.diverged)
       break;
-    const double own = job->metric(report.values, "lr");
+    const double own = setup->metric(report.values, "lr");
     DLC_TRY(checkRatio(rate, own, i + 1));
     DLC_TRY(movement.stretch(rate / own));
     DLC_ASSIGN(const SignalRequest asked, agreement.ask(signals.take(), i + 1));

@@ -10,66 +10,77 @@
 
 namespace dlc {
 
-Guard::Guard(Job &job, Steps &steps)
-    : job_(job), steps_(steps),
-      maySkip_(job.reports("found_inf") || job.reports("skipped")),
-      before_(job.session->plan(), job.options.debugOverflow
-                                       ? Snapshot::Of::All
-                                       : Snapshot::Of::Unguarded) {}
+Guard::Guard(const Run &run)
+    : run_(run),
+      maySkip_(run.setup.reports("found_inf") || run.setup.reports("skipped")),
+      before_(run.setup.session->plan(), run.setup.options.debugOverflow
+                                             ? Snapshot::Of::All
+                                             : Snapshot::Of::Unguarded) {}
 
 bool Guard::isDecisive(int64_t unread) const {
-  return job_.options.debugOverflow ||
-         (maySkip_ && skips_ + unread + 1 >= job_.options.maxSkips);
+  const TrainOptions &options = run_.setup.options;
+  return options.debugOverflow ||
+         (maySkip_ && skips_ + unread + 1 >= options.maxSkips);
 }
 
-Status Guard::keepState() { return before_.take(job_.session->executor()); }
+Status Guard::keepState() {
+  return before_.take(run_.setup.session->executor());
+}
 
-Status Guard::check(const StepReport &report,
-                    const std::function<void()> &announce) {
-  const TrainOptions &options = job_.options;
-  const double loss = job_.metric(report.values, "loss");
-  const bool skipped = job_.metric(report.values, "found_inf") > 0 ||
-                       job_.metric(report.values, "skipped") > 0;
+Status Guard::check(const StepReport &report) {
+  const RunSetup &setup = run_.setup;
+  const double loss = setup.metric(report.values, "loss");
+  const bool skipped = setup.metric(report.values, "found_inf") > 0 ||
+                       setup.metric(report.values, "skipped") > 0;
   if (!skipped && std::isfinite(loss)) {
     skips_ = 0;
     return {};
   }
-  const bool ends = !skipped || ++skips_ >= options.maxSkips;
-  if (!ends && !options.debugOverflow)
+  const bool ends = !skipped || ++skips_ >= setup.options.maxSkips;
+  if (!ends && !setup.options.debugOverflow)
     return {};
-  announce();
-  const std::string what =
-      skipped ? fmt::format("step {} was skipped, the {}. in a row",
-                            report.step, skips_)
-              : fmt::format("the loss is {} at step {}",
-                            std::isnan(loss) ? NAN : loss, report.step);
-  Incident incident{report.step,
-                    options.threads,
-                    job_.communicator.size(),
-                    job_.infiniteSteps.count(report.step) > 0,
+  run_.recorders.tell(&Recorder::onPause);
+  return examine(
+      {report, skipped, ends,
+       skipped ? fmt::format("step {} was skipped, the {}. in a row",
+                             report.step, skips_)
+               : fmt::format("the loss is {} at step {}",
+                             std::isnan(loss) ? NAN : loss, report.step)});
+}
+
+// Leaves a replay if the run ends, and says where the overflow is if that is
+// asked for.
+Status Guard::examine(const Bad &bad) {
+  const RunSetup &setup = run_.setup;
+  const int64_t step = bad.report.step;
+  Incident incident{step,
+                    setup.options.threads,
+                    setup.ranks.size(),
+                    setup.infiniteSteps.count(step) > 0,
                     0,
-                    what,
-                    metricTexts(*job_.session, report.values)};
-  DLC_TRY(goBack(report.step, skipped));
-  DLC_ASSIGN(const Job::Window window, job_.windowOf(report.step));
+                    bad.text,
+                    metricTexts(*setup.session, bad.report.values)};
+  DLC_TRY(goBack(bad));
+  DLC_ASSIGN(const RunSetup::Window window, setup.windowOf(step));
   incident.size = window.size;
-  const std::string bundle = fmt::format("{}/replay-{}", job_.run, report.step);
+  const std::string bundle =
+      fmt::format("{}/replay-{}", run_.folder.path(), step);
   Status kept;
-  if (ends)
-    kept = writeBundle(bundle, *job_.session, job_.communicator, window.batches,
+  if (bad.ends)
+    kept = writeBundle(bundle, *setup.session, setup.ranks, window.batches,
                        incident);
   if (kept.code() == Code::PeerLost)
     return kept;
-  if (options.debugOverflow) {
+  if (setup.options.debugOverflow) {
     DLC_ASSIGN(const std::string place,
-               findOverflow(*job_.session, job_.communicator, window.batches,
-                            window.size, job_.injects(report.step)));
-    if (job_.isRoot())
-      warning("{}: {}", what, place.empty() ? "all values are finite" : place);
+               findOverflow(*setup.session, setup.ranks, window.batches,
+                            window.size, setup.injects(step)));
+    setup.warnOnce("{}: {}", bad.text,
+                   place.empty() ? "all values are finite" : place);
   }
-  if (!ends)
+  if (!bad.ends)
     return {};
-  job_.communicator.agreeToEnd(); // the loss is the same on all ranks
+  setup.ranks.agreeToEnd(); // the loss is the same on all ranks
   const std::string replay =
       kept.ok()
           ? fmt::format("dlc debug replay {} does it again and names the node",
@@ -77,24 +88,27 @@ Status Guard::check(const StepReport &report,
           : fmt::format("it cannot be replayed ({})", kept.message());
   return diverged("{}: training diverged; the last checkpoint in '{}' precedes "
                   "this step; {}; try a lower learning rate or --clip-grad",
-                  what, job_.run, replay);
+                  bad.text, run_.folder.path(), replay);
 }
 
-// To the state before a step; what was started after it is undone.
-Status Guard::goBack(int64_t step, bool skipped) {
-  DLC_TRY(steps_.discard());
-  if (skipped || job_.options.debugOverflow) // then it was decisive
-    return before_.restore(job_.session->executor());
-  DLC_TRY(job_.restore());
-  if (job_.isRoot() && job_.progress.step + 1 < step)
-    info("repeating steps {} to {} to save the state before step {}",
-         job_.progress.step + 1, step - 1, step);
-  Loader loader(job_.data.sets, job_.sampling, job_.progress.step, step - 1);
-  while (job_.progress.step + 1 < step) {
-    DLC_TRY(steps_.start(loader));
-    DLC_TRY(steps_.discard());
+// To the state before the step; what was started after it is undone.
+Status Guard::goBack(const Bad &bad) {
+  RunSetup &setup = run_.setup;
+  Progress &progress = run_.progress;
+  const int64_t step = bad.report.step;
+  DLC_TRY(run_.steps.discard());
+  if (bad.skipped || setup.options.debugOverflow) // then it was decisive
+    return before_.restore(setup.session->executor());
+  DLC_TRY(run_.checkpointing.restore(progress));
+  if (progress.step + 1 < step)
+    setup.tellOnce("repeating steps {} to {} to save the state before step {}",
+                   progress.step + 1, step - 1, step);
+  Loader loader(setup.data.sets, setup.sampling, progress.step, step - 1);
+  while (progress.step + 1 < step) {
+    DLC_TRY(run_.steps.start(loader));
+    DLC_TRY(run_.steps.discard());
   }
-  job_.progress.step = step;
+  progress.step = step;
   return {};
 }
 

@@ -2,10 +2,9 @@
 // Whether a run goes on after a step, and what it leaves if not.
 #pragma once
 
-#include "runtime/train/Steps.h"
 #include "runtime/train/overflow/Snapshot.h"
-
-#include <functional>
+#include "runtime/train/record/Recorders.h"
+#include "runtime/train/run/Checkpointing.h"
 
 namespace dlc {
 
@@ -20,7 +19,16 @@ namespace dlc {
 // With TrainOptions::debugOverflow every step is such a step, all is copied.
 class Guard {
 public:
-  Guard(Job &job, Steps &steps);
+  // What a step is done again with, and who is told before anything is printed.
+  struct Run {
+    RunSetup &setup;
+    const RunFolder &folder;
+    Progress &progress;
+    Checkpointing &checkpointing;
+    Steps &steps;
+    const Recorders &recorders;
+  };
+  explicit Guard(const Run &run);
 
   // Whether the next step may end the run by being skipped, if nothing is known
   // of this many before it.
@@ -28,15 +36,21 @@ public:
   // Before a decisive step is started.
   Status keepState();
 
-  // Code::Diverged if the run ends with this step. `announce` is called before
-  // anything is printed.
-  Status check(const StepReport &report, const std::function<void()> &announce);
+  // Code::Diverged if the run ends with this step.
+  Status check(const StepReport &report);
 
 private:
-  Status goBack(int64_t step, bool skipped);
+  // A step that went wrong.
+  struct Bad {
+    const StepReport &report;
+    bool skipped = false;
+    bool ends = false; // the run
+    std::string text;
+  };
+  Status examine(const Bad &bad);
+  Status goBack(const Bad &bad);
 
-  Job &job_;
-  Steps &steps_;
+  Run run_;
   bool maySkip_;
   int64_t skips_ = 0; // in a row
   Snapshot before_;   // the decisive step

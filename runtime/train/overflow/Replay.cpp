@@ -7,7 +7,7 @@
 #include "runtime/plan/Types.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/overflow/Overflow.h"
-#include "runtime/train/run/Run.h"
+#include "runtime/train/run/RunFolder.h"
 #include "runtime/train/session/Inputs.h"
 
 #include <climits>

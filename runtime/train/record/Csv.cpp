@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// RUN/results.csv.
 #include "runtime/train/record/Recorder.h"
 
 #include "runtime/base/files/Files.h"
@@ -93,13 +94,12 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<Recorder>> openCsv(const std::string &path,
-                                          int64_t step) {
+MadeRecorder openCsv(const Recorded &of) {
+  const std::string path = of.run + "/results.csv";
   Words columns;
   std::vector<Words> rows;
   if (kindOfFile(path).empty())
-    return std::unique_ptr<Recorder>(
-        std::make_unique<Csv>(path, columns, rows));
+    return std::make_unique<Csv>(path, columns, rows);
   DLC_ASSIGN(const std::string text, readFile(path, 1 << 30));
   size_t at = 0;
   std::string kept;
@@ -112,7 +112,7 @@ Result<std::unique_ptr<Recorder>> openCsv(const std::string &path,
                   columns.begin());
     } else if (at < row.size()) {
       const auto number = parseCount(row[at], 0);
-      if (number && *number <= step) {
+      if (number && *number <= of.progress.step) {
         kept += text.substr(begin, end - begin + 1);
         rows.push_back(std::move(row));
       }
@@ -120,8 +120,7 @@ Result<std::unique_ptr<Recorder>> openCsv(const std::string &path,
   }
   DLC_TRY(writeFileAtomically(
       path, fmt::format("{}\n", fmt::join(columns, ",")) + kept));
-  return std::unique_ptr<Recorder>(
-      std::make_unique<Csv>(path, std::move(columns), std::move(rows)));
+  return std::make_unique<Csv>(path, std::move(columns), std::move(rows));
 }
 
 } // namespace dlc

@@ -155,8 +155,10 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<Recorder>> openEvents(const std::string &folder,
-                                             int64_t step) {
+MadeRecorder openEvents(const Recorded &of) {
+  if (!of.setup.options.tensorboard)
+    return nullptr;
+  const std::string folder = of.run + "/tensorboard";
   DLC_TRY(makeOwnFolder(folder));
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
@@ -171,8 +173,8 @@ Result<std::unique_ptr<Recorder>> openEvents(const std::string &folder,
     if (file < 0)
       return systemError("create", path);
     auto events = std::make_unique<Events>(file, path);
-    events->begin(step);
-    return std::unique_ptr<Recorder>(std::move(events));
+    events->begin(of.progress.step);
+    return events;
   }
 }
 

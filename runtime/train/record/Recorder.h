@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that other tools read a run by: a class each, one line in Recorder.cpp.
+// Who listens to a run: a file each, and its row in Recorders.cpp.
 #pragma once
 
 #include "runtime/train/Hooks.h"
-#include "runtime/train/TrainOptions.h"
-#include "runtime/train/session/Statistics.h"
+#include "runtime/train/Validation.h"
 
 #include <memory>
 #include <vector>
@@ -17,36 +16,75 @@ struct StatisticsEvent {
   std::span<const ParameterStatistics> values;
 };
 
-// Of rank 0. A file that cannot be written never ends a run: a warning says so
-// once.
+struct SavedEvent {
+  const Progress &progress;
+  bool asked = false;   // by a signal
+  bool isKnown = false; // that it is written: it is not done meanwhile
+};
+
+struct EndEvent {
+  double shareWaited = 0; // of the time since the first step, for samples
+};
+
+// Of rank 0, called by the thread that runs the trainer. A file that cannot be
+// written never ends a run: a warning says so once.
 class Recorder {
 public:
   virtual ~Recorder() = default;
+  virtual void onStart(const Progress &) {} // before the first step
   virtual void onStep(const StepEvent &) {}
-  virtual void onEpoch(const EpochEvent &) {}           // or another validation
   virtual void onStatistics(const StatisticsEvent &) {} // after onStep
-  virtual void onEnd() {}                               // unless by an error
+  // In place of onStep: known only after an error, which ends the run.
+  virtual void onStepBeforeError(const StepEvent &) {}
+  // About once a second, while the run's folder is known to be there.
+  virtual void onSecond() {}
+  virtual void onPause() {} // something else is to be printed
+  virtual void onValidation(const ValidationEvent &) {}
+  virtual void onEpoch(const EpochEvent &) {} // after its validation
+  virtual void onSaved(const SavedEvent &) {} // the checkpoint has its name
+  virtual void onEnd(const EndEvent &) {}     // unless by an error
+  // Asked once a step: whether the run is to end after it.
+  virtual bool wantsEnd() { return false; }
 };
 
-// results.csv and those that are asked for. What files say of steps behind
-// `step`, from which the run continues, is removed.
-Result<std::vector<std::unique_ptr<Recorder>>>
-openRecorders(const TrainOptions &options, const std::string &run, int64_t step,
-              bool hasStatistics);
+// What a recorder is made for. What its files say of steps behind
+// `progress.step`, from which the run continues, is to be removed.
+struct Recorded {
+  const RunSetup &setup;
+  const std::string &run; // its folder
+  const Progress &progress;
+};
+// Null: the run does not want it.
+using MadeRecorder = Result<std::unique_ptr<Recorder>>;
 
+// RUN/metrics.jsonl: a line a step; RUN/epochs.jsonl: a line a validation.
+MadeRecorder openMetricsLines(const Recorded &of);
+MadeRecorder openEpochLines(const Recorded &of);
+// RUN/classes.json: the last validation by class.
+MadeRecorder openClasses(const Recorded &of);
 // RUN/results.csv: a row an epoch or validation.
-Result<std::unique_ptr<Recorder>> openCsv(const std::string &path,
-                                          int64_t step);
+MadeRecorder openCsv(const Recorded &of);
 // RUN/stats.jsonl: a line at each of some steps, {"step", "parameters": {NAME:
 // {"norm", "mean", "std", "absmax", "update_ratio", "gradient_norm", ...}}}.
-Result<std::unique_ptr<Recorder>> openStatistics(const std::string &path,
-                                                 int64_t step);
+MadeRecorder openStatistics(const Recorded &of);
 // RUN/tensorboard/events.out.tfevents.*: what a step and a validation report.
-Result<std::unique_ptr<Recorder>> openEvents(const std::string &folder,
-                                             int64_t step);
+MadeRecorder openEvents(const Recorded &of);
 // The newest numbers as Prometheus' text, once a second and at the end.
-std::unique_ptr<Recorder> openPrometheus(const std::string &path,
-                                         const std::string &run);
+MadeRecorder openPrometheus(const Recorded &of);
+// RUN/profile.json, RUN/trace.json and a table: where the time of steps goes.
+MadeRecorder openProfile(const Recorded &of);
+// RUN/tuning.json: the algorithms that were chosen, if there was a choice.
+MadeRecorder openTuning(const Recorded &of);
+// For people: how a run begins, validates and ends; where it is, one line that
+// is rewritten on a terminal, a line every now and then elsewhere; that steps
+// wait for samples, and what would help.
+MadeRecorder openMessages(const Recorded &of);
+MadeRecorder openBar(const Recorded &of);
+MadeRecorder openDataWait(const Recorded &of);
+// Where messages are JSON: an object every now and then, and an epoch.
+MadeRecorder openJsonLog(const Recorded &of);
+// The callbacks of the program that trains.
+MadeRecorder openHookCalls(const Recorded &of);
 
 // Of a step's metric; NaN if there is none of this name.
 double metricOf(const StepEvent &event, std::string_view name);

@@ -41,11 +41,17 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<Recorder>> openStatistics(const std::string &path,
-                                                 int64_t step) {
-  DLC_ASSIGN(JsonLines lines, JsonLines::open(path, "step", step));
-  return std::unique_ptr<Recorder>(
-      std::make_unique<StatisticsLines>(std::move(lines)));
+MadeRecorder openStatistics(const Recorded &of) {
+  const bool hasStatistics = !of.setup.session->statistics().names().empty();
+  const std::optional<int64_t> every = of.setup.options.statsEvery;
+  if (every.value_or(0) > 0 && !hasStatistics)
+    return usageError("--stats-every needs a model that was compiled with "
+                      "--stats");
+  if (!hasStatistics || every == 0)
+    return nullptr;
+  DLC_ASSIGN(JsonLines lines, JsonLines::open(of.run + "/stats.jsonl", "step",
+                                              of.progress.step));
+  return std::make_unique<StatisticsLines>(std::move(lines));
 }
 
 } // namespace dlc

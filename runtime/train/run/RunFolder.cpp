@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/run/Run.h"
+#include "runtime/train/run/RunFolder.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/train/Agree.h"
 #include "runtime/train/run/Checkpoints.h"
 
 #include <filesystem>
@@ -54,6 +55,12 @@ Result<std::optional<RunLock>> writeRun(const std::string &path,
 
 } // namespace
 
+std::string absolutePath(const std::string &path) {
+  std::error_code error;
+  const fs::path result = fs::absolute(path, error);
+  return path.empty() || error ? path : result.lexically_normal().string();
+}
+
 Status copyArtifact(const std::string &from, const std::string &to) {
   DLC_ASSIGN(const Json manifest,
              readManifest(from, kArtifactFormat, kArtifactVersion));
@@ -64,23 +71,49 @@ Status copyArtifact(const std::string &from, const std::string &to) {
   return syncFolder(to);
 }
 
-Result<NewRun> createRun(const TrainOptions &options) {
+Result<RunFolder> RunFolder::open(const std::string &resume,
+                                  Communicator &ranks) {
+  RunFolder folder;
+  folder.path_ = resume;
+  const auto lock = [&]() -> Status {
+    DLC_ASSIGN(RunLock taken, RunLock::take(resume));
+    folder.lock_.emplace(std::move(taken));
+    return {};
+  };
+  if (!resume.empty())
+    DLC_TRY(onRoot(ranks, lock));
+  return folder;
+}
+
+Status RunFolder::make(const TrainOptions &options, Communicator &ranks) {
+  if (path_.empty())
+    DLC_TRY(onRoot(ranks, [&] { return create(options); }));
+  if (ranks.size() == 1)
+    return {};
+  DLC_ASSIGN(const auto paths, ranks.allGather(absolutePath(path_)));
+  if (!isOwn())
+    path_ = paths[0];
+  return {};
+}
+
+Status RunFolder::create(const TrainOptions &options) {
   // Two runs that begin at the same time find the same name free; the later one
   // takes the next.
   while (true) {
-    std::string path =
-        options.run.empty() ? freeRunName(options.artifact) : options.run;
+    path_ = options.run.empty() ? freeRunName(options.artifact) : options.run;
     std::error_code ignored;
-    if (!exists(path) || (isFolder(path) && fs::is_empty(path, ignored))) {
-      DLC_ASSIGN(auto lock, writeRun(path, options));
-      if (lock)
-        return NewRun{path, *std::move(lock)};
+    if (!exists(path_) || (isFolder(path_) && fs::is_empty(path_, ignored))) {
+      DLC_ASSIGN(auto lock, writeRun(path_, options));
+      if (lock) {
+        lock_.emplace(*std::move(lock));
+        return {};
+      }
     }
     if (!options.run.empty())
       return usageError(
           "run folder '{}' exists already: choose another --run, or "
           "go on with it by --resume={}",
-          path, shellQuoted(path));
+          path_, shellQuoted(path_));
   }
 }
 

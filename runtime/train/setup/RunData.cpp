@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model and the samples of a run.
-#include "runtime/train/Job.h"
+#include "runtime/train/setup/RunSetup.h"
 
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/options/OptionTable.h"
-#include "runtime/base/process/Log.h"
 #include "runtime/data/lengths/Joined.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/plan/Averages.h"
@@ -19,17 +18,22 @@ namespace dlc {
 
 static constexpr int64_t kDefaultEpochs = 10;
 
+static std::string artifactPath(const TrainOptions &options) {
+  return options.resume.empty() ? options.artifact
+                                : options.resume + "/model.dlc";
+}
+
 // A run begins as it was compiled, so that its length and its averages are what
 // was asked for, unless it is one that goes on with the ranks that there are.
-Status Job::checkNumberOfRanks(const plan::Plan &plan) const {
-  const auto found = static_cast<uint32_t>(communicator.size());
+Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
+  const auto found = static_cast<uint32_t>(ranks.size());
   if (!options.resume.empty() || options.anyRanks || plan.world_size() == found)
     return {};
   return wrongNumberOfRanks(plan.world_size(), found);
 }
 
 // The model and the samples, before anything is written.
-Status Job::loadData() {
+Status RunSetup::loadData() {
   DLC_ASSIGN(Artifact artifact, Artifact::open(artifactPath(options)));
   if (!findProgram(artifact.plan(), "train_step"))
     return failed("'{}' has no training program: it was compiled with "
@@ -37,7 +41,7 @@ Status Job::loadData() {
                   artifactPath(options));
   const plan::Plan &plan = artifact.plan();
   DLC_TRY(checkNumberOfRanks(plan));
-  DLC_ASSIGN(sources, openSamples(options, hooks, communicator));
+  DLC_ASSIGN(sources, openSamples(options, hooks, ranks));
   DLC_ASSIGN(data, openDatasets(sources, plan, "train_step", options.samples,
                                 options.batch));
   if (options.samples.classes.empty()) // other data is to have their numbers
@@ -51,14 +55,14 @@ Status Job::loadData() {
   }
   for (SizedData *sized : {&data, &val})
     for (Dataset &set : sized->sets)
-      set.setWorkers(options.workers, communicator.size());
+      set.setWorkers(options.workers, ranks.size());
   DLC_ASSIGN(dataHash, hashOf(sources, options.threads));
   options.tune.choices = std::make_shared<TuneChoices>();
   std::string state = artifact.statePath();
   DLC_ASSIGN(session,
              Session::create({std::move(artifact), {}, std::move(state)},
                              {.threads = options.threads,
-                              .communicator = &communicator,
+                              .communicator = &ranks,
                               .record = !options.noGraph,
                               .timeout = std::chrono::milliseconds(
                                   int64_t(options.timeout * 1000)),
@@ -66,16 +70,17 @@ Status Job::loadData() {
   return openValidation(toJudge);
 }
 
-std::string Job::nameOfData() const {
-  return options.data.empty() ? data.sets[0].path() : options.data;
+std::string nameOfData(const RunSetup &setup) {
+  const TrainOptions &options = setup.options;
+  return options.data.empty() ? setup.data.sets[0].path() : options.data;
 }
 
 // How the samples become steps, all of one batch.
-Status Job::settleSampling(const plan::Plan &plan) {
+Status RunSetup::settleSampling(const plan::Plan &plan) {
   sampling = {.batch = plan::batchOf(plan, data.sizes[0]),
               .window = std::max<int64_t>(1, plan.accumulate()),
-              .rank = communicator.rank(),
-              .world = communicator.size(),
+              .rank = ranks.rank(),
+              .world = ranks.size(),
               .shuffle = options.shuffle,
               .seed = options.seed,
               .pads = plan::padsLast(plan)};
@@ -83,9 +88,30 @@ Status Job::settleSampling(const plan::Plan &plan) {
       (data.sets.size() > 1 || data.sets[0].source().isStream()))
     return usageError("the model was compiled with --last-batch=pad, which is "
                       "for samples of one length in files: '{}' has {}",
-                      nameOfData(),
+                      nameOfData(*this),
                       data.sets.size() > 1 ? "several lengths"
                                            : "them of another program");
+  DLC_TRY(checkSizes(plan));
+  const int64_t least = sampling.samplesOfUpdate();
+  const std::vector<int64_t> counts = countsOf(data.sets);
+  if (sampling.updatesPerEpoch(counts) == 0)
+    return failed("'{}' has {} samples, expected at least {}: one step of {} "
+                  "on {}",
+                  nameOfData(*this), data.samples(), least, batchText(sampling),
+                  ranksText(sampling));
+  for (const Dataset &set : data.sets)
+    if (set.samples() < least)
+      warnOnce(
+          "'{}' has {} samples of its length, fewer than the {} of a step: "
+          "they are not used",
+          set.path(), set.samples(), least);
+  Sampling compiled = sampling;
+  compiled.world = static_cast<int>(plan.world_size());
+  stepsPerEpoch = compiled.updatesPerEpoch(counts);
+  return {};
+}
+
+Status RunSetup::checkSizes(const plan::Plan &plan) const {
   for (const int size : data.sizes)
     if (plan::batchOf(plan, size) != sampling.batch)
       return usageError("samples of several lengths are trained in batches of "
@@ -93,26 +119,11 @@ Status Job::settleSampling(const plan::Plan &plan) {
                         sampling.batch, plan::nameOf(plan.sizes(data.sizes[0])),
                         plan::batchOf(plan, size),
                         plan::nameOf(plan.sizes(size)));
-  const int64_t least = sampling.samplesOfUpdate();
-  const std::vector<int64_t> counts = countsOf(data.sets);
-  if (sampling.updatesPerEpoch(counts) == 0)
-    return failed("'{}' has {} samples, expected at least {}: one step of {} "
-                  "on {}",
-                  nameOfData(), data.samples(), least, batchText(sampling),
-                  ranksText(sampling));
-  for (const Dataset &set : data.sets)
-    if (isRoot() && set.samples() < least)
-      warning("'{}' has {} samples of its length, fewer than the {} of a step: "
-              "they are not used",
-              set.path(), set.samples(), least);
-  Sampling compiled = sampling;
-  compiled.world = static_cast<int>(plan.world_size());
-  stepsPerEpoch = compiled.updatesPerEpoch(counts);
   return {};
 }
 
 // Labels that fill up a sample are no one's: the loss must not count them.
-Status Job::checkPaddedLabels(const Artifact &artifact) const {
+Status RunSetup::checkPaddedLabels(const Artifact &artifact) const {
   for (const auto &[key, value] : data.paddedLabels) {
     const auto scores = readScores(artifact);
     const bool isKnown =
@@ -126,37 +137,47 @@ Status Job::checkPaddedLabels(const Artifact &artifact) const {
           scores->ignored ? fmt::format(", it ignores {}", *scores->ignored)
                           : "",
           numberText(value));
-    if (!isKnown && isRoot())
-      warning("--pad={}:{}: the loss may count padding labels", key,
-              numberText(value));
+    if (!isKnown)
+      warnOnce("--pad={}:{}: the loss may count labels that only fill samples "
+               "up",
+               key, numberText(value));
   }
   return {};
 }
 
+static bool looksForBest(const TrainOptions &options) {
+  return !options.best.empty() || options.patience > 0;
+}
+
+// Those that are asked for, and the one that decides.
+Result<std::vector<std::string>> RunSetup::metricsToJudge() {
+  std::vector<std::string> names = options.metrics;
+  if (!looksForBest(options))
+    return names;
+  DLC_ASSIGN(bestBy, parseBest(options.best.empty() ? "loss" : options.best));
+  const plan::Program *eval = findProgram(session->plan(), "eval_step");
+  const bool isKnown =
+      bestBy->metric == "loss" ||
+      (bestBy->metric == "accuracy" && findOutput(*eval, "row_correct") >= 0);
+  if (!isKnown)
+    names.push_back(bestBy->metric);
+  const std::string set = bestBy->key.substr(0, bestBy->key.find('_'));
+  bool exists = set == "val";
+  for (int i = 1; i <= plan::countAverages(session->plan()); ++i)
+    exists |= set == plan::averagesName(i);
+  if (!exists)
+    return usageError("--best={}: the model has no averages '{}'", options.best,
+                      set);
+  return names;
+}
+
 // Which metrics validations compute, and which decides; errors before the first
 // step.
-Status Job::openValidation(const Judge::Sources &toJudge) {
-  const bool looksForBest = !options.best.empty() || options.patience > 0;
-  if (toJudge.empty() && (looksForBest || !options.metrics.empty()))
+Status RunSetup::openValidation(const Judge::Sources &toJudge) {
+  if (toJudge.empty() && (looksForBest(options) || !options.metrics.empty()))
     return usageError("--metrics, --best and --patience are about "
                       "validations: expected --val=FILE");
-  std::vector<std::string> names = options.metrics;
-  if (looksForBest) {
-    DLC_ASSIGN(bestBy, parseBest(options.best.empty() ? "loss" : options.best));
-    const plan::Program *eval = findProgram(session->plan(), "eval_step");
-    const bool isKnown =
-        bestBy->metric == "loss" ||
-        (bestBy->metric == "accuracy" && findOutput(*eval, "row_correct") >= 0);
-    if (!isKnown)
-      names.push_back(bestBy->metric);
-    const std::string set = bestBy->key.substr(0, bestBy->key.find('_'));
-    bool exists = set == "val";
-    for (int i = 1; i <= plan::countAverages(session->plan()); ++i)
-      exists |= set == plan::averagesName(i);
-    if (!exists)
-      return usageError("--best={}: the model has no averages '{}'",
-                        options.best, set);
-  }
+  DLC_ASSIGN(const std::vector<std::string> names, metricsToJudge());
   if (names.empty())
     return {};
   auto made = Judge::create(*session, names, toJudge, options.samples);
@@ -166,28 +187,8 @@ Status Job::openValidation(const Judge::Sources &toJudge) {
   return {};
 }
 
-Status Job::checkSameData() const {
-  DLC_ASSIGN(const bool same, isHashOf(sources, progress.dataHash, dataHash));
-  if (!same || progress.samples != data.samples())
-    return failed("'{}' is not the data that the run began with ({} samples, "
-                  "hash {}; found {} samples, hash {})",
-                  nameOfData(), progress.samples, progress.dataHash,
-                  data.samples(), dataHash);
-  const std::vector<int64_t> &taken = progress.cursor.taken;
-  const std::vector<int64_t> counts = countsOf(data.sets);
-  bool isPlace = taken.size() == (counts.size() > 1 ? counts.size() : 0);
-  for (size_t i = 0; isPlace && i < taken.size(); ++i)
-    isPlace = taken[i] <= counts[i];
-  if (!isPlace)
-    return corrupt("the checkpoint of step {} took [{}] samples of each "
-                   "length, which is no place in [{}]",
-                   progress.step, fmt::join(taken, ", "),
-                   fmt::join(counts, ", "));
-  return {};
-}
-
 // How many steps the run has; what a default decided is written down.
-Status Job::settleLength() {
+Status RunSetup::settleLength() {
   if (options.steps == 0 && options.epochs == 0)
     options.steps = session->plan().schedule_steps();
   DLC_TRY(checkEnd(options, data));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/run/Profile.h"
+// What dlc train --profile reports.
+#include "runtime/train/record/Recorder.h"
 
 #include "runtime/base/Json.h"
 #include "runtime/base/files/CacheFolder.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/base/process/Parallel.h"
-
-#include <fmt/core.h>
+#include "runtime/device/CpuFigures.h"
 
 #include <algorithm>
 #include <map>
@@ -45,11 +45,12 @@ std::string shortened(const std::string &label) {
   return fmt::format("{}...", label.substr(0, kLabelWidth - 3));
 }
 
-} // namespace
-
+// The commands of `program` by time, most first: milliseconds of a step and
+// share of it, rates, what it is and which ONNX nodes it came from. All after
+// the first are one line. With `machine` also which share of the time is the
+// command's roofline, and of a step; above 100 %: caches were faster.
 std::string profileTable(const std::vector<CommandProfile> &commands,
-                         std::string_view program, size_t rows,
-                         const Machine &machine) {
+                         std::string_view program, const Machine &machine) {
   std::vector<const CommandProfile *> sorted;
   double total = 0, least = 0;
   for (const CommandProfile &c : commands)
@@ -68,7 +69,7 @@ std::string profileTable(const std::vector<CommandProfile> &commands,
       fmt::format("{:>9} {:>6} {:>8} {:>7}{}  {:<22} nodes\n", "ms", "%",
                   "GFLOP/s", "GB/s", column("roof %"), "command");
   double rest = total;
-  for (size_t i = 0; i < std::min(rows, sorted.size()); ++i) {
+  for (size_t i = 0; i < std::min(kProfileRows, sorted.size()); ++i) {
     const CommandProfile &c = *sorted[i];
     const double seconds = perCall(c);
     rest -= seconds;
@@ -78,10 +79,10 @@ std::string profileTable(const std::vector<CommandProfile> &commands,
         column(machine ? shareText(rooflineOf(machine, c), seconds) : ""),
         c.name, shortened(c.label));
   }
-  if (sorted.size() > rows)
+  if (sorted.size() > kProfileRows)
     text += fmt::format("{:9.3f} {:6.1f} {:>8} {:>7}{}  {} more\n", 1e3 * rest,
                         100 * rest / total, "", "", column(""),
-                        sorted.size() - rows);
+                        sorted.size() - kProfileRows);
   text += fmt::format("{:9.3f}  all commands of a {}", 1e3 * total, program);
   if (machine)
     text += fmt::format(", {} % at the machine's roofline of {:.3f} ms",
@@ -89,6 +90,7 @@ std::string profileTable(const std::vector<CommandProfile> &commands,
   return text;
 }
 
+// The same for scripts, a JSON array of objects, written atomically.
 Status writeProfile(const std::vector<CommandProfile> &commands,
                     const std::string &path, const Machine &machine) {
   Json list = Json::array();
@@ -111,6 +113,8 @@ Status writeProfile(const std::vector<CommandProfile> &commands,
   return writeFileAtomically(path, dumpJson(list, 1) + "\n");
 }
 
+// When commands of a run of each program began and ended, on average, as
+// chrome://tracing and Perfetto read it; written atomically.
 Status writeTrace(const std::vector<CommandProfile> &commands,
                   const std::string &path) {
   Json events = Json::array();
@@ -141,25 +145,49 @@ Status writeTrace(const std::vector<CommandProfile> &commands,
   return writeFileAtomically(path, dumpJson(trace) + "\n");
 }
 
-std::string keepProfile(const std::vector<CommandProfile> &commands,
-                        const plan::Plan &plan, std::string_view program,
-                        int threads, const std::string &cache,
-                        const std::string &run) {
-  const bool isCpu = plan.target() == "cpu";
-  Machine machine;
-  if (isCpu)
-    machine = findCpuFigures(cacheFolder(cache),
-                             threads ? threads : coresOfProcess());
-  for (const Status &written :
-       {writeProfile(commands, run + "/profile.json", machine),
-        writeTrace(commands, run + "/trace.json")})
-    if (!written.ok())
-      warning("{}", written.message());
-  std::string text = profileTable(commands, program, kProfileRows, machine);
-  if (isCpu && !machine)
-    text +=
-        "\n(shares of this machine's roofline: dlc doctor bench machine, once)";
-  return text;
+class Profile : public Recorder {
+public:
+  explicit Profile(const Recorded &of) : setup_(of.setup), run_(of.run) {}
+
+  void onStep(const StepEvent &) override { hasStepped_ = true; }
+
+  // Files of which one less is a warning and no error, as all is saved. A CPU
+  // is judged by what dlc doctor bench machine measured, if it did and kept it.
+  void onEnd(const EndEvent &) override {
+    if (!hasStepped_)
+      return;
+    const plan::Plan &plan = setup_.session->plan();
+    const auto *step = findProgram(plan, "train_step", setup_.data.sizes[0]);
+    const auto commands = setup_.session->executor().profile();
+    const bool isCpu = plan.target() == "cpu";
+    const int threads = setup_.options.threads;
+    Machine machine;
+    if (isCpu)
+      machine = findCpuFigures(cacheFolder(setup_.options.tune.cacheFolder),
+                               threads ? threads : coresOfProcess());
+    for (const Status &written :
+         {writeProfile(commands, run_ + "/profile.json", machine),
+          writeTrace(commands, run_ + "/trace.json")})
+      if (!written.ok())
+        warning("{}", written.message());
+    info("{}{}", profileTable(commands, step->name(), machine),
+         isCpu && !machine ? "\n(shares of this machine's roofline: dlc doctor "
+                             "bench machine, once)"
+                           : "");
+  }
+
+private:
+  const RunSetup &setup_;
+  const std::string &run_;
+  bool hasStepped_ = false;
+};
+
+} // namespace
+
+MadeRecorder openProfile(const Recorded &of) {
+  if (!of.setup.options.profile)
+    return nullptr;
+  return std::make_unique<Profile>(of);
 }
 
 } // namespace dlc

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/record/StepPace.h"
+
+#include "runtime/base/process/Log.h"
+
+#include <algorithm>
+#include <optional>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace dlc {
+namespace {
+
+std::string durationText(double seconds) {
+  int64_t total = static_cast<int64_t>(seconds);
+  if (total >= 3600)
+    return fmt::format("{}:{:02}:{:02}", total / 3600, total / 60 % 60,
+                       total % 60);
+  return fmt::format("{:02}:{:02}", total / 60, total % 60);
+}
+
+// Columns of the terminal; 0: it does not say.
+size_t terminalWidth() {
+  struct winsize size {};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// What is shown; on a narrow terminal those of the highest rank go first.
+struct ShownPart {
+  std::string text;
+  int rank;
+};
+
+std::string joined(const std::vector<ShownPart> &parts) {
+  std::string text;
+  for (const ShownPart &part : parts)
+    text += (text.empty() ? "" : "  ") + part.text;
+  return text;
+}
+
+class Bar : public Recorder {
+public:
+  explicit Bar(const Recorded &of)
+      : terminal_(stderrIsTerminal()),
+        pace_(of, std::chrono::milliseconds(terminal_ ? 100 : 2000)) {}
+  ~Bar() override { onPause(); } // leaves the last state on the screen
+
+  void onStart(const Progress &) override { pace_.start(); }
+
+  void onStep(const StepEvent &event) override {
+    loss_ = metricOf(event, "loss");
+    lr_ = metricOf(event, "lr");
+    waited_ = event.shareWaited;
+    shown_ = pace_.reaches(event.step);
+    if (shown_ && terminal_) {
+      write(barText(terminalWidth()) + "\x1b[K");
+      open_ = true;
+    } else if (shown_) {
+      logLine("step " + joined(parts()));
+    }
+  }
+
+  void onPause() override {
+    if (terminal_ && (open_ || !shown_))
+      write(barText(terminalWidth()) + "\x1b[K\n");
+    open_ = false;
+    shown_ = true;
+  }
+  void onSaved(const SavedEvent &event) override {
+    if (event.asked)
+      onPause(); // it is told
+  }
+  void onEnd(const EndEvent &) override { onPause(); }
+
+private:
+  static void write(const std::string &text) {
+    const std::string line = "\r" + text;
+    [[maybe_unused]] const ssize_t written =
+        ::write(STDERR_FILENO, line.data(), line.size());
+  }
+
+  std::vector<ShownPart> parts() const {
+    std::vector<ShownPart> parts = {
+        {fmt::format("{}/{}", pace_.step(), pace_.total()), 0}};
+    if (const double rate = pace_.stepsPerSecond(); rate > 0) {
+      parts.push_back({durationText(pace_.seconds()) + "<" +
+                           durationText(pace_.secondsLeft()),
+                       1});
+      parts.push_back({fmt::format("{:.1f} it/s", rate), 5});
+      parts.push_back(
+          {fmt::format("{:.4g} samples/s", pace_.samplesPerSecond()), 3});
+    }
+    parts.push_back({fmt::format("loss {:.4g}", loss_), 0});
+    parts.push_back({fmt::format("lr {:.3g}", lr_), 4});
+    if (waited_ >= 0.01)
+      parts.push_back({fmt::format("data wait {:.0f} %", 100 * waited_), 2});
+    parts.push_back({fmt::format("{} MB", bytesOfProcess() / 1'000'000), 4});
+    return parts;
+  }
+
+  // For a terminal of so many columns (0: not known): a longer line would be
+  // shown as two, and rewritten as one.
+  std::string barText(size_t width) const {
+    std::vector<ShownPart> all = parts();
+    while (width && joined(all).size() >= width) {
+      const auto least =
+          std::max_element(all.begin(), all.end(),
+                           [](auto &a, auto &b) { return a.rank < b.rank; });
+      if (least->rank == 0)
+        return joined(all).substr(0, width - 1);
+      all.erase(least);
+    }
+    constexpr int64_t kWidth = 24;
+    const int64_t full =
+        pace_.total() > 0 ? pace_.step() * kWidth / pace_.total() : kWidth;
+    const std::string bar =
+        fmt::format("[{:=<{}}{: <{}}] ", "", full, "", kWidth - full);
+    const std::string text = joined(all);
+    return width && bar.size() + text.size() >= width ? text : bar + text;
+  }
+
+  const bool terminal_;
+  StepPace pace_;
+  double loss_ = 0, lr_ = 0, waited_ = 0;
+  bool open_ = false, shown_ = true;
+};
+
+} // namespace
+
+MadeRecorder openBar(const Recorded &of) {
+  if (of.setup.options.quiet || logsJson())
+    return nullptr;
+  return std::make_unique<Bar>(of);
+}
+
+} // namespace dlc

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN/classes.json.
+#include "runtime/train/record/Recorder.h"
+
+#include "runtime/base/files/Files.h"
+#include "runtime/base/process/Log.h"
+
+namespace dlc {
+namespace {
+
+// It is made anew each time, so that none less is no error.
+class Classes : public Recorder {
+public:
+  explicit Classes(std::string path) : path_(std::move(path)) {}
+
+  void onValidation(const ValidationEvent &event) override {
+    const std::string text =
+        event.judgement ? classesJson(*event.judgement, event.epoch, event.step)
+                        : "";
+    if (text.empty())
+      return;
+    const Status written = writeFileAtomically(path_, text + "\n");
+    if (!written.ok())
+      warning("{}", written.message());
+  }
+
+private:
+  const std::string path_;
+};
+
+} // namespace
+
+MadeRecorder openClasses(const Recorded &of) {
+  return std::make_unique<Classes>(of.run + "/classes.json");
+}
+
+} // namespace dlc

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/setup/RunSetup.h"
+
+#include "runtime/base/options/Environment.h"
+#include "runtime/base/options/OptionTable.h"
+#include "runtime/device/TuneChoices.h"
+#include "runtime/train/Agree.h"
+#include "runtime/train/Samples.h"
+#include "runtime/train/run/RunFolder.h"
+#include "runtime/train/session/Buffers.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlc {
+
+static constexpr std::chrono::hours kMeasuring(1); // others wait for rank 0
+
+// Of each path of a list; standard input has none.
+static std::string absolutePaths(const std::string &list) {
+  if (list == kStandardInput)
+    return list;
+  std::string result;
+  for (const std::string &path : pathsIn(list))
+    result += (result.empty() ? "" : ",") + absolutePath(path);
+  return result;
+}
+
+std::string batchText(const Sampling &sampling) {
+  return sampling.window == 1 ? fmt::format("{}", sampling.batch)
+                              : fmt::format("{} micro-batches of {}",
+                                            sampling.window, sampling.batch);
+}
+
+std::string ranksText(const Sampling &sampling) {
+  return sampling.world == 1 ? "1 rank"
+                             : fmt::format("{} ranks", sampling.world);
+}
+
+Result<std::unique_ptr<RunSetup>> RunSetup::make(const TrainOptions &given,
+                                                 const TrainHooks &hooks,
+                                                 Communicator &ranks) {
+  TrainOptions options = given;
+  options.artifact = absolutePath(options.artifact);
+  options.data = absolutePaths(options.data);
+  options.val = absolutePaths(options.val);
+  options.samples.tokenizer = absolutePath(options.samples.tokenizer);
+  if (hooks.data)
+    options.data = hooks.data->name();
+  if (hooks.val)
+    options.val = hooks.val->name();
+  OptionTable table;
+  options.addTo(table);
+  DLC_TRY(table.validate());
+  std::unique_ptr<RunSetup> setup(new RunSetup(options, hooks, ranks));
+  setup->infiniteSteps = environment::infiniteSteps();
+  return setup;
+}
+
+Status RunSetup::prepare() {
+  DLC_TRY(agree(ranks, loadData()));
+  DLC_TRY(bindStep());
+  DLC_TRY(agree(ranks, settleLength()));
+  return agree(ranks, checkSameSetup());
+}
+
+void RunSetup::beginAt(Progress &progress) {
+  progress.cursor.taken.resize(data.sets.size() > 1 ? data.sets.size() : 0);
+  progress.dataHash = dataHash;
+  progress.samples = data.samples();
+  progress.world = ranks.size();
+  sampling.since = progress.step;
+  sampling.from = progress.cursor;
+}
+
+Status RunSetup::settleBuffers() {
+  return dlc::settleBuffers(
+      session->executor(), ranks,
+      options.bnBuffers == "mean" ? BufferMode::Mean : BufferMode::Broadcast);
+}
+
+bool RunSetup::injects(int64_t step) const {
+  return isRoot() && infiniteSteps.count(step) > 0;
+}
+
+bool RunSetup::reports(std::string_view metric) const {
+  const auto &names = session->metricNames();
+  return std::find(names.begin(), names.end(), metric) != names.end();
+}
+
+double RunSetup::metric(std::span<const double> values,
+                        std::string_view name) const {
+  const auto &names = session->metricNames();
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name)
+      return values[i];
+  return NAN;
+}
+
+Result<RunSetup::Window> RunSetup::windowOf(int64_t step) const {
+  Loader loader(data.sets, sampling, step - 1, step);
+  Window window;
+  for (;;) {
+    DLC_ASSIGN(const Loader::Made *made, loader.next());
+    if (!made)
+      return window;
+    window.batches.push_back(made->batch);
+    window.size = data.sizes[made->set];
+  }
+}
+
+Status RunSetup::bindPrograms() {
+  Executor &executor = session->executor();
+  if (options.debugOverflow && executor.hasParts())
+    return usageError("--debug-overflow keeps a copy of all state, which "
+                      "--zero splits over ranks: compile with --zero=0");
+  for (const plan::Program &program : session->plan().programs())
+    if (const auto kind = plan::kindOf(program);
+        (kind == "train_step" || kind == "accumulate_step") &&
+        std::find(data.sizes.begin(), data.sizes.end(),
+                  static_cast<int>(program.size())) != data.sizes.end())
+      DLC_TRY(executor.prepare(program.name()));
+  return {};
+}
+
+// Rank 0 chooses the algorithms of a GPU's libraries; the others do as it did,
+// wherever their caches are. A CPU has nothing to choose.
+Status RunSetup::bindStep() {
+  if (ranks.size() == 1 || session->executor().isOnHost())
+    return agree(ranks, bindPrograms());
+  DLC_ASSIGN(const auto patient, ranks.sibling(kMeasuring));
+  DLC_TRY(onRoot(*patient, [&] { return bindPrograms(); }));
+  std::string choices = options.tune.choices->toText();
+  uint64_t bytes = choices.size();
+  DLC_TRY(patient->broadcast(&bytes, sizeof bytes, 0));
+  choices.resize(bytes);
+  DLC_TRY(patient->broadcast(choices.data(), bytes, 0));
+  return onOthers(ranks, [&]() -> Status {
+    DLC_TRY(options.tune.choices->adopt(choices));
+    return bindPrograms();
+  });
+}
+
+// Ranks that differ in what decides a step would wait for each other in vain.
+Status RunSetup::checkSameSetup() {
+  const std::string own = fmt::format(
+      "artifact {}, data {}, {} steps, seed {}, shuffle {}, options of samples "
+      "[{}]",
+      session->model().artifact.hash(), dataHash, total, options.seed,
+      options.shuffle ? "on" : "off", textOf(options.samples));
+  DLC_ASSIGN(std::vector<std::string> all, ranks.allGather(own));
+  for (size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      return incompatible("rank {} runs another job than rank 0: {}; "
+                          "expected {}",
+                          rank, all[rank], all[0]);
+  return {};
+}
+
+Status RunSetup::settleSchedule(int64_t step) {
+  DLC_TRY(settleStepsOfSchedule(step));
+  return setUnlessSet("schedule.epoch_steps", stepsPerEpoch).status();
+}
+
+Status RunSetup::settleStepsOfSchedule(int64_t step) {
+  const char *state = "schedule.steps";
+  if (options.reschedule && session->executor().hasState(state))
+    return session->executor().writeState(state, &total, sizeof total);
+  DLC_ASSIGN(const int64_t steps, setUnlessSet(state, total));
+  if (steps != 0 && total > steps)
+    warnOnce("the learning-rate schedule has {} steps: steps {} to {} keep its "
+             "last rate; --reschedule stretches it over all steps",
+             steps, std::max(steps, step) + 1, total);
+  return {};
+}
+
+// What the state is then; 0 without it.
+Result<int64_t> RunSetup::setUnlessSet(const char *state, int64_t value) {
+  int64_t old = 0;
+  if (!session->executor().hasState(state))
+    return old;
+  DLC_TRY(session->executor().readState(state, &old, sizeof old));
+  if (old != 0)
+    return old;
+  DLC_TRY(session->executor().writeState(state, &value, sizeof value));
+  return value;
+}
+
+} // namespace dlc
