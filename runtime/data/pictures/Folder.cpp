@@ -21,10 +21,9 @@ struct PictureFile {
 
 class PictureFolder final : public Pictures {
 public:
+  using Pictures::classes_, Pictures::labels_;
   std::string path;
   std::vector<PictureFile> files;
-  std::vector<int64_t> labelOf;
-  std::vector<std::string> names;
 
   std::string name() const override { return path; }
   int64_t count() const override { return int64_t(files.size()); }
@@ -32,12 +31,8 @@ public:
     return path + "/" + files[size_t(index)].path;
   }
   Result<SharedBytes> read(int64_t index) const override {
-    DLC_ASSIGN(std::string content, readFile(nameOf(index), kMaxPictureFile));
-    auto owner = std::make_shared<const std::string>(std::move(content));
-    return SharedBytes{std::as_bytes(std::span(*owner)), owner};
+    return readPictureFile(nameOf(index));
   }
-  const std::vector<int64_t> &labels() const override { return labelOf; }
-  const std::vector<std::string> &classes() const override { return names; }
   Result<std::string> hash() const override {
     Sha256 sum;
     for (const PictureFile &file : files) {
@@ -157,12 +152,12 @@ Status collectClasses(Collector &collector, PictureFolder &folder) {
       continue;
     DLC_TRY(collector.checkLink(entry));
     DLC_TRY(collector.collect(entry.path(), true, folder.files));
-    if (folder.files.size() == folder.labelOf.size())
+    if (folder.files.size() == folder.labels_.size())
       return failed("'{}' has no pictures, expected .jpg, .jpeg, .png or .webp "
                     "for each class",
                     entry.path().string());
-    folder.labelOf.resize(folder.files.size(), int64_t(folder.names.size()));
-    folder.names.push_back(entry.path().filename().string());
+    folder.labels_.resize(folder.files.size(), int64_t(folder.classes_.size()));
+    folder.classes_.push_back(entry.path().filename().string());
   }
   return {};
 }
@@ -179,7 +174,7 @@ openPictureFolder(const std::string &path) try {
     folder->path.pop_back();
   Collector collector(folder->path);
   DLC_TRY(collectClasses(collector, *folder));
-  if (folder->names.empty())
+  if (folder->classes_.empty())
     DLC_TRY(collector.collect(folder->path, false, folder->files));
   if (folder->files.empty())
     return failed("'{}' has no pictures, expected a folder of .jpg, .jpeg, "

@@ -5,8 +5,6 @@
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/data/pictures/Folder.h"
 
-#include <span>
-
 namespace dlc {
 namespace {
 
@@ -24,23 +22,14 @@ public:
     return paths[size_t(index)];
   }
   Result<SharedBytes> read(int64_t index) const override {
-    DLC_ASSIGN(std::string content,
-               readFile(paths[size_t(index)], kMaxPictureFile));
-    auto owner = std::make_shared<const std::string>(std::move(content));
-    return SharedBytes{std::as_bytes(std::span(*owner)), owner};
+    return readPictureFile(paths[size_t(index)]);
   }
-  const std::vector<int64_t> &labels() const override { return labels_; }
-  const std::vector<std::string> &classes() const override { return classes_; }
   Result<std::string> hash() const override {
     Sha256 sum;
     for (const std::string &path : paths)
       sum.add(path.c_str(), path.size() + 1);
     return sum.digest();
   }
-
-private:
-  const std::vector<int64_t> labels_;
-  const std::vector<std::string> classes_;
 };
 
 } // namespace

@@ -2,6 +2,8 @@
 #include "runtime/data/pictures/PictureSource.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/files/Mapping.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/augment/Augment.h"
 #include "runtime/data/pictures/Layout.h"
@@ -207,14 +209,10 @@ public:
   Result<SharedBytes> read(int64_t index) const override {
     return of_->read(index);
   }
-  const std::vector<int64_t> &labels() const override { return labels_; }
-  const std::vector<std::string> &classes() const override { return classes_; }
   Result<std::string> hash() const override { return of_->hash(); }
 
 private:
   std::shared_ptr<const Pictures> of_;
-  std::vector<int64_t> labels_;
-  std::vector<std::string> classes_;
 };
 
 class PictureSource final : public Source {
@@ -295,6 +293,21 @@ private:
 };
 
 } // namespace
+
+Result<SharedBytes> readPictureFile(const std::string &path) {
+  DLC_ASSIGN(std::string content, readFile(path, kMaxPictureFile));
+  auto owner = std::make_shared<const std::string>(std::move(content));
+  return SharedBytes{std::as_bytes(std::span(*owner)), owner};
+}
+
+SharedBytes lentBytes(std::span<const std::byte> bytes,
+                      std::shared_ptr<const void> file) {
+  const auto giveBack = [bytes, file = std::move(file)](const void *) {
+    if (!bytes.empty())
+      releaseMapped(bytes.data(), bytes.size());
+  };
+  return {bytes, std::shared_ptr<const void>(bytes.data(), giveBack)};
+}
 
 std::shared_ptr<const Source>
 pictureSource(std::shared_ptr<const Pictures> pictures, BadSamples bad) {

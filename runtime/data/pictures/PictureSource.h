@@ -18,12 +18,22 @@ public:
   virtual std::string nameOf(int64_t index) const = 0;
   virtual Result<SharedBytes> read(int64_t index) const = 0;
   // A class for each; none if there are no classes.
-  virtual const std::vector<int64_t> &labels() const = 0;
+  virtual const std::vector<int64_t> &labels() const { return labels_; }
   // In the order of their numbers; empty if they have no names.
-  virtual const std::vector<std::string> &classes() const = 0;
+  virtual const std::vector<std::string> &classes() const { return classes_; }
   // As Source's.
   virtual Result<std::string> hash() const = 0;
+
+protected:
+  std::vector<int64_t> labels_;
+  std::vector<std::string> classes_;
 };
+
+// The content of a file of one.
+Result<SharedBytes> readPictureFile(const std::string &path);
+// Some of a mapped file's bytes, whose pages are given back after their use.
+SharedBytes lentBytes(std::span<const std::byte> bytes,
+                      std::shared_ptr<const void> file);
 
 // No file of more bytes is read.
 constexpr uint64_t kMaxPictureFile = 256 << 20;

@@ -13,8 +13,6 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace dlc {
 namespace {
@@ -29,24 +27,12 @@ struct ShardSample {
   int64_t label = -1;
 };
 
-// Pages of these bytes that nobody else needs are given back.
-void releasePages(std::span<const std::byte> bytes) {
-  static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto first =
-      (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
-  const auto last =
-      reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
-  if (last > first)
-    ::madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED);
-}
-
 class ShardPictures final : public Pictures {
 public:
+  using Pictures::labels_;
   std::string path;
   std::vector<std::shared_ptr<const MappedFile>> shards;
   std::vector<ShardSample> samples;
-  std::vector<int64_t> labelOf;
-  std::vector<std::string> names; // none
 
   std::string name() const override { return path; }
   int64_t count() const override { return int64_t(samples.size()); }
@@ -61,15 +47,8 @@ public:
   Result<SharedBytes> read(int64_t index) const override {
     const ShardSample &sample = samples[size_t(index)];
     const auto &shard = shards[sample.shard];
-    const auto bytes = shard->bytes().subspan(sample.offset, sample.size);
-    // The mapping lives as long as its bytes are used.
-    return SharedBytes{bytes, std::shared_ptr<const void>(
-                                  bytes.data(), [bytes, shard](const void *) {
-                                    releasePages(bytes);
-                                  })};
+    return lentBytes(shard->bytes().subspan(sample.offset, sample.size), shard);
   }
-  const std::vector<int64_t> &labels() const override { return labelOf; }
-  const std::vector<std::string> &classes() const override { return names; }
   Result<std::string> hash() const override {
     Sha256 sum;
     const auto add = [&](const std::string &line) {
@@ -188,7 +167,7 @@ Status settleLabels(ShardPictures &all) {
                   all.nameOf(without - all.samples.begin()), labelled,
                   all.samples.size());
   for (const ShardSample &sample : all.samples)
-    all.labelOf.push_back(sample.label);
+    all.labels_.push_back(sample.label);
   return {};
 }
 
@@ -244,7 +223,7 @@ Result<std::shared_ptr<const Pictures>> openShards(const std::string &path) {
     DLC_TRY(ShardIndexer(*all, bytes)
                 .run()
                 .withContext(fmt::format("'{}'", shard)));
-    releasePages(bytes);
+    releaseMapped(bytes.data(), bytes.size());
   }
   DLC_TRY(mappedFilesStatus());
   if (all->samples.empty())

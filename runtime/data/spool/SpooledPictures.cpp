@@ -2,7 +2,6 @@
 #include "runtime/data/spool/SpooledPictures.h"
 
 #include "runtime/base/Json.h"
-#include "runtime/base/files/Mapping.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/process/Log.h"
 
@@ -49,16 +48,10 @@ public:
   }
   Result<SharedBytes> read(int64_t index) const override {
     const auto at = size_t(index);
-    const auto bytes = bytes_.subspan(size_t(offsets_[at]),
-                                      size_t(offsets_[at + 1] - offsets_[at]));
-    return SharedBytes{bytes, std::shared_ptr<const void>(
-                                  bytes.data(), [bytes, all = file_](auto *) {
-                                    if (!bytes.empty())
-                                      releaseMapped(bytes.data(), bytes.size());
-                                  })};
+    return lentBytes(bytes_.subspan(size_t(offsets_[at]),
+                                    size_t(offsets_[at + 1] - offsets_[at])),
+                     file_);
   }
-  const std::vector<int64_t> &labels() const override { return labels_; }
-  const std::vector<std::string> &classes() const override { return classes_; }
   Result<std::string> hash() const override { return hash_; }
 
 private:
@@ -109,8 +102,7 @@ private:
   std::string hash_;
   std::shared_ptr<const SafetensorsFile> file_;
   std::span<const std::byte> bytes_;
-  std::vector<int64_t> offsets_, labels_, rows_; // rows_: of each file
-  std::vector<std::string> classes_;
+  std::vector<int64_t> offsets_, rows_; // rows_: of each file
 };
 
 } // namespace

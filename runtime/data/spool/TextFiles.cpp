@@ -20,32 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTxt = ".txt";
 
-// The tokens of one text in a file that dlc-data has written.
-class MadeTokens final : public TokenList {
-public:
-  MadeTokens(std::string path, std::shared_ptr<const MappedFile> file,
-             uint64_t offset, uint64_t count, uint64_t width)
-      : path_(std::move(path)), file_(std::move(file)), offset_(offset),
-        count_(count), width_(width) {}
-
-  const std::string &path() const override { return path_; }
-  int64_t count() const override { return int64_t(count_); }
-  void read(int64_t first, int64_t count, int64_t *to) const override {
-    const std::byte *from =
-        file_->bytes().data() + offset_ + uint64_t(first) * width_;
-    for (int64_t i = 0; i < count; ++i, from += width_) {
-      uint32_t token = 0;
-      std::memcpy(&token, from, width_);
-      to[i] = token;
-    }
-  }
-
-private:
-  std::string path_;
-  std::shared_ptr<const MappedFile> file_;
-  uint64_t offset_, count_, width_;
-};
-
 // "dlctoken", u64 each: version 1, bytes of a token, texts, each text's tokens;
 // then all tokens, little-endian.
 Result<TokenLists> readMadeTokens(const std::string &path,
@@ -71,8 +45,8 @@ Result<TokenLists> readMadeTokens(const std::string &path,
     const uint64_t count = field(kFields + i), width = field(1);
     if (count > (content.size() - offset) / width)
       return damaged;
-    lists.push_back(std::make_shared<const MadeTokens>(texts[i], file, offset,
-                                                       count, width));
+    lists.emplace_back(texts[i], file, offset, int64_t(count),
+                       width == 2 ? TokenWidth::Bits16 : TokenWidth::Bits32);
     offset += count * width;
   }
   return offset == content.size() ? Result<TokenLists>(std::move(lists))

@@ -58,42 +58,49 @@ std::optional<TokenWidth> tokenWidthFrom(std::string_view name) {
 
 Result<TokenFile> TokenFile::open(const std::string &path,
                                   std::optional<TokenWidth> width) {
-  TokenFile tokens;
-  DLC_ASSIGN(tokens.file_, MappedFile::open(path));
-  const MappedFile &file = tokens.file_;
+  DLC_ASSIGN(MappedFile mapped, MappedFile::open(path));
+  const auto shared = std::make_shared<const MappedFile>(std::move(mapped));
+  const MappedFile &file = *shared;
   const Kind *kind = kindOf(file);
   if (!kind && !width)
     return failed("'{}' has tokens and no header that tells their type: give "
                   "--tokens=uint16, as nanoGPT writes them, or uint32",
                   path);
-  tokens.width_ = kind ? kind->width : *width;
-  const uint64_t size = bytesOf(tokens.width_);
+  const TokenWidth own = kind ? kind->width : *width;
+  const uint64_t size = bytesOf(own);
   if (!kind) {
     if (file.size() % size != 0)
-      return failed("'{}' has {} bytes, not a whole number of {} tokens", path,
-                    file.size(), nameOf(tokens.width_));
-    tokens.count_ = int64_t(file.size() / size);
-    return tokens;
+      return failed("'{}' has {} bytes, which are no whole number of {} tokens",
+                    path, file.size(), nameOf(own));
+    return TokenFile(path, shared, 0, int64_t(file.size() / size), own);
   }
-  if (width && *width != kind->width)
-    return failed("'{}' has a header with token type {}, found --tokens={}",
+  if (width && *width != own)
+    return failed("'{}' has a header, and so tokens of {}: not --tokens={}",
                   path, kind->name, nameOf(*width));
   if (headerField(file, 1) != kind->version)
     return failed("'{}' has version {}, expected {}", path,
                   headerField(file, 1), kind->version);
-  tokens.offset_ = kHeaderBytes;
-  tokens.count_ = headerField(file, 2);
-  if (tokens.count_ < 0 ||
-      uint64_t(tokens.count_) * size != file.size() - kHeaderBytes)
+  const int64_t count = headerField(file, 2);
+  if (count < 0 || uint64_t(count) * size != file.size() - kHeaderBytes)
     return failed("'{}' claims {} tokens of {} bytes, but has {} bytes of "
-                  "tokens: is the file truncated?",
-                  path, tokens.count_, size, file.size() - kHeaderBytes);
-  return tokens;
+                  "them: is it whole?",
+                  path, count, size, file.size() - kHeaderBytes);
+  return TokenFile(path, shared, kHeaderBytes, count, own);
+}
+
+Result<TokenLists> openTokenFiles(const std::vector<std::string> &paths,
+                                  std::optional<TokenWidth> width) {
+  TokenLists lists;
+  for (const std::string &path : paths) {
+    DLC_ASSIGN(TokenFile file, TokenFile::open(path, width));
+    lists.push_back(std::move(file));
+  }
+  return lists;
 }
 
 void TokenFile::read(int64_t first, int64_t count, int64_t *to) const {
   const std::byte *from =
-      file_.bytes().data() + offset_ + uint64_t(first) * bytesOf(width_);
+      file_->bytes().data() + offset_ + uint64_t(first) * bytesOf(width_);
   if (width_ == TokenWidth::Bits16)
     widen<uint16_t>(from, count, to);
   else

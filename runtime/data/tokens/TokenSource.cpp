@@ -5,7 +5,6 @@
 #include "runtime/base/numbers/Philox.h"
 #include "runtime/data/DataHash.h"
 #include "runtime/data/SampleOptions.h"
-#include "runtime/data/tokens/TokenFile.h"
 
 #include <algorithm>
 #include <span>
@@ -19,7 +18,7 @@ public:
       : files_(std::move(files)), length_(length) {
     for (const auto &file : files_)
       ends_.push_back((ends_.empty() ? 0 : ends_.back()) +
-                      std::max<int64_t>(0, file->count() - 1) / length_);
+                      std::max<int64_t>(0, file.count() - 1) / length_);
   }
 
   int64_t count() const { return ends_.back(); }
@@ -33,11 +32,11 @@ public:
   }
 
   // Its file, and its first token there.
-  std::pair<const TokenList *, int64_t>
+  std::pair<const TokenFile *, int64_t>
   placeOf(int64_t row, const TrainingPass *pass) const {
     const auto end = std::upper_bound(ends_.begin(), ends_.end(), row);
     const auto at = size_t(end - ends_.begin());
-    const TokenList *file = files_[at].get();
+    const TokenFile *file = &files_[at];
     const int64_t window = row - (at ? ends_[at - 1] : 0);
     return {file, std::min(window * length_ + (pass ? offsetOf(*pass) : 0),
                            file->count() - 1 - length_)};
@@ -83,13 +82,7 @@ public:
 
   std::string name() const override { return path_; }
   Result<TokenLists> open(const SampleOptions &options) const override {
-    TokenLists lists;
-    for (const std::string &path : files_) {
-      DLC_ASSIGN(TokenFile file,
-                 TokenFile::open(path, tokenWidthFrom(options.tokens)));
-      lists.push_back(std::make_shared<const TokenFile>(std::move(file)));
-    }
-    return lists;
+    return openTokenFiles(files_, tokenWidthFrom(options.tokens));
   }
   Result<std::string> hash(int threads) const override {
     return hashesOfData(files_, threads);
@@ -136,7 +129,7 @@ public:
     DLC_ASSIGN(TokenLists files, files_->open(options));
     int64_t tokens = 0;
     for (const auto &file : files)
-      tokens += file->count();
+      tokens += file.count();
     auto windows =
         std::make_shared<const TokenWindows>(std::move(files), sample[0]);
     if (windows->count() == 0)

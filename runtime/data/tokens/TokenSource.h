@@ -3,12 +3,11 @@
 #pragma once
 
 #include "runtime/data/Source.h"
-#include "runtime/data/tokens/TokenList.h"
+#include "runtime/data/tokens/TokenFile.h"
 
 namespace dlc {
 
 // Where tokens come from. Immutable; any thread may ask.
-using TokenLists = std::vector<std::shared_ptr<const TokenList>>;
 class TokenFiles {
 public:
   virtual ~TokenFiles() = default;

@@ -213,13 +213,13 @@ void reportLists(const TokenLists &lists, DataReport &report) {
   int64_t count = 0, most = 0;
   std::vector<int64_t> some(1 << 16);
   for (const auto &list : lists) {
-    for (int64_t at = 0; at < list->count(); at += int64_t(some.size())) {
-      const int64_t part = std::min(int64_t(some.size()), list->count() - at);
-      list->read(at, part, some.data());
+    for (int64_t at = 0; at < list.count(); at += int64_t(some.size())) {
+      const int64_t part = std::min(int64_t(some.size()), list.count() - at);
+      list.read(at, part, some.data());
       most =
           std::max(most, *std::max_element(some.begin(), some.begin() + part));
     }
-    count += list->count();
+    count += list.count();
   }
   report.json["files"] = lists.size();
   report.json["tokens"] = count, report.json["largest"] = most;
@@ -229,12 +229,8 @@ void reportLists(const TokenLists &lists, DataReport &report) {
 
 Status reportTokens(const DataArguments &arguments, DataReport &report) {
   DLC_ASSIGN(const auto paths, expandRange(arguments.path));
-  TokenLists lists;
-  for (const std::string &path : paths) {
-    DLC_ASSIGN(TokenFile file,
-               TokenFile::open(path, tokenWidthFrom(arguments.tokens)));
-    lists.push_back(std::make_shared<const TokenFile>(std::move(file)));
-  }
+  DLC_ASSIGN(const TokenLists lists,
+             openTokenFiles(paths, tokenWidthFrom(arguments.tokens)));
   reportLists(lists, report);
   return {};
 }
