@@ -5,7 +5,7 @@
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/train/run/Checkpoints.h"
-#include "runtime/train/run/Metrics.h"
+#include "runtime/train/run/JsonLines.h"
 #include "runtime/train/session/Inputs.h"
 #include "runtime/train/session/State.h"
 #include "test/unit/TempFolder.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN/epochs.jsonl.
 #include "runtime/train/record/Recorder.h"
-#include "runtime/train/run/Metrics.h"
+#include "runtime/train/run/JsonLines.h"
 
 namespace dlc {
 namespace {

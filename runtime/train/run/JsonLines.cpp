@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/run/Metrics.h"
+#include "runtime/train/run/JsonLines.h"
 
 #include "runtime/base/files/Files.h"
 #include "runtime/base/files/OwnFile.h"
