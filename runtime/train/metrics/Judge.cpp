@@ -5,8 +5,8 @@
 #include "runtime/base/process/Boundary.h"
 #include "runtime/data/Convert.h"
 #include "runtime/plan/Types.h"
+#include "runtime/train/session/BatchSweep.h"
 #include "runtime/train/session/Inputs.h"
-#include "runtime/train/session/Sweep.h"
 
 #include <cstring>
 
@@ -135,14 +135,15 @@ Result<Judgement> Judge::judge() try {
   DLC_ASSIGN(Tally tally, Tally::create(scores_, needs_, samples,
                                         (samples + most - 1) / most));
   int64_t batch = rank;
-  const auto add = [&](int64_t count, const Sweep::Part &,
+  const auto add = [&](int64_t count, const BatchSweep::Part &,
                        std::span<const TensorView> outputs) -> Status {
     const TensorView &view = outputs[static_cast<size_t>(scores_.port)];
     DLC_TRY(addBatch(tally, batch, batch * most, count, view));
     batch += ranks;
     return {};
   };
-  DLC_TRY(Sweep(session_->executor(), parts, inputs_).run(rank, ranks, add));
+  DLC_TRY(
+      BatchSweep(session_->executor(), parts, inputs_).run(rank, ranks, add));
   DLC_TRY(tally.combine(communicator));
   Judgement judgement;
   for (const Metric &metric : metrics_)

@@ -75,7 +75,7 @@ Status Ranking::run(const Dataset &dataset, int64_t top,
                     const TakeRanks &take) const try {
   const auto width = static_cast<size_t>(scores_.classes);
   int64_t sample = 0;
-  const auto rankBatch = [&](int64_t count, const Sweep::Part &,
+  const auto rankBatch = [&](int64_t count, const BatchSweep::Part &,
                              std::span<const TensorView> outputs) -> Status {
     const TensorView &view = outputs[static_cast<size_t>(scores_.port)];
     const auto type = plan::dtypeOf(view.type->dtype());
@@ -93,8 +93,8 @@ Status Ranking::run(const Dataset &dataset, int64_t top,
     }
     return {};
   };
-  return Sweep(session_->executor(), session_->partsFor("predict", dataset),
-               dataset)
+  return BatchSweep(session_->executor(),
+                    session_->partsFor("predict", dataset), dataset)
       .run(0, 1, rankBatch);
 } catch (...) {
   return caughtException("prediction");

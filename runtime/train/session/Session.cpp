@@ -5,9 +5,9 @@
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/plan/Types.h"
+#include "runtime/train/session/BatchSweep.h"
 #include "runtime/train/session/Inputs.h"
 #include "runtime/train/session/State.h"
-#include "runtime/train/session/Sweep.h"
 
 namespace dlc {
 namespace {
@@ -201,10 +201,10 @@ Status Session::checkGoesOn() const {
   return !goesOn_ || goesOn_() ? Status() : failed("stopped by the program");
 }
 
-std::vector<Sweep::Part> Session::partsFor(std::string_view kind,
-                                           const Dataset &dataset) const {
+std::vector<BatchSweep::Part> Session::partsFor(std::string_view kind,
+                                                const Dataset &dataset) const {
   const int bound = dlc::sizeOf(plan(), kind, dataset);
-  std::vector<Sweep::Part> parts;
+  std::vector<BatchSweep::Part> parts;
   for (int size = 0; size < plan::countSizes(plan()); ++size)
     if (plan::haveSameSamples(plan(), size, bound))
       parts.push_back(
@@ -217,14 +217,14 @@ std::vector<Sweep::Part> Session::partsFor(std::string_view kind,
 // sums exact.
 Result<std::vector<Ratio>> Session::sumUp(const Dataset &dataset,
                                           std::span<const RowPorts> ports) {
-  const std::vector<Sweep::Part> parts = partsFor(kEval, dataset);
+  const std::vector<BatchSweep::Part> parts = partsFor(kEval, dataset);
   const int64_t samples = dataset.samples(), batch = parts.front().batch;
   const auto batches = static_cast<size_t>((samples + batch - 1) / batch);
   const int rank = communicator_ ? communicator_->rank() : 0;
   const int ranks = communicator_ ? communicator_->size() : 1;
   std::vector<double> sums(2 * ports.size() * batches); // of a batch together
   auto at = static_cast<size_t>(rank);
-  const auto add = [&](int64_t count, const Sweep::Part &part,
+  const auto add = [&](int64_t count, const BatchSweep::Part &part,
                        std::span<const TensorView> outputs) -> Status {
     double *place = &sums[2 * ports.size() * at];
     for (const RowPorts &port : ports) {
@@ -235,7 +235,7 @@ Result<std::vector<Ratio>> Session::sumUp(const Dataset &dataset,
     at += static_cast<size_t>(ranks);
     return checkGoesOn();
   };
-  DLC_TRY(Sweep(*executor_, parts, dataset).run(rank, ranks, add));
+  DLC_TRY(BatchSweep(*executor_, parts, dataset).run(rank, ranks, add));
   if (communicator_)
     DLC_TRY(communicator_->allReduce(sums.data(), sums.size(), DType::F64,
                                      ReduceOp::Sum));
@@ -283,10 +283,10 @@ Result<std::vector<Session::Output>>
 Session::predict(const Dataset &dataset) try {
   if (!findProgram(plan(), kPredict))
     return failed("the model has no program to predict with");
-  std::vector<Sweep::Part> parts = partsFor(kPredict, dataset);
+  std::vector<BatchSweep::Part> parts = partsFor(kPredict, dataset);
   // What fills up a batch would count in what is of one as a whole.
   const auto whole =
-      std::find_if(parts.begin(), parts.end(), [&](const Sweep::Part &p) {
+      std::find_if(parts.begin(), parts.end(), [&](const BatchSweep::Part &p) {
         return p.batch == dataset.samples();
       });
   const bool isOneBatch = whole != parts.end();
@@ -317,7 +317,7 @@ Session::predict(const Dataset &dataset) try {
                       "as a whole needs as many samples as one has, {}, found "
                       "{}",
                       batch, dataset.samples());
-  const auto append = [&](int64_t samples, const Sweep::Part &part,
+  const auto append = [&](int64_t samples, const BatchSweep::Part &part,
                           std::span<const TensorView> views) {
     for (size_t i = 0; i < taken.size(); ++i) {
       const TensorView &view = views[taken[i]];
@@ -330,7 +330,7 @@ Session::predict(const Dataset &dataset) try {
     }
     return checkGoesOn();
   };
-  DLC_TRY(Sweep(*executor_, parts, dataset).run(0, 1, append));
+  DLC_TRY(BatchSweep(*executor_, parts, dataset).run(0, 1, append));
   return outputs;
 } catch (...) {
   return caughtException("prediction");

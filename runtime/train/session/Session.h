@@ -5,11 +5,11 @@
 #include "runtime/data/Loader.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/plan/Model.h"
+#include "runtime/train/session/BatchSweep.h"
 #include "runtime/train/session/Inputs.h"
 #include "runtime/train/session/RowSums.h"
 #include "runtime/train/session/State.h"
 #include "runtime/train/session/Statistics.h"
-#include "runtime/train/session/Sweep.h"
 
 #include <algorithm>
 #include <array>
@@ -114,8 +114,8 @@ public:
   Result<std::vector<Output>> predict(const Dataset &dataset);
 
   // The programs of a kind for a data set, the largest batch first.
-  std::vector<Sweep::Part> partsFor(std::string_view kind,
-                                    const Dataset &dataset) const;
+  std::vector<BatchSweep::Part> partsFor(std::string_view kind,
+                                         const Dataset &dataset) const;
   // Null: one rank.
   Communicator *communicator() const { return communicator_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/session/Sweep.h"
+#include "runtime/train/session/BatchSweep.h"
 
 #include "runtime/base/files/Mapping.h"
 #include "runtime/plan/shards/Shards.h"
@@ -9,27 +9,27 @@
 
 namespace dlc {
 
-Sweep::Sweep(Executor &executor, std::vector<Part> parts,
-             const Dataset &dataset)
+BatchSweep::BatchSweep(Executor &executor, std::vector<Part> parts,
+                       const Dataset &dataset)
     : executor_(executor), parts_(std::move(parts)), dataset_(dataset) {
   for (const Part &part : parts_)
     batches_.push_back(makeBatch(dataset, part.batch));
 }
 
-size_t Sweep::partFor(int64_t count) const {
+size_t BatchSweep::partFor(int64_t count) const {
   size_t part = 0;
   while (part + 1 < parts_.size() && parts_[part + 1].batch >= count)
     ++part;
   return part;
 }
 
-bool Sweep::gathers() const {
+bool BatchSweep::gathers() const {
   const auto &commands = parts_.front().program->commands();
   return std::any_of(commands.begin(), commands.end(),
                      [](const auto &c) { return plan::gathersElsewhere(c); });
 }
 
-Status Sweep::named(const Status &status, const Rows &rows) const {
+Status BatchSweep::named(const Status &status, const Rows &rows) const {
   if (status.ok())
     return status;
   return status.withContext(fmt::format(
@@ -37,7 +37,7 @@ Status Sweep::named(const Status &status, const Rows &rows) const {
       rows.first + std::max<int64_t>(rows.count, 1) - 1, dataset_.path()));
 }
 
-Status Sweep::start(const Rows &rows) {
+Status BatchSweep::start(const Rows &rows) {
   const auto &[program, batch] = parts_[rows.part];
   rows_.resize(static_cast<size_t>(batch));
   for (int64_t i = 0; i < batch; ++i)
@@ -53,7 +53,7 @@ Status Sweep::start(const Rows &rows) {
 }
 
 // The outputs of the oldest batch that was started.
-Status Sweep::read(const Take &take) {
+Status BatchSweep::read(const Take &take) {
   const Rows rows = started_.front();
   started_.pop_front();
   const Part &part = parts_[rows.part];
@@ -64,7 +64,7 @@ Status Sweep::read(const Take &take) {
       outputs.ok() ? take(rows.count, part, *outputs) : outputs.status(), rows);
 }
 
-Status Sweep::run(int64_t first, int64_t stride, const Take &take) {
+Status BatchSweep::run(int64_t first, int64_t stride, const Take &take) {
   const auto readAllBut = [&](size_t unread) {
     Status status;
     while (status.ok() && started_.size() > unread)

@@ -11,7 +11,7 @@
 
 namespace dlc {
 
-class Sweep {
+class BatchSweep {
 public:
   // A program for so many samples.
   struct Part {
@@ -25,7 +25,8 @@ public:
 
   // All must outlive it. The same program for one batch or several, the largest
   // first.
-  Sweep(Executor &executor, std::vector<Part> parts, const Dataset &dataset);
+  BatchSweep(Executor &executor, std::vector<Part> parts,
+             const Dataset &dataset);
 
   // Batches `first`, `first` + `stride` ... of the largest size. The last of
   // all is of the smallest that it fits, and filled up with repetitions, which
