@@ -14,7 +14,7 @@
 
 namespace dlc {
 
-class FlightRecorder;
+class FlightLog;
 
 // Mean divides each rank's values by the number of ranks, then adds. Max is NaN
 // if any value is NaN.
@@ -71,10 +71,9 @@ public:
   virtual Result<std::vector<std::string>>
   allGather(const std::string &text) = 0;
 
-  // The recorder of all calls, including siblings' calls; null for a job of one
-  // rank.
-  virtual FlightRecorder *recorder() { return nullptr; }
-  // The recorder's subject of the following calls; below 0: none.
+  // Of all calls, those of siblings too; null for a job of one rank.
+  virtual FlightLog *flightLog() { return nullptr; }
+  // What the calls from now on are about, of the recorder; below 0: nothing.
   void setSubject(int subject) { subject_ = subject; }
 
 protected:

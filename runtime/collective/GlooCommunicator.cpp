@@ -8,7 +8,7 @@
 #include "runtime/collective/Meeting.h"
 #include "runtime/collective/Reduce.h"
 #include "runtime/collective/SilentLinks.h"
-#include "runtime/collective/flight/Recorder.h"
+#include "runtime/collective/flight/FlightLog.h"
 #include "runtime/collective/store/JobStore.h"
 #include "runtime/collective/store/JobWatch.h"
 #include "runtime/collective/store/Notice.h"
@@ -87,7 +87,7 @@ public:
     watch_.emplace(
         std::move(socket), rendezvous_.silence,
         [this](LostRank lost) { hear(lost); },
-        [this] { return progressOf(recorder.begun(), waits_ > 0); });
+        [this] { return progressOf(flightLog.begun(), waits_ > 0); });
     return {};
   }
 
@@ -125,7 +125,7 @@ public:
     return dlc::meet(rendezvous_, transport_, number);
   }
 
-  FlightRecorder recorder;
+  FlightLog flightLog;
 
   // Who is to blame for what went wrong `here` ("in all_reduce"), if that can
   // be found out soon: at most 0.45 s.
@@ -139,7 +139,7 @@ public:
     const auto peer =
         late && transport_ ? transport_->waitedFor() : std::nullopt;
     const auto missing = findMissingRank(
-        rendezvous_, parted && peer ? 0 : recorder.begun(), peer);
+        rendezvous_, parted && peer ? 0 : flightLog.begun(), peer);
     // Rank 0 may have found it first and left, and the store with it.
     if (const auto lost = lostRank(!missing && peer ? kVerdict : kAtOnce))
       return textOf(*lost, here);
@@ -315,7 +315,7 @@ public:
 
   void abandon() override { membership_->abandon(); }
   void agreeToEnd() override { membership_->agreeToEnd(); }
-  FlightRecorder *recorder() override { return &membership_->recorder; }
+  FlightLog *flightLog() override { return &membership_->flightLog; }
 
   // Every rank tells its host, and the addresses at which the others see it.
   Status learnAddresses() {
@@ -361,12 +361,12 @@ private:
 
   template <class F>
   Status guard(const char *name, uint64_t bytes, F &&collective) {
-    FlightRecorder &recorder = membership_->recorder;
+    FlightLog &flightLog = membership_->flightLog;
     const Membership::Wait wait(*membership_, context_->getTimeout());
     const uint64_t number =
-        recorder.begin(channel_, sequence_++, name, bytes, subject_);
+        flightLog.begin(channel_, sequence_++, name, bytes, subject_);
     const Status status = attempt(name, std::forward<F>(collective));
-    recorder.end(number, status.ok());
+    flightLog.end(number, status.ok());
     return status;
   }
 
@@ -385,7 +385,7 @@ private:
   Status explain(const char *name, std::string_view what) {
     const bool late = what.find("imed out") != what.npos;
     const std::string here =
-        "in " + membership_->recorder.describe(name, subject_);
+        "in " + membership_->flightLog.describe(name, subject_);
     if (const auto blamed =
             membership_->blame(here, late, SilentLinks::isOne(what)))
       return peerLost("{}", *blamed);

@@ -2,7 +2,7 @@
 #include "runtime/exec/CollectiveQueue.h"
 
 #include "runtime/base/process/Boundary.h"
-#include "runtime/collective/flight/Recorder.h"
+#include "runtime/collective/flight/FlightLog.h"
 
 #include <cstring>
 #include <numeric>
@@ -49,8 +49,8 @@ int CollectiveQueue::add(Reduction reduction) {
 void CollectiveQueue::describe(int ticket, int64_t bucket,
                                const std::string &nodes) {
   std::lock_guard lock(mutex_);
-  if (FlightRecorder *recorder = communicator_.recorder())
-    reductions_[ticket].subject = recorder->addSubject(bucket, nodes);
+  if (FlightLog *log = communicator_.flightLog())
+    reductions_[ticket].subject = log->addSubject(bucket, nodes);
 }
 
 Status CollectiveQueue::start(int ticket) {

@@ -2,15 +2,15 @@
 #include "runtime/train/Steps.h"
 
 #include "runtime/base/files/Mapping.h"
-#include "runtime/collective/flight/Recorder.h"
+#include "runtime/collective/flight/FlightLog.h"
 
 namespace dlc {
 
 Status Steps::start(Loader &loader) {
   const int64_t step = progress_.step + 1;
   Executor &executor = setup_.session->executor();
-  if (FlightRecorder *recorder = setup_.ranks.recorder())
-    recorder->setStep(step);
+  if (FlightLog *log = setup_.ranks.flightLog())
+    log->setStep(step);
   if (setup_.injects(step))
     executor.injectInfinity();
   const double before = loader.waited();

@@ -3,7 +3,7 @@
 
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
-#include "runtime/collective/flight/Recorder.h"
+#include "runtime/collective/flight/FlightLog.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/Due.h"
 #include "runtime/train/overflow/Guard.h"
@@ -81,11 +81,11 @@ public:
   // what the ranks did together.
   void keepRest(const Status &error) {
     warnOf(folder_.isOwn() ? checkpointing_.settle(true) : Status());
-    if (FlightRecorder *recorder = setup_.ranks.recorder()) {
+    if (FlightLog *log = setup_.ranks.flightLog()) {
       char host[256] = "";
       ::gethostname(host, sizeof host - 1);
       warnOf(writeFlight(
-          *recorder, {setup_.ranks.rank(), setup_.ranks.size(), host, error},
+          *log, {setup_.ranks.rank(), setup_.ranks.size(), host, error},
           folder_.path()));
     }
   }

@@ -3,7 +3,7 @@
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Hosts.h"
 #include "runtime/collective/Reduce.h"
-#include "runtime/collective/flight/Recorder.h"
+#include "runtime/collective/flight/FlightLog.h"
 
 #include <gtest/gtest.h>
 
@@ -163,8 +163,8 @@ TEST_F(Gloo, OneThatDoesNotComeIsNamedAtTheDeadline) {
   std::atomic<int> ended = 0;
   onRanks(meeting, [&](Communicator &ranks) {
     const auto at = static_cast<size_t>(ranks.rank());
-    const int bucket = ranks.recorder()->addSubject(7, "/a; /b; /c; /d; /e");
-    ranks.recorder()->setStep(12);
+    const int bucket = ranks.flightLog()->addSubject(7, "/a; /b; /c; /d; /e");
+    ranks.flightLog()->setStep(12);
     if (ranks.rank() == 2) { // alive, and elsewhere
       while (ended < 2)
         std::this_thread::sleep_for(5ms);
@@ -192,7 +192,7 @@ TEST_F(Gloo, OneThatDoesNotComeIsNamedAtTheDeadline) {
 
 // The last 2,000, of which the one that failed is last.
 TEST(Flight, KeepsTheLast) {
-  FlightRecorder recorder;
+  FlightLog recorder;
   const int bucket = recorder.addSubject(3, "/a");
   for (uint64_t i = 0; i < 5000; ++i)
     recorder.end(recorder.begin(0, i, "barrier", 0, -1), true);
@@ -203,7 +203,7 @@ TEST(Flight, KeepsTheLast) {
   size_t count = 0;
   for (size_t at = 0; (at = text.find("\"sequence\":", at)) != text.npos; ++at)
     ++count;
-  EXPECT_EQ(count, FlightRecorder::kKept);
+  EXPECT_EQ(count, FlightLog::kKept);
   EXPECT_EQ(text.find("\"sequence\":3000,"), text.npos);
   EXPECT_NE(text.find("\"sequence\":3001,"), text.npos);
   EXPECT_NE(text.find("\"sequence\":5000,\"step\":9,\"operation\":"

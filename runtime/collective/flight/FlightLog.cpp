@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/collective/flight/Recorder.h"
+#include "runtime/collective/flight/FlightLog.h"
 
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
@@ -42,17 +42,16 @@ double seconds(int64_t nanoseconds) {
 
 } // namespace
 
-FlightRecorder::FlightRecorder() : ring_(kKept) {}
+FlightLog::FlightLog() : ring_(kKept) {}
 
-int FlightRecorder::addSubject(int64_t bucket, std::string nodes) {
+int FlightLog::addSubject(int64_t bucket, std::string nodes) {
   std::lock_guard lock(mutex_);
   subjects_.push_back({bucket, std::move(nodes)});
   return static_cast<int>(subjects_.size()) - 1;
 }
 
-uint64_t FlightRecorder::begin(int channel, uint64_t sequence,
-                               const char *operation, uint64_t bytes,
-                               int subject) {
+uint64_t FlightLog::begin(int channel, uint64_t sequence, const char *operation,
+                          uint64_t bytes, int subject) {
   const int64_t now = clockNow();
   std::lock_guard lock(mutex_);
   const auto number = static_cast<uint64_t>(begun_++);
@@ -61,7 +60,7 @@ uint64_t FlightRecorder::begin(int channel, uint64_t sequence,
   return number;
 }
 
-void FlightRecorder::end(uint64_t number, bool well) {
+void FlightLog::end(uint64_t number, bool well) {
   const int64_t now = clockNow();
   std::lock_guard lock(mutex_);
   if (number + kKept < static_cast<uint64_t>(begun_))
@@ -71,7 +70,7 @@ void FlightRecorder::end(uint64_t number, bool well) {
   entry.state = well ? State::Done : State::Failed;
 }
 
-std::string FlightRecorder::describe(const char *operation, int subject) const {
+std::string FlightLog::describe(const char *operation, int subject) const {
   std::lock_guard lock(mutex_);
   std::string text = operation, nodes;
   if (subject >= 0) {
@@ -84,7 +83,7 @@ std::string FlightRecorder::describe(const char *operation, int subject) const {
   return nodes.empty() ? text : fmt::format("{}, gradients of {}", text, nodes);
 }
 
-std::string FlightRecorder::toJson(const Owner &owner) const {
+std::string FlightLog::toJson(const Owner &owner) const {
   std::lock_guard lock(mutex_);
   nlohmann::ordered_json object = {{"format", "dlc-flight"},
                                    {"version", 1},
@@ -116,9 +115,9 @@ std::string FlightRecorder::toJson(const Owner &owner) const {
   return dumpJson(object) + "\n";
 }
 
-Status writeFlight(const FlightRecorder &recorder,
-                   const FlightRecorder::Owner &owner, const std::string &run) {
-  const std::string text = recorder.toJson(owner);
+Status writeFlight(const FlightLog &log, const FlightLog::Owner &owner,
+                   const std::string &run) {
+  const std::string text = log.toJson(owner);
   const std::string path = fmt::format("{}/flight-{}.json", run, owner.rank);
   const Status written = writeFileAtomically(path, text);
   if (written.ok())

@@ -14,11 +14,11 @@
 namespace dlc {
 
 // Any thread. Recording allocates nothing and takes about 0.1 microseconds.
-class FlightRecorder {
+class FlightLog {
 public:
   static constexpr size_t kKept = 2000;
 
-  FlightRecorder();
+  FlightLog();
 
   // A subject of collectives: a bucket of gradients and the labels of the ONNX
   // nodes that these belong to, "/f1/Gemm; /c1/Conv". Returns its number.
@@ -67,9 +67,9 @@ private:
   std::vector<Subject> subjects_;
 };
 
-// Writes RUN/flight-RANK.json atomically; if that fails, a file in the folder
-// for temporary files, with a warning that names it.
-Status writeFlight(const FlightRecorder &recorder,
-                   const FlightRecorder::Owner &owner, const std::string &run);
+// RUN/flight-RANK.json, in one step. If it cannot be written there, in the
+// folder for temporary files, with a warning that says where.
+Status writeFlight(const FlightLog &log, const FlightLog::Owner &owner,
+                   const std::string &run);
 
 } // namespace dlc
