@@ -91,12 +91,12 @@ protected:
   std::vector<double> values;
 };
 
-TEST_F(Record, MetricsLinesGoOnBehindTheStepOfTheRun) {
+TEST_F(Record, RunLinesGoOnBehindTheStepOfTheRun) {
   const std::string kept = "{\"step\": 1}\n";
   ASSERT_TRUE(
       writeNewFile(run + "/metrics.jsonl", kept + "{\"step\": 2}\n").ok());
   progress.step = 1;
-  const auto lines = recorder(openMetricsLines);
+  const auto lines = recorder(openRunLines);
   lines->onStep(step(2, 0.5));
   lines->onStepBeforeError(step(3, NAN));
   EXPECT_EQ(file("metrics.jsonl"),
@@ -106,8 +106,8 @@ TEST_F(Record, MetricsLinesGoOnBehindTheStepOfTheRun) {
                    "\"samples_per_second\": 4, \"data_wait\": 0.125}\n");
 }
 
-TEST_F(Record, EpochLinesAreOfValidations) {
-  const auto lines = recorder(openEpochLines);
+TEST_F(Record, RunLinesHaveOneForEachValidation) {
+  const auto lines = recorder(openRunLines);
   lines->onEpoch({1, 4, true, {}});
   lines->onValidation(validation(2, 8));
   EXPECT_EQ(file("epochs.jsonl"), "{\"epoch\": 2, \"step\": 8, \"val_loss\": "

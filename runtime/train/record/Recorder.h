@@ -58,8 +58,7 @@ struct Recorded {
 using MadeRecorder = Result<std::unique_ptr<Recorder>>;
 
 // RUN/metrics.jsonl: a line a step; RUN/epochs.jsonl: a line a validation.
-MadeRecorder openMetricsLines(const Recorded &of);
-MadeRecorder openEpochLines(const Recorded &of);
+MadeRecorder openRunLines(const Recorded &of);
 // RUN/classes.json: the last validation by class.
 MadeRecorder openClasses(const Recorded &of);
 // RUN/results.csv: a row an epoch or validation.

@@ -12,10 +12,9 @@ using Open = MadeRecorder (*)(const Recorded &);
 
 // In the order in which each event is told.
 constexpr Open kAll[] = {
-    openMetricsLines, openBar,      openMessages,   openClasses,
-    openEpochLines,   openCsv,      openStatistics, openEvents,
-    openPrometheus,   openJsonLog,  openHookCalls,  openProfile,
-    openTuning,       openDataWait,
+    openClasses,    openRunLines, openBar,        openMessages, openCsv,
+    openStatistics, openEvents,   openPrometheus, openJsonLog,  openHookCalls,
+    openProfile,    openTuning,   openDataWait,
 };
 constexpr Open kProgress[] = {openBar, openJsonLog};
 
