@@ -4,6 +4,7 @@
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Rows.h"
 #include "tools/dlc/inspect/DataReport.h"
+#include "tools/dlc/inspect/PngFile.h"
 
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
@@ -13,7 +14,6 @@
 #include "runtime/data/Loader.h"
 #include "runtime/data/pictures/ArrayPictures.h"
 #include "runtime/data/pictures/Layout.h"
-#include "runtime/data/pictures/PngFile.h"
 
 #include <algorithm>
 #include <cstring>

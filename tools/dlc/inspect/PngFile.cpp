@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/pictures/PngFile.h"
+#include "tools/dlc/inspect/PngFile.h"
 
 #include <new>
 #include <zlib.h>
