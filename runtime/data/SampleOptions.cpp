@@ -132,57 +132,6 @@ void addJitter(OptionTable &table, const std::string &key,
   };
 }
 
-void addRandAugment(OptionTable &table, const std::string &key,
-                    Policy &policy) {
-  Option &row =
-      table.add(key,
-                "torchvision's RandAugment: number of operations, and their "
-                "strength from 0 to 30 (without a value: 2,9)",
-                "OPS,STRENGTH");
-  row.optionalWord = row.commas = true;
-  row.set = [&policy](const Words &words) -> Status {
-    const bool isOff = words == Words{"false"};
-    if (isOff && policy.kind != Policy::Kind::Rand)
-      return {};
-    policy.kind = isOff ? Policy::Kind::None : Policy::Kind::Rand;
-    if (isOff || words == Words{"true"})
-      return {};
-    if (words.size() != 2)
-      return usageError("expected two whole numbers as in 2,9, found '{}'",
-                        fmt::join(words, ","));
-    DLC_ASSIGN(const int64_t ops, parseCount(words[0], 1, 100));
-    DLC_ASSIGN(const int64_t strength, parseCount(words[1], 0, 30));
-    policy.ops = int(ops), policy.magnitude = int(strength);
-    return {};
-  };
-  row.get = [&policy] {
-    return policy.kind == Policy::Kind::Rand
-               ? Words{std::to_string(policy.ops),
-                       std::to_string(policy.magnitude)}
-               : Words{"false"};
-  };
-}
-
-void addTrivialAugment(OptionTable &table, const std::string &key,
-                       Policy &policy) {
-  Option &row = table.add(
-      key, "torchvision's TrivialAugmentWide: one operation of random strength",
-      "");
-  row.set = [&policy](const Words &words) -> Status {
-    DLC_ASSIGN(const std::string word, oneWord(words));
-    if (word != "true" && word != "false")
-      return usageError("expected true or false, found '{}'", word);
-    if (word == "true")
-      policy.kind = Policy::Kind::Trivial;
-    else if (policy.kind == Policy::Kind::Trivial)
-      policy.kind = Policy::Kind::None;
-    return {};
-  };
-  row.get = [&policy] {
-    return Words{policy.kind == Policy::Kind::Trivial ? "true" : "false"};
-  };
-}
-
 void addPads(OptionTable &table, std::string key,
              std::vector<InputPadding> &field) {
   Option &row =
@@ -301,20 +250,8 @@ void SampleOptions::addDrawsTo(OptionTable &table, const std::string &section) {
       .count(key("crop-padding"), a.cropPadding, 1,
              "width of the black padding in pixels", 1024)
       .only(key("crop"), {"padded"});
-  addChance(table, key("hflip"), a.hflip, 0.5,
-            "horizontal flip with probability P");
-  addChance(table, key("vflip"), a.vflip, 0.5,
-            "vertical flip with probability P");
-  addRandAugment(table, key("rand-augment"), a.policy);
-  addTrivialAugment(table, key("trivial-augment"), a.policy);
-  table.require([both = std::array{key("rand-augment"), key("trivial-augment")},
-                 &a](const OptionTable::Given &given) -> Status {
-    if (a.policy.kind == Policy::Kind::Trivial && isGiven(given, both[0]) &&
-        isGiven(given, both[1]))
-      return usageError("--rand-augment and --trivial-augment are both given, "
-                        "expected one");
-    return {};
-  });
+  addChance(table, key("hflip"), a.hflip, 0.5, "left becomes right, with P");
+  addChance(table, key("vflip"), a.vflip, 0.5, "upside down, with P");
   addJitter(table, key("color-jitter"), a.jitter);
   addChance(
       table, key("random-erase"), randomErase, 0.25,

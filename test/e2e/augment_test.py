@@ -11,7 +11,7 @@ import numpy as np
 import pictures
 
 COUNT = 160
-EVERYTHING = dict(crop="random", crop_scale="0.3,1", hflip=True, vflip=0.2, trivial_augment=True, color_jitter="0.4,0.4,0.4,0.1",
+EVERYTHING = dict(crop="random", crop_scale="0.3,1", hflip=True, vflip=0.2, color_jitter="0.4,0.4,0.4,0.1",
                   random_erase=True, mean=0.5, std=0.25)
 
 
@@ -61,8 +61,7 @@ class Augmented(dlc.TestCase):
         plain = self.train("plain", self.arrays).state(self.last)
         cases = {
             "crop": dict(crop="random"), "padded": dict(crop="padded", crop_padding=2), "hflip": dict(hflip=True),
-            "vflip": dict(vflip=True), "rand": dict(rand_augment="1,9"), "trivial": dict(trivial_augment=True),
-            "jitter": dict(color_jitter="0.4,0.4"), "erase": dict(random_erase=0.5), "middle": dict(crop_pct=0.7),
+            "vflip": dict(vflip=True), "jitter": dict(color_jitter="0.4,0.4"), "erase": dict(random_erase=0.5), "middle": dict(crop_pct=0.7),
             "numbers": dict(mean=0.5, std=0.5),
         }
         for name, options in cases.items():
@@ -112,7 +111,6 @@ class Augmented(dlc.TestCase):
                     std="imagenet")
         self.refuse("--crop-padding needs --crop=padded", crop_padding=3)
         self.refuse("--crop-scale needs --crop=random", crop_scale="0.5,1")
-        self.refuse("--rand-augment and --trivial-augment are both given", rand_augment=True, trivial_augment=True)
         self.refuse(r"--mixup mixes labels, but 'y' takes classes \(i64 \[16\]\): compile the model with --soft-labels", mixup=0.2)
         floats = self.path("floats.npz")
         np.savez(floats, x=self.x.astype(np.float32), y=self.y)

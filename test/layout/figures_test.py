@@ -12,8 +12,8 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 132_900,
-    "lines of runtime/data": 9_200,
+    "product lines": 132_890,
+    "lines of runtime/data": 8_500,
     "files that know shards": 38,
     "file names in two rooms": 55,
     "files of compiler/ that include passes/ or tools/": 10,

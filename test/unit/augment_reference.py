@@ -2,8 +2,7 @@
 """Prints test/unit/AugmentReference.h, with Pillow and torchvision: python augment_reference.py > AugmentReference.h"""
 import numpy as np
 from PIL import Image
-from torchvision.transforms import RandAugment, TrivialAugmentWide, functional as F
-from torchvision.transforms.autoaugment import _apply_op
+from torchvision.transforms import functional as F
 from torchvision.transforms.functional import InterpolationMode as Mode
 
 
@@ -17,28 +16,6 @@ def fnv(image):
     for byte in np.asarray(image.convert("RGB")).tobytes():
         value = (value ^ byte) * 0x100000001B3 % 2**64
     return f"0x{value:016X}"
-
-
-# As runtime/data/augment/Policy.h counts them.
-CHANGES = ("Identity ShearX ShearY TranslateX TranslateY Rotate Brightness Color Contrast Sharpness Posterize Solarize "
-           "AutoContrast Equalize").split()
-
-
-def changes():
-    print("struct ChangeReference {\n  int change, rand, index;\n  double amount;\n  int square;\n  uint64_t hash;\n};")
-    print("constexpr ChangeReference kChangeReferences[] = {")
-    for square in (0, 1):
-        image = picture(40, 40) if square else picture(47, 61)
-        spaces = (TrivialAugmentWide()._augmentation_space(31), RandAugment()._augmentation_space(31, F.get_dimensions(image)[1:]))
-        for at, name in enumerate(CHANGES):
-            for rand, space in enumerate(spaces):
-                amounts, signed = space[name]
-                for index in ((7, 20, 30) if amounts.ndim and not (square and name != "Rotate") else (0,)):
-                    amount = float(amounts[index].item()) if amounts.ndim else 0.0
-                    for value in ((amount, -amount) if signed and amount else (amount,)):
-                        done = _apply_op(image, name, value, Mode.NEAREST, None)
-                        print(f"    {{{at}, {rand}, {index}, {value!r}, {square}, {fnv(done)}}},")
-    print("};\n")
 
 
 def main():
@@ -56,15 +33,14 @@ def main():
                 done = F.resize(part, size, mode)
                 print(f"    {{{at}, {', '.join(map(str, box + size))}, {fnv(done)}}},")
     print("};\n")
-    changes()
     print("struct ColourReference {\n  int kind;\n  double amount;\n  uint64_t hash;\n};")
     print("constexpr ColourReference kColours[] = {")
     adjust = (F.adjust_brightness, F.adjust_contrast, F.adjust_saturation, F.adjust_hue)
     for kind, function in enumerate(adjust):
         for amount in ((-0.5, -0.3, -0.01, 0.0, 0.1, 0.25, 0.5) if kind == 3 else (0.0, 0.3, 0.6, 1.0, 1.37, 2.5)):
             print(f"    {{{kind}, {amount}, {fnv(function(image, amount))}}},")
-    print(f"    {{4, 0, {fnv(F.rgb_to_grayscale(image, 3))}}},\n    {{5, 0, {fnv(F.hflip(image))}}},")
-    print(f"    {{6, 0, {fnv(F.vflip(image))}}},\n    {{7, 0, {fnv(F.center_crop(image, (32, 32)))}}},\n}};")
+    print(f"    {{4, 0, {fnv(F.hflip(image))}}},\n    {{5, 0, {fnv(F.vflip(image))}}},")
+    print(f"    {{6, 0, {fnv(F.center_crop(image, (32, 32)))}}},\n}};")
 
 
 main()

@@ -46,10 +46,8 @@ void change(Picture &image, int kind, double amount) {
   case 3:
     return adjustHue(image, amount);
   case 4:
-    return makeGrey(image);
-  case 5:
     return flipHorizontally(image);
-  case 6:
+  case 5:
     return flipVertically(image);
   default:
     image = crop(image, middleBox(image.height, image.width, 32, 32));
@@ -72,37 +70,6 @@ TEST(Augment, ColoursFlipsAndCropsAsPillow) {
     Picture image = picture(47, 61);
     change(image, r.kind, r.amount);
     EXPECT_EQ(hashOf(image), r.hash) << "kind " << r.kind << " " << r.amount;
-  }
-}
-
-TEST(Augment, ChangesAsTorchvision) {
-  for (const ChangeReference &r : kChangeReferences) {
-    Picture image = r.square ? picture(40, 40) : picture(47, 61);
-    const auto change = PictureChange(r.change);
-    const auto kind = r.rand ? Policy::Kind::Rand : Policy::Kind::Trivial;
-    const double amount =
-        amountOf(kind, change, r.index, {image.height, image.width});
-    EXPECT_EQ(amount, std::abs(r.amount)) << r.change << " at " << r.index;
-    applyChange(image, change, r.amount);
-    EXPECT_EQ(hashOf(image), r.hash)
-        << "change " << r.change << " by " << r.amount;
-  }
-}
-
-TEST(Augment, PoliciesDrawEachChangeAlike) {
-  for (const auto kind : {Policy::Kind::Rand, Policy::Kind::Trivial}) {
-    std::map<uint64_t, int> found;
-    for (int sample = 0; sample < 300; ++sample) {
-      Picture image = picture(20, 30), again = image;
-      SampleDraws draws(7, 1, sample, 2), same(7, 1, sample, 2);
-      applyPolicy(image, {kind, 1, 9}, draws);
-      applyPolicy(again, {kind, 1, 9}, same);
-      ASSERT_EQ(hashOf(image), hashOf(again));
-      ++found[hashOf(image)];
-    }
-    // 9 with a sign, 5 without; identity, and some that change nothing.
-    EXPECT_GE(found.size(), kind == Policy::Kind::Rand ? 18u : 100u);
-    EXPECT_LT(found[hashOf(picture(20, 30))], 90);
   }
 }
 

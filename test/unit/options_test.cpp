@@ -20,7 +20,6 @@ TEST(Options, GoThereAndBack) {
   options.samples.scale = 0.1;
   options.samples.mean = {0.485, 1.0 / 3};
   options.samples.augmentation.crop = CropKind::Padded;
-  options.samples.augmentation.policy = {Policy::Kind::Rand, 3, 11};
   options.samples.augmentation.jitter.hue = 0.25;
   options.samples.randomErase = 0.1;
   options.shuffle = false;
@@ -36,8 +35,7 @@ TEST(Options, GoThereAndBack) {
   EXPECT_EQ(textOf(back->samples), textOf(options.samples));
   EXPECT_EQ(textOf(back->samples),
             "scale 0.1, mean [0.485, 0.3333333333333333], crop padded, "
-            "rand-augment [3, 11], color-jitter [0, 0, 0, 0.25], random-erase "
-            "0.1");
+            "color-jitter [0, 0, 0, 0.25], random-erase 0.1");
   EXPECT_EQ(back->shuffle, false);
   EXPECT_EQ(back->metrics, options.metrics);
   EXPECT_EQ(back->saveSeconds, options.saveSeconds);
@@ -109,7 +107,7 @@ TEST(Options, OfAnOlderRunAreRead) {
             "tokens tokenizer special_tokens bad_samples "
             "columns classes pad "
             "crop crop_scale crop_ratio crop_padding hflip vflip "
-            "rand_augment trivial_augment color_jitter random_erase mixup "
+            "color_jitter random_erase mixup "
             "cutmix stats_every "
             "tensorboard prometheus "
             "metrics best patience min_delta hierarchical_all_reduce");

@@ -37,7 +37,6 @@ SampleOptions everything() {
   Augmentation &a = options.augmentation;
   a.crop = CropKind::Random;
   a.hflip = a.vflip = 0.5;
-  a.policy.kind = Policy::Kind::Trivial;
   a.jitter = {0.4, 0.4, 0.4, 0.1};
   return options;
 }
@@ -365,8 +364,6 @@ TEST(Samples, OptionsAreRead) {
   EXPECT_EQ(settle("hflip", {"0.25"}), "hflip 0.25");
   EXPECT_EQ(settle("color-jitter", {"0.4", "0.3"}),
             "color-jitter [0.4, 0.3, 0, 0]");
-  EXPECT_EQ(settle("rand-augment", {"true"}), "rand-augment [2, 9]");
-  EXPECT_EQ(settle("trivial-augment", {"true"}), "trivial-augment true");
   EXPECT_EQ(settle("random-erase", {"true"}), "random-erase 0.25");
 }
 
@@ -379,9 +376,6 @@ TEST(Samples, OptionsAreChecked) {
   EXPECT_THAT(settle("hflip", {"1.5"}), HasSubstr("found '1.5'"));
   EXPECT_THAT(settle("color-jitter", {"0", "0", "0", "0.7"}),
               HasSubstr("the hue's at most 0.5"));
-  EXPECT_THAT(settle("rand-augment", {"2"}), HasSubstr("as in 2,9"));
-  EXPECT_THAT(settle("rand-augment", {"2", "31"}), HasSubstr("found '31'"));
-  EXPECT_THAT(settle("trivial-augment", {"1"}), HasSubstr("true or false"));
 }
 
 } // namespace

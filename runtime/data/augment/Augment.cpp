@@ -27,8 +27,8 @@ Picture movedInFrame(const Picture &image, int by, SampleDraws draws) {
 
 bool Augmentation::changes() const {
   return cropPct != 1 || crop != CropKind::Center || hflip > 0 || vflip > 0 ||
-         policy.kind != Policy::Kind::None || jitter.brightness > 0 ||
-         jitter.contrast > 0 || jitter.saturation > 0 || jitter.hue > 0;
+         jitter.brightness > 0 || jitter.contrast > 0 ||
+         jitter.saturation > 0 || jitter.hue > 0;
 }
 
 PictureSize sizeToFit(PictureSize picture, PictureSize sample, double cropPct) {
@@ -68,8 +68,6 @@ void augment(Picture &image, const Augmentation &how, uint64_t seed,
     flipHorizontally(image);
   if (flips.uniform(0, 1) < how.vflip)
     flipVertically(image);
-  SampleDraws changes = draws(DrawStream::Policy);
-  applyPolicy(image, how.policy, changes);
   SampleDraws colours = draws(DrawStream::Jitter);
   applyJitter(image, drawJitter(how.jitter, colours));
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "runtime/data/augment/Draws.h"
-#include "runtime/data/augment/Policy.h"
 #include "runtime/data/augment/Resize.h"
 
 namespace dlc {
@@ -23,15 +22,14 @@ struct Augmentation {
   DrawRange cropScale = {0.08, 1}, cropRatio = {3.0 / 4, 4.0 / 3}; // Random
   int cropPadding = 4;                                             // Padded
   double hflip = 0, vflip = 0; // probabilities
-  Policy policy;
   JitterRanges jitter;
 
   // Whether it does more than to scale, with a pass or without.
   bool changes() const;
 };
 
-// Who draws for a sample, and so the stream of its numbers.
-enum class DrawStream : uint32_t { Crop, Flips, Policy, Jitter, Erase, Mix };
+// Who draws for a sample, and so the stream of its numbers, which stays.
+enum class DrawStream : uint32_t { Crop, Flips, Jitter = 3, Erase, Mix };
 
 // The size of a picture to which evaluation scales it, so that the middle of
 // it, of `height` x `width`, is cropPct of it. With its proportions.

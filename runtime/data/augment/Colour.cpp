@@ -2,9 +2,7 @@
 #include "runtime/data/augment/Colour.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
 
 namespace dlc {
 namespace {
@@ -71,94 +69,7 @@ void setColour(uint8_t *rgb, HueSaturation colour, uint8_t value) {
   std::copy_n(of[int(whole) % 6], 3, rgb);
 }
 
-using Table = std::array<uint8_t, 256>;
-using Histogram = std::array<int64_t, 256>;
-
-Histogram histogramOf(const Picture &image, size_t channel) {
-  Histogram counts = {};
-  for (size_t i = channel; i < image.rgb.size(); i += 3)
-    ++counts[image.rgb[i]];
-  return counts;
-}
-
-// tableOf(histogram of a channel): what becomes of each byte of it.
-template <class TableOf> void mapChannels(Picture &image, TableOf tableOf) {
-  for (size_t channel = 0; channel < 3; ++channel) {
-    const Table table = tableOf(histogramOf(image, channel));
-    for (size_t i = channel; i < image.rgb.size(); i += 3)
-      image.rgb[i] = table[image.rgb[i]];
-  }
-}
-
-template <class Of> Table tableOf(Of of) {
-  Table table;
-  for (int i = 0; i < 256; ++i)
-    table[size_t(i)] = uint8_t(std::clamp<int64_t>(of(i), 0, 255));
-  return table;
-}
-
-Table stretching(const Histogram &counts) {
-  const auto isUsed = [](int64_t n) { return n > 0; };
-  const auto first = std::find_if(counts.begin(), counts.end(), isUsed);
-  const auto last = std::find_if(counts.rbegin(), counts.rend(), isUsed);
-  const auto low = first - counts.begin(), high = counts.rend() - last - 1;
-  if (high <= low)
-    return tableOf([](int i) { return i; });
-  const double scale = 255.0 / double(high - low);
-  const double offset = -double(low) * scale;
-  return tableOf([&](int i) { return int64_t(i * scale + offset); });
-}
-
-Table equalizing(const Histogram &counts) {
-  int64_t sum = 0, last = 0, used = 0;
-  for (int64_t n : counts)
-    if (n > 0)
-      sum += n, last = n, ++used;
-  const int64_t step = (sum - last) / 255;
-  if (used <= 1 || step == 0)
-    return tableOf([](int i) { return i; });
-  int64_t below = step / 2;
-  return tableOf([&](int i) {
-    return std::exchange(below, below + counts[size_t(i)]) / step;
-  });
-}
-
-// Of the pixel and its eight neighbours, of a byte's place in the picture.
-uint8_t smoothed(const uint8_t *at, ptrdiff_t stride) {
-  constexpr float kSide = 1.0F / 13, kMiddle = 5.0F / 13;
-  float sum = 0.5F;
-  for (const uint8_t *row : {at + stride, at, at - stride})
-    sum += float(row[-3]) * kSide +
-           float(row[0]) * (row == at ? kMiddle : kSide) +
-           float(row[3]) * kSide;
-  return uint8_t(std::clamp(sum, 0.0F, 255.0F));
-}
-
 } // namespace
-
-void adjustSharpness(Picture &image, float factor) {
-  const Picture from = image;
-  const auto stride = ptrdiff_t(image.width) * 3;
-  for (int y = 1; y + 1 < image.height; ++y)
-    for (ptrdiff_t i = 3; i + 3 < stride; ++i)
-      image.rgb[size_t(y * stride + i)] =
-          blended(smoothed(from.row(y) + i, stride), from.row(y)[i], factor);
-}
-
-void posterize(Picture &image, int bits) {
-  const Table table =
-      tableOf([&](int i) { return i & ~((1 << (8 - bits)) - 1); });
-  mapChannels(image, [&](const Histogram &) { return table; });
-}
-
-void solarize(Picture &image, double from) {
-  const Table table = tableOf([&](int i) { return i < from ? i : 255 - i; });
-  mapChannels(image, [&](const Histogram &) { return table; });
-}
-
-void stretchContrast(Picture &image) { mapChannels(image, stretching); }
-
-void equalize(Picture &image) { mapChannels(image, equalizing); }
 
 void adjustBrightness(Picture &image, float factor) {
   moveFrom(image, factor, [](const uint8_t *) { return 0; });
@@ -176,8 +87,6 @@ void adjustContrast(Picture &image, float factor) {
 void adjustSaturation(Picture &image, float factor) {
   moveFrom(image, factor, lumaOf);
 }
-
-void makeGrey(Picture &image) { adjustSaturation(image, 0); }
 
 void adjustHue(Picture &image, double turn) {
   const int steps = int(turn * 255);

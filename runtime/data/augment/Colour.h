@@ -17,16 +17,4 @@ void adjustSaturation(Picture &image, float factor); // from its luma, Rec. 601
 // Turns the hue by -0.5 to 0.5 of the circle, in steps of 1/255.
 void adjustHue(Picture &image, double turn);
 
-// Luma of each pixel in all three channels.
-void makeGrey(Picture &image);
-
-// From the mean of 3 x 3 pixels, of which the middle one counts five times; the
-// outermost pixels stay.
-void adjustSharpness(Picture &image, float factor);
-
-void posterize(Picture &image, int bits);   // keeps so many of each byte
-void solarize(Picture &image, double from); // inverts bytes from this on
-void stretchContrast(Picture &image); // a channel's least and most: 0, 255
-void equalize(Picture &image);        // each channel's histogram
-
 } // namespace dlc
