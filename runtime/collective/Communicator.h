@@ -71,9 +71,10 @@ public:
   virtual Result<std::vector<std::string>>
   allGather(const std::string &text) = 0;
 
-  // Of all calls, those of siblings too; null for a job of one rank.
+  // The recorder of all calls, including siblings' calls; null for a job of one
+  // rank.
   virtual FlightLog *flightLog() { return nullptr; }
-  // What the calls from now on are about, of the recorder; below 0: nothing.
+  // The recorder's subject of the following calls; below 0: none.
   void setSubject(int subject) { subject_ = subject; }
 
 protected:

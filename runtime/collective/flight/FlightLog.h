@@ -67,8 +67,8 @@ private:
   std::vector<Subject> subjects_;
 };
 
-// RUN/flight-RANK.json, in one step. If it cannot be written there, in the
-// folder for temporary files, with a warning that says where.
+// Writes RUN/flight-RANK.json atomically; if that fails, a file in the folder
+// for temporary files, with a warning that names it.
 Status writeFlight(const FlightLog &log, const FlightLog::Owner &owner,
                    const std::string &run);
 

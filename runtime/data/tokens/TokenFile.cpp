@@ -70,12 +70,12 @@ Result<TokenFile> TokenFile::open(const std::string &path,
   const uint64_t size = bytesOf(own);
   if (!kind) {
     if (file.size() % size != 0)
-      return failed("'{}' has {} bytes, which are no whole number of {} tokens",
-                    path, file.size(), nameOf(own));
+      return failed("'{}' has {} bytes, not a whole number of {} tokens", path,
+                    file.size(), nameOf(own));
     return TokenFile(path, shared, 0, int64_t(file.size() / size), own);
   }
   if (width && *width != own)
-    return failed("'{}' has a header, and so tokens of {}: not --tokens={}",
+    return failed("'{}' has a header with token type {}, found --tokens={}",
                   path, kind->name, nameOf(*width));
   if (headerField(file, 1) != kind->version)
     return failed("'{}' has version {}, expected {}", path,
@@ -83,7 +83,7 @@ Result<TokenFile> TokenFile::open(const std::string &path,
   const int64_t count = headerField(file, 2);
   if (count < 0 || uint64_t(count) * size != file.size() - kHeaderBytes)
     return failed("'{}' claims {} tokens of {} bytes, but has {} bytes of "
-                  "them: is it whole?",
+                  "tokens: is the file truncated?",
                   path, count, size, file.size() - kHeaderBytes);
   return TokenFile(path, shared, kHeaderBytes, count, own);
 }
