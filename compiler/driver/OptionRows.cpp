@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of what is the compiler's own; those of a step are passes/options.
 #include "compiler/driver/Options.h"
-#include "compiler/import/Padding.h"
+#include "compiler/import/repair/options/Dropouts.h"
+#include "compiler/import/roles/Padding.h"
 #include "compiler/import/rows/Rows.h"
-#include "compiler/import/state/Dropouts.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/ranges.h>

@@ -2,9 +2,9 @@
 // ONNX in: a model file becomes a dlc module and a store of its weights.
 #pragma once
 #include "compiler/import/file/Replaced.h"
-#include "compiler/import/forms/OwnStep.h"
-#include "compiler/import/state/Initialize.h"
-#include "compiler/import/state/roles/Roles.h"
+#include "compiler/import/repair/options/Initialize.h"
+#include "compiler/import/repair/options/OwnStep.h"
+#include "compiler/import/roles/Roles.h"
 #include "compiler/import/tensor/Budget.h"
 #include "compiler/import/tensor/WeightStore.h"
 #include "mlir/IR/BuiltinOps.h"

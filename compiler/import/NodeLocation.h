@@ -2,7 +2,7 @@
 // Where an op comes from, as ImportedModel (Importer.h) promises it.
 #pragma once
 #include "compiler/import/Survey.h"
-#include "compiler/import/forms/StandardBodies.h"
+#include "compiler/import/repair/upgrade/StandardBodies.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
 #include "onnx-ml.pb.h"

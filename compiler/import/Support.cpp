@@ -2,10 +2,10 @@
 #include "compiler/import/Support.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/Schema.h"
-#include "compiler/import/forms/Contrib.h"
-#include "compiler/import/forms/StandardBodies.h"
+#include "compiler/import/repair/options/FreshNorms.h"
+#include "compiler/import/repair/upgrade/Contrib.h"
+#include "compiler/import/repair/upgrade/StandardBodies.h"
 #include "compiler/import/rows/Rows.h"
-#include "compiler/import/state/FreshNorms.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <fmt/ranges.h>

@@ -3,7 +3,7 @@
 #include "compiler/import/CustomOps.h"
 #include "compiler/import/Support.h"
 #include "compiler/import/fold/HostEval.h"
-#include "compiler/import/restore/Restore.h"
+#include "compiler/import/repair/torch/Restore.h"
 #include "onnx-ml.pb.h"
 
 namespace dlc::import {

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/bind/Inputs.h"
+#include "compiler/import/bind/DimExpression.h"
+#include "compiler/import/rows/Rows.h"
+#include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/TensorData.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include <fmt/ranges.h>
+#include <set>
+#include <span>
+
+namespace dlc::import {
+namespace {
+
+class Binder {
+public:
+  Binder(const OnnxFile &file, const ImportOptions &options,
+         mlir::MLIRContext &context)
+      : file(file), options(options), context(context) {}
+
+  Result<GraphInputs> run() {
+    std::vector<const onnx::ValueInfoProto *> given;
+    for (const auto &input : file.model->graph().input())
+      if (!file.weights.find(input.name()))
+        given.push_back(&input);
+    findBatchNames(given);
+    DLC_TRY(chooseBatch(given));
+    GraphInputs inputs;
+    for (const auto *input : given) {
+      DLC_ASSIGN(auto type, bind(*input));
+      if (llvm::is_contained(type.getShape(), 0)) {
+        inputs.empty.push_back({input->name(), type});
+        continue;
+      }
+      inputs.all.push_back({input->name(), type});
+      if (type.getRank() > 0 && type.getDimSize(0) == batch)
+        inputs.batch = *batch;
+    }
+    for (const auto &[name, value] : options.dims)
+      if (!used.count(name))
+        return usageError("--dim {}={}: no input has a dimension of "
+                          "that name",
+                          name, value);
+    return inputs;
+  }
+
+private:
+  /// Exporters may call it anything, such as s77: what the first symbolic first
+  /// dimension is called is the batch in other places, too.
+  void findBatchNames(std::span<const onnx::ValueInfoProto *const> inputs) {
+    for (const auto *input : inputs)
+      if (const auto &dims = input->type().tensor_type().shape().dim();
+          !dims.empty() && !dims[0].dim_param().empty()) {
+        batchNames.insert(dims[0].dim_param());
+        return;
+      }
+  }
+  /// Whether a symbolic dimension counts samples.
+  bool isBatchDim(int index, const std::string &name) const {
+    return index == 0 || batchNames.count(name) > 0;
+  }
+
+  /// Where a first dimension is symbolic, options bind it; where none is, the
+  /// first input says what the model was exported for, or an option which of
+  /// the inputs does.
+  Status chooseBatch(std::span<const onnx::ValueInfoProto *const> inputs) {
+    const onnx::ValueInfoProto *first = nullptr;
+    bool isOne = false;
+    batch = options.batch ? options.batch : options.otherwiseBatch;
+    for (const auto *input : inputs) {
+      const auto &dims = input->type().tensor_type().shape().dim();
+      for (int i = 0; i < dims.size(); ++i) {
+        const std::string &name = dims[i].dim_param();
+        if (dims[i].has_dim_value() || !isBatchDim(i, name))
+          continue;
+        if (auto bound = options.dims.find(name);
+            bound != options.dims.end() && !options.batch)
+          batch = bound->second;
+        return {};
+      }
+      if (!first && !dims.empty() && !isEmpty(*input))
+        first = input;
+      isOne |= !dims.empty() && dims[0].dim_value() == options.batch;
+    }
+    if (!first || isOne)
+      return {};
+    const int64_t value = firstDim(*first);
+    if (options.batch && value > 0)
+      return badModel("input '{}': the model was exported for batch {}, found "
+                      "--batch={}; use --batch={} or export it with a dynamic "
+                      "first dimension",
+                      first->name(), value, *options.batch, value);
+    batch = value;
+    return {};
+  }
+  static bool isEmpty(const onnx::ValueInfoProto &input) {
+    return llvm::any_of(input.type().tensor_type().shape().dim(),
+                        [](const auto &dim) {
+                          return dim.has_dim_value() && dim.dim_value() == 0;
+                        });
+  }
+  static int64_t firstDim(const onnx::ValueInfoProto &input) {
+    return input.type().tensor_type().shape().dim(0).dim_value();
+  }
+
+  Result<mlir::RankedTensorType> bind(const onnx::ValueInfoProto &input) {
+    const auto &tensor = input.type().tensor_type();
+    if (!input.type().has_tensor_type() || !tensor.has_shape())
+      return badModel("input '{}' is not a tensor with a known rank",
+                      input.name());
+    auto dtype = toDType(tensor.elem_type());
+    if (!dtype)
+      return badModel("input '{}': data type {} is not supported", input.name(),
+                      onnxTypeName(tensor.elem_type()));
+    Shape shape;
+    for (int i = 0; i < tensor.shape().dim_size(); ++i) {
+      DLC_ASSIGN(auto dim, bindDim(input.name(), tensor.shape().dim(i), i));
+      shape.push_back(dim);
+    }
+    auto count = countElements(shape, fmt::format("input '{}'", input.name()));
+    if (!count.ok())
+      return count.status();
+    return mlir::RankedTensorType::get(shape, toMlir(*dtype, &context));
+  }
+
+  Result<int64_t> bindDim(const std::string &input,
+                          const onnx::TensorShapeProto::Dimension &dim,
+                          int index) {
+    if (dim.has_dim_value() && dim.dim_value() >= 0)
+      return dim.dim_value();
+    if (dim.has_dim_value())
+      return badModel("input '{}': dimension {} is {}, expected at least 0",
+                      input, index, dim.dim_value());
+    const std::string &name = dim.dim_param();
+    if (auto it = options.dims.find(name); it != options.dims.end()) {
+      used.insert(name);
+      return it->second;
+    }
+    if (batch && isBatchDim(index, name))
+      return *batch;
+    if (isBatchDim(index, name))
+      return badModel("input '{}': dimension {} ('{}') is symbolic; bind it "
+                      "with --batch=N or --dim {}=N",
+                      input, index, name, name.empty() ? "NAME" : name);
+    if (name.empty())
+      return badModel("input '{}': dimension {} is neither a number nor named; "
+                      "export the model with that dimension fixed",
+                      input, index);
+    if (const auto names = namesInDimension(name); !names.empty())
+      return bindExpression(input, name, index, names);
+    return badModel("input '{}': dimension {} ('{}') is symbolic; bind it with "
+                    "--dim {}=N",
+                    input, index, name, name);
+  }
+
+  /// The value of a name that is bound: by its option, or as the batch.
+  std::optional<int64_t> valueOf(const std::string &name) {
+    if (auto it = options.dims.find(name); it != options.dims.end()) {
+      used.insert(name);
+      return it->second;
+    }
+    return batchNames.count(name) ? batch : std::nullopt;
+  }
+
+  Result<int64_t> bindExpression(const std::string &input,
+                                 const std::string &text, int index,
+                                 const std::vector<std::string> &names) {
+    std::string missing, values;
+    for (const std::string &name : names)
+      if (auto value = valueOf(name))
+        values +=
+            fmt::format("{}{}={}", values.empty() ? "" : ", ", name, *value);
+      else
+        missing += fmt::format(" --dim {}=N", name);
+    if (!missing.empty())
+      return badModel("input '{}': dimension {} ('{}') is symbolic; bind it "
+                      "with{}",
+                      input, index, text, missing);
+    auto size = dimensionOf(
+        text, [&](const std::string &name) { return valueOf(name); });
+    if (!size)
+      return badModel("input '{}': dimension {}: {}, with {}; bind it with "
+                      "other numbers, or by itself with --dim '{}=N'",
+                      input, index, size.status().message(), values, text);
+    return size;
+  }
+
+  const OnnxFile &file;
+  const ImportOptions &options;
+  mlir::MLIRContext &context;
+  std::set<std::string> used;
+  std::set<std::string> batchNames = {"batch", "batch_size", "N"};
+  std::optional<int64_t> batch;
+};
+
+} // namespace
+
+Result<GraphInputs> bindInputs(const OnnxFile &file,
+                               const ImportOptions &options,
+                               mlir::MLIRContext &context) {
+  return Binder(file, options, context).run();
+}
+
+HostTensor valueOfEmpty(const GraphInput &input) {
+  return HostTensor(toDType(input.type.getElementType()),
+                    Shape(input.type.getShape()));
+}
+
+std::vector<std::string> remarksOn(const GraphInputs &inputs) {
+  std::vector<std::string> shared, empty, remarks;
+  for (const GraphInput &input : inputs.all)
+    if (input.type.getRank() == 0 || input.type.getDimSize(0) != inputs.batch)
+      shared.push_back("'" + printable(input.name) + "'");
+  for (const GraphInput &input : inputs.empty)
+    empty.push_back("'" + printable(input.name) + "'");
+  auto say = [&](const std::vector<std::string> &names, const char *one,
+                 const char *several) {
+    if (!names.empty())
+      remarks.push_back(fmt::format("{}: {}", names.size() > 1 ? several : one,
+                                    fmt::join(names, ", ")));
+  };
+  say(shared, "an input is the same for all samples",
+      "inputs that are the same for all samples");
+  say(empty, "an input without elements is none of the data's",
+      "inputs without elements are none of the data's");
+  return remarks;
+}
+
+} // namespace dlc::import

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/repair/merged/Copies.h"
+#include "compiler/import/repair/torch/Restoring.h"
+#include "llvm/Support/xxhash.h"
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace dlc::import {
+namespace {
+
+constexpr int64_t kFewest = 8; // elements that do not agree by chance
+constexpr size_t kMaxPermuted = 4;
+
+const char *bytesOf(const Weight &weight) {
+  return static_cast<const char *>(weight.data);
+}
+
+uint64_t mix(uint64_t x) {
+  x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 29)) * 0xBF58476D1CE4E5B9ull;
+  return x ^ (x >> 32);
+}
+
+} // namespace
+
+uint64_t contentHash(const Weight &weight) {
+  size_t size = sizeOf(weight.dtype);
+  uint64_t sum = 0;
+  for (size_t at = 0; at < weight.bytes; at += size) {
+    uint64_t element = 0;
+    std::memcpy(&element, bytesOf(weight) + at, size);
+    sum += mix(element + 1);
+  }
+  return mix(sum ^ mix(weight.bytes * 16 + uint64_t(weight.dtype)));
+}
+
+namespace {
+
+/// Of the size, the first and the last element, which no transposition and no
+/// reshape moves: the same for all copies, and cheap.
+uint64_t cornersHash(const Weight &weight) {
+  size_t size = sizeOf(weight.dtype);
+  uint64_t first = 0, last = 0;
+  std::memcpy(&first, bytesOf(weight), size);
+  std::memcpy(&last, bytesOf(weight) + weight.bytes - size, size);
+  return mix(mix(first + 1) ^ last) ^
+         mix(weight.bytes * 16 + uint64_t(weight.dtype));
+}
+
+} // namespace
+
+bool canBeCopied(const Weight &weight) {
+  return isFloat(weight.dtype) && weight.elements() >= kFewest &&
+         !isSplat(weight);
+}
+
+namespace {
+
+uint64_t rowHash(const Weight &weight, int64_t row, size_t bytes) {
+  return llvm::xxh3_64bits(
+             llvm::ArrayRef(reinterpret_cast<const uint8_t *>(bytesOf(weight)) +
+                                size_t(row) * bytes,
+                            bytes)) ^
+         mix(bytes * 16 + uint64_t(weight.dtype));
+}
+
+bool isTransposed(const Weight &source, const Weight &copy,
+                  const std::vector<int64_t> &perm) {
+  size_t rank = perm.size(), size = sizeOf(copy.dtype);
+  std::vector<int64_t> strides(rank, 1), step(rank), index(rank, 0);
+  for (size_t d = rank - 1; d > 0; --d)
+    strides[d - 1] = strides[d] * source.shape[d];
+  for (size_t d = 0; d < rank; ++d) {
+    if (copy.shape[d] != source.shape[size_t(perm[d])])
+      return false;
+    step[d] = strides[size_t(perm[d])];
+  }
+  int64_t from = 0;
+  for (size_t at = 0; at < copy.bytes; at += size) {
+    if (std::memcmp(bytesOf(copy) + at, bytesOf(source) + size_t(from) * size,
+                    size) != 0)
+      return false;
+    for (size_t d = rank; d-- > 0;) {
+      from += step[d];
+      if (++index[d] < copy.shape[d])
+        break;
+      from -= step[d] * copy.shape[d];
+      index[d] = 0;
+    }
+  }
+  return true;
+}
+
+} // namespace
+
+std::optional<Arrangement> arrangementOf(const Weight &source,
+                                         const Weight &copy) {
+  if (source.dtype != copy.dtype || source.bytes != copy.bytes)
+    return std::nullopt;
+  Arrangement how;
+  if (source.data == copy.data ||
+      std::memcmp(source.data, copy.data, copy.bytes) == 0) {
+    how.kind =
+        source.shape == copy.shape ? Arrangement::Same : Arrangement::Reshape;
+    return how;
+  }
+  if (source.shape.size() != copy.shape.size() ||
+      copy.shape.size() > kMaxPermuted)
+    return std::nullopt;
+  how.kind = Arrangement::Transpose;
+  how.perm.resize(copy.shape.size());
+  std::iota(how.perm.begin(), how.perm.end(), 0);
+  while (std::next_permutation(how.perm.begin(), how.perm.end()))
+    if (isTransposed(source, copy, how.perm))
+      return how;
+  return std::nullopt;
+}
+
+void CopyFinder::expect(const Weight &copy, bool rows) {
+  if (!canBeCopied(copy))
+    return;
+  corners.try_emplace(cornersHash(copy));
+  if (rows && copy.shape.size() > 1 && copy.shape.back() >= kFewest)
+    widths.insert(copy.shape.back());
+}
+
+void CopyFinder::add(const std::string &name, const Weight &weight) {
+  if (!canBeCopied(weight))
+    return;
+  size_t tensor = tensors.size();
+  tensors.emplace_back(name, weight);
+  if (auto it = corners.find(cornersHash(weight)); it != corners.end())
+    it->second.push_back(tensor);
+  if (weight.shape.size() > 3 || !widths.count(weight.shape.back()))
+    return;
+  size_t bytes = size_t(weight.shape.back()) * sizeOf(weight.dtype);
+  for (int64_t row = 0; row < int64_t(weight.bytes / bytes); ++row)
+    if (auto [it, first] =
+            rows.emplace(rowHash(weight, row, bytes), Row{tensor, row});
+        !first)
+      it->second.several = true;
+}
+
+std::optional<CopyFinder::Found> CopyFinder::find(const Weight &copy) {
+  if (!canBeCopied(copy))
+    return std::nullopt;
+  if (auto tensor = findWhole(copy))
+    if (auto how = arrangementOf(tensors[*tensor].second, copy))
+      return Found{tensors[*tensor].first, *how};
+  return findRows(copy);
+}
+
+/// The first with the same elements; one that is alone with its corners is not
+/// hashed.
+std::optional<size_t> CopyFinder::findWhole(const Weight &copy) {
+  uint64_t key = cornersHash(copy);
+  auto bucket = corners.find(key);
+  if (bucket == corners.end() || bucket->second.empty())
+    return std::nullopt;
+  if (bucket->second.size() == 1)
+    return bucket->second[0];
+  if (hashed.insert(key).second)
+    for (size_t tensor : bucket->second)
+      whole.emplace(contentHash(tensors[tensor].second), tensor);
+  auto it = whole.find(contentHash(copy));
+  return it == whole.end() ? std::nullopt : std::optional(it->second);
+}
+
+/// Rows of one tensor, each of which is there once.
+std::optional<CopyFinder::Found>
+CopyFinder::findRows(const Weight &copy) const {
+  if (copy.shape.size() < 2 || copy.shape.back() < kFewest)
+    return std::nullopt;
+  size_t bytes = size_t(copy.shape.back()) * sizeOf(copy.dtype);
+  Arrangement how;
+  how.kind = Arrangement::Rows;
+  std::optional<size_t> tensor;
+  for (int64_t row = 0; row < int64_t(copy.bytes / bytes); ++row) {
+    auto it = rows.find(rowHash(copy, row, bytes));
+    if (it == rows.end() || it->second.several ||
+        it->second.tensor != tensor.value_or(it->second.tensor))
+      return std::nullopt;
+    tensor = it->second.tensor;
+    const Weight &source = tensors[*tensor].second;
+    if (source.shape.back() != copy.shape.back() ||
+        std::memcmp(bytesOf(source) + size_t(it->second.row) * bytes,
+                    bytesOf(copy) + size_t(row) * bytes, bytes) != 0)
+      return std::nullopt;
+    how.rows.push_back(it->second.row);
+  }
+  return Found{tensors[*tensor].first, std::move(how)};
+}
+
+} // namespace dlc::import

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/file/Conventions.h"
+#include "compiler/import/repair/merged/Layers.h"
+#include "compiler/import/repair/merged/NormScales.h"
+#include "compiler/import/repair/merged/Pieces.h"
+#include "compiler/import/repair/merged/ScoreBias.h"
+#include "compiler/import/repair/torch/FoldedOps.h"
+#include "compiler/import/repair/torch/Restoring.h"
+#include "compiler/import/tensor/Floats.h"
+#include "compiler/import/tensor/Slices.h"
+#include "onnx-ml.pb.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/ranges.h>
+
+namespace dlc::import {
+namespace {
+
+using Names = std::set<std::string>;
+
+class Unfolder {
+public:
+  explicit Unfolder(Restoring &work)
+      : work(work), edit(work.edit), pieces(findPieces(work)) {
+    if (edit.graph.input_size()) {
+      const auto &shape = edit.graph.input(0).type().tensor_type().shape();
+      if (shape.dim_size()) {
+        batch = shape.dim(0).dim_value();
+        dynamic = !shape.dim(0).has_dim_value();
+      }
+    }
+  }
+
+  /// Parameters are looked for in the modules that read a value first, then
+  /// among those that are left.
+  void run() {
+    std::vector<std::string> all(edit.initializers()), later;
+    // What a parameter expands to is the surest.
+    std::stable_partition(all.begin(), all.end(), [&](const auto &name) {
+      const auto folded = find(name);
+      return folded && folded->op == "expand";
+    });
+    for (const std::string &name : all)
+      if (auto folded = find(name)) {
+        if (folded->candidates.empty() && !work.unnamed.empty() &&
+            isMoved(*folded))
+          later.push_back(name);
+        else
+          unfold(*folded);
+      }
+    for (const std::string &name : later) {
+      Folded folded = *find(name);
+      if (!work.spend(work.unnamed.size()))
+        return;
+      lookEverywhere(folded);
+      unfold(folded);
+    }
+    warnLost();
+  }
+
+private:
+  struct Folded {
+    std::string name;
+    Weight weight;
+    Origin origin;
+    std::string op;        // that made it in the source, "" if unknown
+    Names candidates;      // parameters of the source that it may come from
+    bool computed = false; // by layers that these are of
+    bool given = false;    // the file says what it was folded from
+  };
+
+  static bool isMoved(const Folded &f) {
+    return kMovers.count(f.op) || kRepeaters.count(f.op);
+  }
+
+  void lookEverywhere(Folded &f) {
+    f.candidates = work.unnamed;
+    for (const std::string &guess : guessed)
+      f.candidates.erase(guess);
+    settleLayers(f);
+  }
+
+  /// What was moved and comes from no parameter is what a layer gave.
+  void settleLayers(Folded &f) const {
+    if (!isMoved(f) || f.op == "stack")
+      return;
+    Names layers =
+        takeLayers(f.candidates, f.origin.scopes, work.notes.bufferTargets());
+    f.computed = f.candidates.empty() && !layers.empty();
+    if (f.computed)
+      f.candidates = std::move(layers);
+  }
+
+  /// Whether an initializer is a value that was computed before the export.
+  std::optional<Folded> find(const std::string &name) const {
+    const Weight *weight = edit.weight(name);
+    auto origin = work.origins.find(name);
+    if (!weight || origin == work.origins.end() || edit.isFixed(name) ||
+        !isFloat(weight->dtype) || !origin->second.target.empty() ||
+        !isMadeUp(work.notes, name) || edit.uses(name).empty())
+      return std::nullopt;
+    Folded folded{name, *weight, origin->second, op(name, origin->second),
+                  work.candidates(origin->second)};
+    settleLayers(folded);
+    if (auto known = work.sources.find(name); known != work.sources.end())
+      settleSources(folded, known->second);
+    return folded;
+  }
+
+  /// What the file says, also where another value has come from it before.
+  void settleSources(Folded &f, const FoldedSources &sources) const {
+    f.given = isMoved(f) || f.candidates.empty();
+    if (!f.given)
+      return;
+    f.candidates = sources.parameters;
+    f.computed = sources.computes || !isMoved(f);
+    if (!f.computed) // a view of a standardised weight is no view of the weight
+      settleLayers(f);
+  }
+
+  /// Its parameters are in the file, or found behind other values.
+  bool isElsewhere(const Folded &f) const {
+    return f.given && std::none_of(f.candidates.begin(), f.candidates.end(),
+                                   [&](const std::string &parameter) {
+                                     return work.unnamed.count(parameter);
+                                   });
+  }
+
+  /// The source's name of a value says more than the file's "val_83".
+  static std::string op(const std::string &name, const Origin &origin) {
+    for (const std::string &value : origin.values)
+      if (std::string found = operatorOf(value); !found.empty())
+        return found;
+    return operatorOf(name);
+  }
+
+  void unfold(const Folded &f) {
+    bool scores = scoreReaders.haveAll(f.name);
+    bool named = work.notes.hasSignature();
+    if (scores && (f.candidates.empty() ||
+                   isScoreMask(f.weight.shape, floatsOf(f.weight)))) {
+      const bool learned =
+          !named && mayBeLearned(f.weight.shape, floatsOf(f.weight));
+      if (learned && f.name.starts_with("onnx::") && isRow(f.weight.shape))
+        return; // the rules of findRoles: a layer's bias, or a warning
+      constant(f, "only added to scores before a Softmax, with no parameter of "
+                  "the source behind it");
+      if (learned)
+        work.decide(f.name, "untrained",
+                    "may be a learned bias of scores, not a mask", true);
+      return;
+    }
+    if (named && f.origin.values.empty())
+      return; // the rules of findRoles
+    if (kCreators.count(f.op))
+      return constant(f, fmt::format("made by {} in the source", f.op));
+    if (named && f.candidates.empty() && kCutters.count(f.op))
+      if (const Names parted = work.candidates(f.origin, cut); !parted.empty())
+        return untrained(f, parted);
+    if (named && f.candidates.empty())
+      return constant(f, "no parameter of the source is behind it");
+    if (auto other = pieces.overlapping.find(f.name);
+        other != pieces.overlapping.end())
+      return overlapping(f, other->second);
+    if (f.computed && !isMoved(f) && isElsewhere(f))
+      return untrained(f, f.candidates);
+    const bool isPart = f.given && !f.computed;
+    if (f.weight.elements() < 2 && f.op != "exp" && !isPart) {
+      if (!named || (f.op == "add" && undoAdd(f)))
+        return; // the rules of findRoles
+      numbers.push_back(f);
+      return constant(f, "a number");
+    }
+    if (scores && gatherTable(f))
+      return;
+    if ((kRepeaters.count(f.op) || hasBatch(f) || repeatsBatch(f)) && expand(f))
+      return;
+    if (!named)
+      return hasBatch(f) ? constant(f, "differs along the batch", "per sample")
+                         : void();
+    if (!(f.op == "add" && undoAdd(f)) && !undoExp(f))
+      train(f);
+  }
+
+  //===--- decisions ------------------------------------------------------===//
+
+  void constant(const Folded &f, const std::string &why,
+                const char *kind = "constant") {
+    work.file.roles[f.name] = Role::Constant;
+    if (f.weight.elements() > 1)
+      work.decide(f.name, kind, why);
+  }
+
+  void overlapping(const Folded &f, const std::string &other) {
+    const std::string &parameter = *f.candidates.begin();
+    claim(f);
+    work.file.roles[f.name] = Role::Constant;
+    work.decide(f.name, "overlapping",
+                fmt::format("a part of {}; {} has some of its elements, too",
+                            parameter, other),
+                true);
+  }
+
+  /// What its parameters may be trains without it.
+  void untrained(const Folded &f, const Names &parameters) {
+    work.file.roles[f.name] = Role::Constant;
+    work.decide(f.name, "untrained",
+                fmt::format("may be {} of {}, of which other values train",
+                            f.op.empty() ? "made" : f.op, among(parameters)),
+                true);
+  }
+
+  /// It trains as it is: as its parameter does if elements were only moved.
+  void train(const Folded &f) {
+    work.file.roles[f.name] = Role::Param;
+    bool joined = f.op == "cat" || f.op == "stack";
+    bool moved = !f.computed && (joined || isMoved(f));
+    const char *what = joined  ? "; trains and is exported as one tensor"
+                       : moved ? ", each element once"
+                               : "; the function cannot be undone";
+    claim(f);
+    work.decide(f.name,
+                joined  ? "joined"
+                : moved ? "unfolded"
+                        : "as it is",
+                fmt::format("{} of {} in the source{}",
+                            f.op.empty() ? "made" : f.op, among(f.candidates),
+                            what),
+                !moved);
+    work.file.decisions.back().regrouped = moved;
+    noteTable(f);
+  }
+
+  /// Where one parameter is known to be behind it, of which it may be a part.
+  void noteTable(const Folded &f) {
+    if (!f.computed && isMoved(f) && f.candidates.size() == 1)
+      work.file.cutFrom[f.name] = *f.candidates.begin();
+  }
+
+  static std::string among(const Names &names) {
+    if (names.size() == 1)
+      return *names.begin();
+    return fmt::format("one of {} parameters ({}, ...)", names.size(),
+                       *names.begin());
+  }
+
+  /// A parameter that is found is no candidate for others.
+  void claim(const Folded &f) {
+    if (f.candidates.size() == 1 && kCutters.count(f.op))
+      cut.insert(*f.candidates.begin());
+    if (f.candidates.size() == 1)
+      work.unnamed.erase(*f.candidates.begin());
+    else
+      guessed.insert(f.candidates.begin(), f.candidates.end());
+  }
+
+  /// The parameter's name if there is one candidate, else the folded value's.
+  std::string stateName(const Folded &f) const {
+    bool single = f.candidates.size() == 1 && !pieces.several.count(f.name);
+    const std::string &name = single ? *f.candidates.begin() : f.name;
+    return edit.unusedName(name) == name ? name : f.name;
+  }
+
+  void warnLost() {
+    for (const Folded &number : numbers)
+      if (isElsewhere(number))
+        untrained(number, number.candidates);
+    for (const std::string &name : guessed)
+      work.unnamed.erase(name);
+    for (const std::string &name : work.unnamed)
+      work.decide(name, work.isFused() ? "unnamed" : "lost",
+                  "a parameter of the source that is not in the file: not used "
+                  "there, or folded away",
+                  true);
+  }
+
+  //===--- what a value is ------------------------------------------------===//
+
+  /// A convolution's weight has no samples, whatever its size.
+  bool isOfLayer(const std::string &name) const {
+    static const Names open = {"MatMul", "Einsum", "Gather"};
+    const auto uses = edit.uses(name);
+    return std::any_of(uses.begin(), uses.end(), [](const Use &use) {
+      const std::string &op = use.node->op_type();
+      return op == "Gemm"
+                 ? use.slot == 1
+                 : !open.count(op) && isWeightOperand(*use.node, use.slot);
+    });
+  }
+
+  /// Equal numbers with a new dimension are a vector of as many, most often.
+  bool hasBatch(const Folded &f) const {
+    return batch > 1 && f.weight.shape.size() > 1 &&
+           f.weight.shape[0] == batch && !isOfLayer(f.name) &&
+           (f.op != "unsqueeze" || !isSplat(f.weight));
+  }
+
+  /// A table's rows for each sample, moved: alike along the batch, inside.
+  bool repeatsBatch(const Folded &f) const {
+    for (size_t axis = 1; axis + 1 < f.weight.shape.size(); ++axis)
+      if (batch > 1 && f.weight.shape[axis] == batch && isMoved(f) &&
+          !isSplat(f.weight) && repeatsAlong(f.weight, axis))
+        return true;
+    return false;
+  }
+
+  //===--- expressions ----------------------------------------------------===//
+
+  /// Rows that are one row of the parameter each: the parameter is the smallest
+  /// tensor that expands to the value. Equal numbers only show nothing but the
+  /// batch, and, for rows of a table, all dimensions but the last.
+  bool expand(const Folded &f) {
+    bool splat = isSplat(f.weight), rows = f.op == "embedding";
+    if (splat && !work.notes.hasSignature() && !hasBatch(f))
+      return false;
+    Weight small = f.weight;
+    std::string bytes(static_cast<const char *>(small.data), small.bytes);
+    small.data = bytes.data();
+    for (size_t axis = 0; axis + 1 < small.shape.size(); ++axis) {
+      bool mayRepeat = !splat || rows || (axis == 0 && hasBatch(f));
+      if (small.shape[axis] > 1 && mayRepeat && repeatsAlong(small, axis))
+        small = firstAlong(small, axis, bytes);
+    }
+    if (small.shape == f.weight.shape)
+      return false;
+    std::string state = f.op == "expand" ? stateName(f) : f.name;
+    std::string value = edit.unusedName(f.name + "/expanded");
+    std::string target = shapeInput(f.weight.shape, small.shape[0] == 1);
+    std::vector<int64_t> shape = small.shape;
+    replaceState(f, state, std::move(bytes), shape);
+    edit.addNode("Expand", {state, target}, value);
+    moveUses(f.name, state, value);
+    work.decide(state, f.computed ? "as it is" : "unfolded",
+                fmt::format("[{}] expanded to [{}] by the exporter, as {}{}",
+                            fmt::join(shape, ", "),
+                            fmt::join(f.weight.shape, ", "), f.name,
+                            f.computed ? ", of " + among(f.candidates) : ""),
+                f.computed);
+    noteTable(f);
+    return true;
+  }
+
+  /// The shape to expand to; its first dimension is the model's batch where
+  /// that is free.
+  std::string shapeInput(const std::vector<int64_t> &shape, bool expandsBatch) {
+    if (!dynamic || !expandsBatch || shape[0] < 2)
+      return edit.integers(shape);
+    std::string whole = edit.unusedName("input/shape"),
+                first = edit.unusedName("input/batch"),
+                target = edit.unusedName("expanded/shape");
+    edit.addNode("Shape", {edit.graph.input(0).name()}, whole);
+    edit.addNode(
+        "Slice",
+        {whole, edit.integers({0}), edit.integers({1}), edit.integers({0})},
+        first);
+    auto &axis =
+        *edit.addNode("Concat",
+                      {first, edit.integers({shape.begin() + 1, shape.end()})},
+                      target)
+             .add_attribute();
+    axis.set_name("axis");
+    axis.set_type(onnx::AttributeProto::INT);
+    axis.set_i(0);
+    return target;
+  }
+
+  bool gatherTable(const Folded &f) {
+    const auto &shape = f.weight.shape;
+    auto table = isSplat(f.weight) ? std::nullopt : scoreTableOf(f.weight);
+    if (!table)
+      return false;
+    const int64_t rows = table->rows;
+    replaceState(f, f.name, std::move(table->bytes), {rows, shape.end()[-3]});
+    std::string gathered = edit.unusedName(f.name + "/rows"),
+                turned = edit.unusedName(f.name + "/transposed"),
+                value = edit.unusedName(f.name + "/reshaped");
+    edit.addNode("Gather", {f.name, edit.integers(table->index)}, gathered);
+    edit.addNode("Transpose", {gathered}, turned);
+    edit.addNode("Reshape", {turned, edit.integers(shape)}, value);
+    moveUses(f.name, f.name, value);
+    work.decide(f.name, "unfolded",
+                fmt::format("{} rows gathered to [{}] from {}", rows,
+                            fmt::join(shape, ", "), among(f.candidates)));
+    return true;
+  }
+
+  /// Gemma's 1 + weight: it scales something, and the source's text says which
+  /// number was added to the one parameter of the module that nothing else
+  /// reads; in a file without that text it is 1 for a norm. The sum must be the
+  /// folded value again, bit for bit.
+  bool undoAdd(const Folded &f) {
+    auto uses = edit.uses(f.name);
+    bool scales = std::all_of(uses.begin(), uses.end(), [](const Use &use) {
+      return use.node->op_type() == "Mul";
+    });
+    if (!scales || f.candidates.size() != 1)
+      return false;
+    const std::string &name = *f.candidates.begin();
+    auto addend =
+        work.notes.addend(*uses[0].node, name.substr(name.rfind('.') + 1));
+    if (work.notes.call(*uses[0].node).line.empty() && norms.has(uses[0]))
+      addend = 1;
+    if (!addend)
+      return false;
+    DType dtype = f.weight.dtype;
+    float number = floatsOf(bytesOf({float(*addend)}, dtype), dtype)[0];
+    std::vector<float> values = floatsOf(f.weight);
+    for (float &value : values)
+      value -= number;
+    std::string bytes = bytesOf(values, dtype);
+    std::vector<float> sums = floatsOf(bytes, dtype);
+    for (float &sum : sums)
+      sum += number;
+    if (std::memcmp(bytesOf(sums, dtype).data(), f.weight.data,
+                    f.weight.bytes) != 0)
+      return false;
+    std::string state = stateName(f), value = edit.unusedName(state + "/sum");
+    std::string added = edit.unusedName(state + "/addend");
+    edit.ownInitializer(added, dtype, {}, bytesOf({number}, dtype));
+    replaceState(f, state, std::move(bytes), f.weight.shape);
+    edit.addNode("Add", {state, added}, value);
+    moveUses(f.name, state, value);
+    work.decide(
+        state, "unfolded",
+        fmt::format("the exporter added {} to it, as {}", number, f.name));
+    return true;
+  }
+
+  /// exp(p) and -exp(p), where p is called a logarithm (A_log, logit_scale),
+  /// and softplus(p) of what is no weight or bias.
+  bool undoExp(Folded f) {
+    const bool soft = f.op == "softplus";
+    std::erase_if(f.candidates, [&](const std::string &name) {
+      return soft ? name.ends_with("weight") || name.ends_with("bias")
+                  : name.find("log") == std::string::npos;
+    });
+    if (f.candidates.size() != 1 || !(soft || f.op == "neg" || f.op == "exp"))
+      return false;
+    float sign = f.op == "neg" ? -1 : 1;
+    std::vector<float> values = floatsOf(f.weight);
+    for (float &number : values) {
+      double log =
+          std::log(soft ? std::expm1(double(number)) : double(number) * sign);
+      if (!std::isfinite(log) || !std::isfinite(number))
+        return false;
+      number = float(log);
+    }
+    std::string state = stateName(f), value = edit.unusedName(state + "/exp");
+    replaceState(f, state, bytesOf(values, f.weight.dtype), f.weight.shape);
+    edit.addNode(soft ? "Softplus" : "Exp", {state}, value);
+    if (sign < 0) {
+      std::string negative = edit.unusedName(state + "/negative");
+      edit.addNode("Neg", {value}, negative);
+      value = negative;
+    }
+    moveUses(f.name, state, value);
+    work.decide(state, "unfolded",
+                fmt::format("the exporter computed {} of it, as {}",
+                            sign < 0 ? "-exp" : f.op, f.name));
+    return true;
+  }
+
+  /// Gives the parameter its tensor: a new initializer, or the folded one's
+  /// own name with other contents.
+  void replaceState(const Folded &f, const std::string &state,
+                    std::string bytes, const std::vector<int64_t> &shape) {
+    claim(f);
+    if (state == f.name)
+      edit.replaceInitializer(state, shape, std::move(bytes));
+    else
+      edit.ownInitializer(state, f.weight.dtype, shape, std::move(bytes));
+    work.origins[state].target = state;
+    work.file.roles[state] = Role::Param;
+  }
+
+  /// All readers of the folded value but the new node itself.
+  void moveUses(const std::string &folded, const std::string &state,
+                const std::string &value) {
+    for (const Use &use : edit.uses(folded))
+      if (!edit.isNew(*use.node))
+        edit.redirect(use, value);
+  }
+
+  Restoring &work;
+  GraphEdit &edit;
+  Names guessed, cut;          // parameters; those that a part was found of
+  std::vector<Folded> numbers; // constants
+  NormScales norms{edit};
+  ScoreReaders scoreReaders{edit};
+  const Pieces pieces;
+  int64_t batch = 0;
+  bool dynamic = false;
+};
+
+} // namespace
+
+void unfoldExpressions(Restoring &work) { Unfolder(work).run(); }
+
+} // namespace dlc::import

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/file/Conventions.h"
+#include "compiler/import/repair/torch/FoldedOps.h"
+#include "compiler/import/repair/torch/Restoring.h"
+#include "onnx-ml.pb.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace dlc::import {
+namespace {
+
+/// Inputs of `node` that hold one value per channel and belong to the node.
+bool isOwnVector(const onnx::NodeProto &node, int input) {
+  const std::string &op = node.op_type();
+  if (!node.domain().empty())
+    return isWeightOperand(node, input);
+  if (op == "BatchNormalization")
+    return input >= 1 && input <= 4;
+  if (op == "LayerNormalization" || op == "InstanceNormalization" ||
+      op == "GroupNormalization")
+    return input == 1 || input == 2;
+  if (op == "RMSNormalization" || op == "PRelu")
+    return input == 1;
+  if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div")
+    return true;
+  return (op == "Conv" || op == "ConvTranspose" || op == "Gemm") && input == 2;
+}
+
+} // namespace
+
+std::string withoutCount(const std::string &path) {
+  size_t digits = path.find_last_not_of("0123456789");
+  bool counted = digits != std::string::npos && digits + 1 < path.size() &&
+                 path[digits] == '_';
+  return counted ? path.substr(0, digits) : path;
+}
+
+namespace {
+
+class Untier {
+public:
+  explicit Untier(Restoring &work)
+      : work(work), edit(work.edit), scopes(work) {}
+
+  Status run() {
+    DLC_TRY(replaceIdentities());
+    for (const std::string &name : std::vector(edit.initializers())) {
+      const Weight *weight = edit.weight(name);
+      if (weight && isFloat(weight->dtype) && !edit.isFixed(name) &&
+          !work.file.roles.count(name))
+        DLC_TRY(part(name, *weight));
+    }
+    return {};
+  }
+
+private:
+  struct Group {
+    Origin origin;
+    std::vector<Use> uses;
+  };
+
+  /// The older exporter reaches the merged tensor through an Identity with the
+  /// tensor's own name.
+  Status replaceIdentities() {
+    for (auto &node : *edit.graph.mutable_node()) {
+      bool identity = node.op_type() == "Identity" && node.domain().empty() &&
+                      node.input_size() == 1 && node.output_size() == 1;
+      const std::string from = identity ? node.input(0) : "";
+      const Weight *weight = identity ? edit.weight(from) : nullptr;
+      if (!weight || edit.isFixed(node.output(0)))
+        continue;
+      // One buffer is not another, whatever it holds.
+      const bool isBuffer = work.notes.bufferTargets().count(from) > 0;
+      if (isBuffer ||
+          (!isSplat(from, *weight) && !isParameter(from, node.output(0)))) {
+        passThrough(node);
+        continue;
+      }
+      DLC_TRY(copy(from, *weight, node.output(0)));
+      edit.remove(node);
+      work.decide(node.output(0), "parted",
+                  fmt::format("from {}, which the exporter merged it with "
+                              "because all values are equal",
+                              from));
+    }
+    return {};
+  }
+
+  /// Tensors that are one in the source have one name, so that an Identity
+  /// with a parameter's name is another parameter of equal values.
+  bool isParameter(const std::string &from, const std::string &to) {
+    return isOfTorch(*work.file.model) && isFloat(edit.weight(from)->dtype) &&
+           !isMadeUp(work.notes, from) && !isMadeUp(work.notes, to);
+  }
+
+  /// What reads an Identity of a made-up name reads what is behind it.
+  void passThrough(const onnx::NodeProto &node) {
+    if (!isMadeUp(work.notes, node.output(0)))
+      return;
+    for (const Use &use : edit.uses(node.output(0))) {
+      work.through[{use.node, use.slot}] = node.output(0);
+      edit.redirect(use, node.input(0));
+    }
+    work.dead.insert(&node);
+  }
+
+  bool isSplat(const std::string &name, const Weight &weight) {
+    auto [it, first] = splats.try_emplace(name, false);
+    if (first)
+      it->second = isFloat(weight.dtype) && import::isSplat(weight);
+    return it->second;
+  }
+
+  Status copy(const std::string &from, const Weight weight,
+              const std::string &to) {
+    DLC_TRY(work.file.budget.keep(
+        weight.bytes, fmt::format("parting '{}' from '{}', which the exporter "
+                                  "merged it with,",
+                                  to, from)));
+    edit.addInitializer(to, weight);
+    return {};
+  }
+
+  /// A group of uses for each tensor of the source that `name` stands for; the
+  /// group that keeps the name comes first.
+  Status part(const std::string &name, const Weight &weight) {
+    std::map<std::string, Group> groups;
+    std::vector<std::string> order;
+    bool splat = weight.elements() > 1 && isSplat(name, weight);
+    for (const Use &use : edit.uses(name)) {
+      if (edit.isNew(*use.node) || work.dead.count(use.node))
+        continue; // reads what it was made to read, or nothing reads it
+      auto [key, origin] = identify(name, use, weight, splat);
+      auto [it, first] = groups.try_emplace(key);
+      if (first)
+        order.push_back(key);
+      Group &group = it->second;
+      group.uses.push_back(use);
+      if (!origin.target.empty() || origin.scoped)
+        group.origin = origin;
+      group.origin.values.insert(origin.values.begin(), origin.values.end());
+      group.origin.scopes.insert(origin.scopes.begin(), origin.scopes.end());
+      group.origin.filledIn |= origin.filledIn;
+    }
+    joinCalls(groups, order);
+    size_t first = 0;
+    for (size_t i = 0; i < order.size(); ++i)
+      if (groups[order[i]].origin.target == name || order[i] == "value " + name)
+        first = i;
+    for (size_t i = 0; i < order.size(); ++i) {
+      Group &group = groups[order[i]];
+      DLC_TRY(i == first ? keep(name, group) : split(name, weight, group));
+    }
+    return {};
+  }
+
+  /// The second call of a module reads what the first one does.
+  static void joinCalls(std::map<std::string, Group> &groups,
+                        std::vector<std::string> &order) {
+    std::erase_if(order, [&](const std::string &key) {
+      const Group &group = groups[key];
+      if (!group.origin.scoped)
+        return false;
+      const std::string &target = group.origin.scoped->target;
+      const size_t leaf = target.rfind('.');
+      const std::string first =
+          "scope " + withoutCount(target.substr(0, leaf)) + target.substr(leaf);
+      auto called = groups.find(first);
+      if (first == key || called == groups.end())
+        return false;
+      auto &uses = called->second.uses;
+      uses.insert(uses.end(), group.uses.begin(), group.uses.end());
+      return true;
+    });
+  }
+
+  Status keep(const std::string &name, Group &group) {
+    settle(name, name, group);
+    return {};
+  }
+
+  /// What is known of `part`, a part of `name` or all of it.
+  void settle(const std::string &part, const std::string &name, Group &group) {
+    const Origin &origin = group.origin;
+    if (origin.filledIn) {
+      work.file.roles[part] = Role::Constant;
+      work.decide(part, "constant",
+                  "the source's norm has none; the exporter "
+                  "filled it in");
+      return;
+    }
+    if (part != name && origin.target.empty() && origin.values.empty() &&
+        work.notes.hasSignature() && kCreators.count(operatorOf(name)))
+      work.file.roles[part] = Role::Constant;
+    work.origins[part] = std::move(group.origin);
+  }
+
+  Status split(const std::string &name, const Weight &weight, Group &group) {
+    const onnx::NodeProto &node = *group.uses[0].node;
+    std::string base = node.name().empty() && node.output_size()
+                           ? node.output(0)
+                           : node.name();
+    std::string wanted = fmt::format("{}/input{}", base, group.uses[0].slot);
+    if (!group.origin.target.empty() &&
+        !isStoredTransposed(work.notes, group.uses[0], weight))
+      wanted = group.origin.target;
+    else if (!group.origin.values.empty())
+      wanted = *group.origin.values.begin();
+    std::string part = edit.unusedName(wanted);
+    DLC_TRY(copy(name, weight, part));
+    for (const Use &use : group.uses)
+      edit.redirect(use, part);
+    work.decide(part, "parted",
+                fmt::format("from {}, which the exporter merged it with "
+                            "because their values are equal; {} '{}' reads it",
+                            name, node.op_type(), base));
+    if (auto known = work.sources.find(name); known != work.sources.end() &&
+                                              known->second.isPart &&
+                                              group.origin.target.empty()) {
+      work.sources[part] = known->second;
+      work.decide(part, "apart",
+                  fmt::format("a part of {} in the source, like {}, which has "
+                              "the same numbers",
+                              *known->second.parameters.begin(), name),
+                  true);
+    }
+    settle(part, name, group);
+    work.file.partedFrom[part] = name;
+    return {};
+  }
+
+  /// What tells tensors of the source apart, and what is known of this one.
+  std::pair<std::string, Origin> identify(const std::string &name,
+                                          const Use &use, const Weight &weight,
+                                          bool splat) {
+    Origin origin;
+    auto module = moduleOf(work.notes, *use.node);
+    if (module)
+      origin.scopes.insert(*module);
+    auto value = work.notes.source(*use.node, use.slot, name);
+    if (isStatistic(name, use) && !(value && work.notes.parameter(*value))) {
+      origin.target = name;
+      origin.buffer = true;
+      return {"target " + name, origin};
+    }
+    if (work.detached.count({use.node, use.slot}) &&
+        !isMadeUp(work.notes, name)) {
+      origin.target = name;
+      origin.buffer = work.notes.bufferTargets().count(name) > 0;
+      return {"target " + name, origin};
+    }
+    if (value) {
+      if (auto target = work.notes.parameter(*value)) {
+        origin.target = *target;
+        origin.buffer = work.notes.isBuffer(*value);
+        return {"target " + *target, origin};
+      }
+      origin.values.insert(*value);
+      if (isApart(name, *value, weight))
+        return {"value " + *value, origin};
+      return {keyOfFolded(*value, origin, splat), origin};
+    }
+    if (work.notes.isFilledIn(*use.node, use.slot) && isSplat(name, weight)) {
+      origin.filledIn = true;
+      return {"filled in", origin};
+    }
+    if (auto scoped = scopes.find(name, use, weight)) {
+      origin.scoped = scoped;
+      return {"scope " + scoped->target, origin};
+    }
+    if (!splat || !isOwnVector(*use.node, use.slot))
+      return {"", origin};
+    if (!module)
+      return {fmt::format("use {}", uses++), origin};
+    bool owner =
+        *module == parentOf(name) || withoutCount(*module) == parentOf(name);
+    return {"module " + (owner ? parentOf(name) : *module), origin};
+  }
+
+  /// A module's statistic, which a second call reads by the name of what the
+  /// first made of it.
+  bool isStatistic(const std::string &name, const Use &use) const {
+    return use.node->op_type() == "BatchNormalization" && use.slot >= 3 &&
+           work.notes.bufferTargets().count(name);
+  }
+
+  /// Parts of one parameter that have equal numbers only, or one number, are
+  /// most often different parts of a parameter that was made so.
+  bool isApart(const std::string &name, const std::string &value,
+               const Weight &weight) {
+    auto known = work.sources.find(name);
+    return known != work.sources.end() && known->second.isPart &&
+           !known->second.computes && operatorOf(value) == operatorOf(name) &&
+           (weight.elements() == 1 || isSplat(name, weight));
+  }
+
+  /// Folded values of different modules are apart if each may hold a parameter
+  /// of its own; within a module if there are parameters for each.
+  std::string keyOfFolded(const std::string &value, const Origin &origin,
+                          bool splat) {
+    if (auto known = keys.find(value); known != keys.end())
+      return known->second;
+    std::string key;
+    work.spend(work.unnamed.size());
+    if (!origin.scopes.empty() && !work.candidates(origin).empty()) {
+      const std::string &scope = *origin.scopes.begin();
+      auto own = std::count_if(work.unnamed.begin(), work.unnamed.end(),
+                               [&](const std::string &parameter) {
+                                 return parentOf(parameter) == scope;
+                               });
+      key = splat && own > 1 ? "value " + value : "module " + scope;
+    }
+    return keys[value] = key;
+  }
+
+  Restoring &work;
+  GraphEdit &edit;
+  ScopeNames scopes;
+  std::unordered_map<std::string, std::string> keys; // of folded values
+  std::unordered_map<std::string, bool> splats;
+  size_t uses = 0;
+};
+
+} // namespace
+
+std::optional<std::string> moduleOf(const TorchNotes &notes,
+                                    const onnx::NodeProto &node) {
+  if (const TorchCall &call = notes.call(node); call.known)
+    return call.scope;
+  const std::string &name = node.name();
+  if (!name.starts_with('/'))
+    return std::nullopt;
+  std::string module, last;
+  size_t begin = 1;
+  for (size_t end; (end = name.find('/', begin)) != std::string::npos;
+       begin = end + 1) {
+    std::string part = name.substr(begin, end - begin);
+    if (!last.empty() && part.starts_with(last + ".")) // an item of a list
+      module.resize(module.size() - last.size());
+    else if (!module.empty())
+      module += '.';
+    module += part;
+    last = part;
+  }
+  return module;
+}
+
+/// Of either sign: folding multiplied something by 0.
+static bool isZeros(const Weight &weight, size_t size) {
+  const char *bytes = static_cast<const char *>(weight.data);
+  for (size_t i = 0; i < weight.bytes; ++i) {
+    const bool hasSign = i % size == size - 1; // little-endian floats
+    if (bytes[i] != 0 && !(hasSign && bytes[i] == char(0x80)))
+      return false;
+  }
+  return true;
+}
+
+bool isSplat(const Weight &weight) {
+  size_t size = sizeOf(weight.dtype);
+  const char *bytes = static_cast<const char *>(weight.data);
+  return weight.bytes >= size && weight.bytes > 0 &&
+         (std::memcmp(bytes, bytes + size, weight.bytes - size) == 0 ||
+          isZeros(weight, size));
+}
+
+Status untieInitializers(Restoring &work) { return Untier(work).run(); }
+
+/// Elements of the bias of a Conv, ConvTranspose or Gemm; 0 if unknown.
+static int64_t biasElements(const onnx::NodeProto &node, const Weight &weight) {
+  auto attribute = [&](const char *name, int64_t otherwise) {
+    for (const auto &a : node.attribute())
+      if (a.name() == name)
+        return int64_t(a.i());
+    return otherwise;
+  };
+  if (weight.shape.size() < 2)
+    return 0;
+  if (node.op_type() == "Conv")
+    return weight.shape[0];
+  if (node.op_type() == "Gemm")
+    return weight.shape[attribute("transB", 0) ? 0 : 1];
+  int64_t count = 0;
+  return __builtin_mul_overflow(weight.shape[1], attribute("group", 1), &count)
+             ? 0
+             : count;
+}
+
+static bool isZero(const Weight &weight) {
+  const char *bytes = static_cast<const char *>(weight.data);
+  return std::all_of(bytes, bytes + weight.bytes,
+                     [](char byte) { return byte == 0; });
+}
+
+/// The source's bias that `node` lost. Where a batch norm was folded into it
+/// too, its note is the norm's, and the weight's name says.
+static std::optional<std::string> biasOf(const Restoring &work,
+                                         const onnx::NodeProto &node) {
+  const auto value = work.notes.source(node, 2, "");
+  if (value)
+    return work.notes.isBuffer(*value) ? std::nullopt
+                                       : work.notes.parameter(*value);
+  const std::string &weight = node.input(1);
+  const std::string bias = parentOf(weight) + ".bias";
+  const bool isKnown = holdsNorm(node) && weight.ends_with(".weight") &&
+                       work.notes.isParameterTarget(weight) &&
+                       work.unnamed.count(bias);
+  return isKnown ? std::optional(bias) : std::nullopt;
+}
+
+void restoreBiases(Restoring &work) {
+  GraphEdit &edit = work.edit;
+  constexpr int64_t kMost = 1 << 24;
+  for (int i = 0, count = edit.graph.node_size(); i < count; ++i) {
+    auto &node = *edit.graph.mutable_node(i);
+    bool dropped = false;
+    for (const auto &note : node.metadata_props())
+      dropped |= note.key() == "pkg.onnxscript.rewriter.rule_name" &&
+                 note.value().find("RemoveOptionalBias") != std::string::npos;
+    if (!dropped || node.input_size() < 2 ||
+        (node.input_size() > 2 && !node.input(2).empty()))
+      continue;
+    const auto target = biasOf(work, node);
+    const Weight *weight = edit.weight(node.input(1));
+    int64_t elements = weight ? biasElements(node, *weight) : 0;
+    if (!target || elements < 1 || elements > kMost)
+      continue;
+    if (const Weight *known = edit.weight(*target)) {
+      if (!isZero(*known) || known->dtype != weight->dtype ||
+          known->shape != std::vector<int64_t>{elements})
+        continue;
+    } else {
+      size_t bytes = size_t(elements) * sizeOf(weight->dtype);
+      if (!isFloat(weight->dtype) || edit.unusedName(*target) != *target)
+        continue;
+      work.problem = work.file.budget.keep(
+          bytes, fmt::format("the dropped bias '{}'", *target));
+      if (!work.problem.ok())
+        return;
+      edit.ownInitializer(*target, weight->dtype, {elements},
+                          std::string(bytes, '\0'));
+      work.decide(*target, "restored",
+                  fmt::format("as zeros: the exporter took the bias from {} "
+                              "'{}'",
+                              node.op_type(), node.name()));
+    }
+    edit.attach(node, 2, *target);
+    work.unnamed.erase(*target);
+    work.origins[*target].target = *target;
+  }
+}
+
+} // namespace dlc::import

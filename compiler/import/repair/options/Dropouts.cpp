@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/repair/options/Dropouts.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include "runtime/base/options/OptionTable.h"
+#include "runtime/base/options/Pattern.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace dlc::import {
+namespace {
+
+struct Rule {
+  std::string text;
+  std::optional<Pattern> nodes; // none: the Dropout nodes
+  std::optional<double> ratio;  // none: the node's own
+  bool fits = false;
+};
+
+/// Node names may have colons.
+Result<Rule> parse(const std::string &text) {
+  if (text == "true" || text == "exported")
+    return Rule{text, {}, {}};
+  const size_t colon = text.rfind(':');
+  const size_t number = colon == std::string::npos ? 0 : colon + 1;
+  auto ratio = parseNumber(text.substr(number), 0, 1);
+  if (!ratio.ok() || *ratio >= 1 || colon == 0)
+    return usageError("expected exported, or RATIO or REGEX:RATIO with a RATIO "
+                      "from 0 to below 1, found '{}'",
+                      text);
+  if (colon == std::string::npos)
+    return Rule{text, {}, *ratio};
+  DLC_ASSIGN(Pattern nodes, Pattern::parse(text.substr(0, colon)));
+  return Rule{text, std::move(nodes), *ratio};
+}
+
+bool isDropout(const onnx::NodeProto &node) {
+  return node.op_type() == "Dropout" &&
+         (node.domain().empty() || node.domain() == "ai.onnx");
+}
+
+std::string nodeLabel(const onnx::NodeProto &node) {
+  return node.name().empty() ? node.output(0) : node.name();
+}
+
+/// In inference form, as far as the node itself says.
+bool isIdle(const onnx::NodeProto &node, const OnnxFile &file) {
+  if (node.input_size() < 3 || node.input(2).empty())
+    return true;
+  const Weight *training = file.weights.find(node.input(2));
+  return training && training->bytes == 1 &&
+         *static_cast<const char *>(training->data) == 0;
+}
+
+void choose(OnnxFile &file, const onnx::NodeProto &node,
+            std::vector<Rule> &rules) {
+  bool isChosen = false;
+  for (Rule &rule : rules) {
+    if (rule.nodes ? !rule.nodes->search(nodeLabel(node)) : !isDropout(node))
+      continue;
+    rule.fits = true;
+    if (!isChosen)
+      file.dropouts.emplace(node.output(0), rule.ratio);
+    isChosen = true;
+  }
+}
+
+Status checkFits(const OnnxFile &file, const std::vector<Rule> &rules) {
+  std::vector<std::string> names;
+  for (const auto *node : file.nodes)
+    if (node->output_size())
+      names.push_back(nodeLabel(*node));
+  for (const Rule &rule : rules) {
+    if (rule.fits)
+      continue;
+    if (rule.nodes)
+      return usageError("--dropout={} matches no node{}", rule.text,
+                        nearbyNames(rule.nodes->text(), names));
+    return usageError(
+        "--dropout: the file has no Dropout node; exporters leave them out of "
+        "a "
+        "model in evaluation mode. Export it in training mode "
+        "(training=TrainingMode.TRAINING, or model.train() with dynamo=True), "
+        "or name the nodes whose results drop out: --dropout=REGEX:RATIO");
+  }
+  return {};
+}
+
+} // namespace
+
+Status checkDropout(const std::string &rule) { return parse(rule).status(); }
+
+Result<std::string> findDropouts(OnnxFile &file,
+                                 const std::vector<std::string> &texts) {
+  std::vector<Rule> rules;
+  for (const std::string &text : texts) {
+    DLC_ASSIGN(Rule rule, parse(text));
+    rules.push_back(std::move(rule));
+  }
+  int idle = 0;
+  for (const auto *node : file.nodes)
+    if (node->output_size() && !node->output(0).empty()) {
+      choose(file, *node, rules);
+      idle += isDropout(*node) && isIdle(*node, file) &&
+              !file.dropouts.count(node->output(0));
+    }
+  DLC_TRY(checkFits(file, rules));
+  if (idle == 0)
+    return std::string();
+  return fmt::format("{} Dropout node{} in inference form and drop{} nothing; "
+                     "--dropout trains with {}",
+                     idle, idle > 1 ? "s are" : " is", idle > 1 ? "" : "s",
+                     idle > 1 ? "their ratios" : "its ratio");
+}
+
+} // namespace dlc::import

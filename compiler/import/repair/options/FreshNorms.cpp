@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/repair/options/FreshNorms.h"
+#include "compiler/import/file/Conventions.h"
+#include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/GraphEdit.h"
+#include "compiler/import/file/NodeView.h"
+#include "compiler/import/repair/options/GivenNorms.h"
+#include "compiler/import/repair/options/WeightNames.h"
+#include "compiler/import/repair/torch/Restoring.h"
+#include "compiler/import/tensor/DataType.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include "runtime/base/options/Pattern.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <unordered_set>
+
+namespace dlc::import {
+namespace {
+
+bool isLayer(const onnx::NodeProto &node) {
+  const std::string &op = node.op_type();
+  return (op == "Conv" || op == "ConvTranspose" || op == "Gemm") &&
+         (node.domain().empty() || node.domain() == "ai.onnx") &&
+         node.input_size() > 1 && node.output_size() > 0;
+}
+
+bool isNotedAsFolded(const onnx::NodeProto &node) {
+  for (const auto &entry : node.metadata_props())
+    if (entry.key() == "pkg.onnxscript.rewriter.rule_name" &&
+        entry.value().find("FuseBatchNormInto") != std::string::npos)
+      return true;
+  return false;
+}
+
+std::string labelOf(const onnx::NodeProto &node) {
+  return node.name().empty() ? node.output(0) : node.name();
+}
+
+std::string floats(int64_t count, float value) {
+  std::string bytes;
+  for (int64_t i = 0; i < count; ++i)
+    bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
+  return bytes;
+}
+
+class NormRenewer {
+public:
+  explicit NormRenewer(OnnxFile &file)
+      : file(file), edit(file), notes(file.model->graph()) {}
+
+  Result<int> run(const std::vector<std::string> &patterns) {
+    DLC_ASSIGN(auto layers, chosen(patterns));
+    for (onnx::NodeProto *layer : layers)
+      DLC_TRY(renew(*layer).withContext("--unfold-bn"));
+    edit.close();
+    forgetLosses();
+    return order(int(layers.size()));
+  }
+
+private:
+  Result<std::vector<onnx::NodeProto *>>
+  chosen(const std::vector<std::string> &texts) {
+    DLC_ASSIGN(auto patterns, parsePatterns(texts));
+    std::vector<onnx::NodeProto *> layers;
+    std::vector<std::string> names;
+    std::vector<bool> matched(patterns.size());
+    const auto found = foldedNorms(file);
+    const std::unordered_set<const onnx::NodeProto *> folded(found.begin(),
+                                                             found.end());
+    for (auto &node : *edit.graph.mutable_node()) {
+      bool is = patterns.empty() && folded.count(&node);
+      if (is && !isLayer(node))
+        return badModel("--unfold-bn: '{}' is a {}, which has more in it than "
+                        "the layer that a batch norm was folded into; give dlc "
+                        "the file as it was before its optimizer",
+                        printable(labelOf(node)), printable(node.op_type()));
+      if (!isLayer(node))
+        continue;
+      names.push_back(labelOf(node));
+      for (size_t i = 0; i < patterns.size(); ++i)
+        if (patterns[i].search(names.back()))
+          is = matched[i] = true;
+      if (is && !hasNorm(node))
+        layers.push_back(&node);
+    }
+    for (size_t i = 0; i < patterns.size(); ++i)
+      if (!matched[i])
+        return usageError("--unfold-bn-at={} matches no Conv, ConvTranspose or "
+                          "Gemm{}",
+                          texts[i], nearbyNames(texts[i], names));
+    if (layers.empty())
+      return usageError(
+          "--unfold-bn: {}; --unfold-bn-at=REGEX names the layers that are to "
+          "have one",
+          patterns.empty()
+              ? "nothing in the file says that a batch norm was folded"
+              : "each layer that matches has a batch norm behind it");
+    return layers;
+  }
+
+  bool hasNorm(const onnx::NodeProto &layer) const {
+    const auto uses = edit.uses(layer.output(0));
+    return std::any_of(uses.begin(), uses.end(), [](const Use &use) {
+      return use.node->op_type() == "BatchNormalization";
+    });
+  }
+
+  Status renew(onnx::NodeProto &layer) {
+    const FoldedNorm norm = normOf(layer);
+    DLC_ASSIGN(int64_t channels, channelsOf(layer));
+    for (const char *part :
+         {".weight", ".bias", ".running_mean", ".running_var"})
+      if (edit.unusedName(norm.name + part) != norm.name + part)
+        return badModel("the model already has '{}{}', which the batch norm "
+                        "behind '{}' would be called",
+                        norm.name, part, labelOf(layer));
+    for (int i = 1; i < layer.input_size(); ++i)
+      file.foldedNorms.erase(layer.input(i));
+    if (!notedNorm(notes, layer))
+      file.freshNorms[norm.name] = withoutEnd(norm.name, ".bn");
+    auto own = [&](const char *part, float value) {
+      edit.ownInitializer(norm.name + part, DType::F32, {channels},
+                          floats(channels, value));
+      return norm.name + part;
+    };
+    // A variance that is 1 when epsilon is added to it.
+    const std::string weight = own(".weight", 1), bias = takeBias(layer, norm),
+                      mean = own(".running_mean", 0),
+                      var = own(".running_var", float(1 - norm.epsilon));
+    const std::string result = layer.output(0),
+                      inner = edit.unusedName(result + "/folded");
+    layer.set_output(0, inner);
+    auto &node = edit.addNode(
+        "BatchNormalization",
+        {inner, weight, bias.empty() ? own(".bias", 0) : bias, mean, var},
+        result);
+    node.set_name(norm.name);
+    for (auto [name, value] : {std::pair("epsilon", norm.epsilon),
+                               std::pair("momentum", 1 - norm.momentum)}) {
+      auto &attribute = *node.add_attribute();
+      attribute.set_name(name);
+      attribute.set_type(onnx::AttributeProto::FLOAT);
+      attribute.set_f(float(value));
+    }
+    file.decisions.push_back(
+        {norm.name, "fresh",
+         fmt::format("a new batch norm behind '{}', into which the exporter "
+                     "folded one: scale 1, mean 0, variance 1{}",
+                     labelOf(layer),
+                     bias.empty() ? "" : ", the layer's bias")});
+    return {};
+  }
+
+  /// From the call that the exporter noted on the fused node.
+  FoldedNorm normOf(const onnx::NodeProto &layer) const {
+    if (auto noted = notedNorm(notes, layer))
+      return *noted;
+    std::string name = layer.input(1);
+    if (isMadeUp(notes, name))
+      name = moduleOf(notes, layer).value_or(labelOf(layer));
+    return {withoutEnd(name, ".weight") + ".bn"};
+  }
+
+  Result<int64_t> channelsOf(const onnx::NodeProto &layer) const {
+    const Weight *weight = edit.weight(layer.input(1));
+    if (!weight || weight->shape.size() < 2)
+      return badModel("the weight '{}' of {} is not an initializer",
+                      layer.input(1), describe(layer));
+    if (weight->dtype != DType::F32)
+      return badModel("the weight of {} is {}, expected f32", describe(layer),
+                      nameOf(weight->dtype));
+    NodeView view(layer, file.opset);
+    if (layer.op_type() == "Conv")
+      return weight->shape[0];
+    if (layer.op_type() == "Gemm")
+      return weight->shape[view.integer("transB", 0) ? 0 : 1];
+    return weight->shape[1] * view.integer("group", 1);
+  }
+
+  /// The layer's bias as the norm's; "" where it has none, or where the source
+  /// has one in both.
+  std::string takeBias(onnx::NodeProto &layer, const FoldedNorm &norm) {
+    if (layer.input_size() < 3 || layer.input(2).empty())
+      return "";
+    const std::string name = layer.input(2), own = norm.name + ".bias";
+    const Weight *bias = edit.weight(name);
+    if (!bias || edit.isFixed(name) || bias->dtype != DType::F32 ||
+        bias->shape.size() != 1 || notes.isParameterTarget(name))
+      return "";
+    edit.addInitializer(own, *bias);
+    edit.redirect({&layer, 2}, own);
+    layer.mutable_input()->RemoveLast();
+    return own;
+  }
+
+  /// What the restoring missed is there again.
+  void forgetLosses() {
+    std::erase_if(file.decisions, [&](const Decision &decision) {
+      return decision.kind == "lost" && edit.weight(decision.tensor);
+    });
+  }
+
+  /// New nodes came first; a model's nodes must be in an order of use.
+  Result<int> order(int count) {
+    DLC_ASSIGN(file.nodes, sortedNodes(edit.graph));
+    std::unordered_map<const onnx::NodeProto *, size_t> places;
+    for (size_t i = 0; i < file.nodes.size(); ++i)
+      places[file.nodes[i]] = i;
+    auto &nodes = *edit.graph.mutable_node();
+    std::sort(
+        nodes.pointer_begin(), nodes.pointer_end(),
+        [&](const auto *a, const auto *b) { return places[a] < places[b]; });
+    return count;
+  }
+
+  OnnxFile &file;
+  GraphEdit edit;
+  TorchNotes notes;
+};
+
+} // namespace
+
+std::vector<const onnx::NodeProto *> foldedNorms(const OnnxFile &file) {
+  const bool isTorch = isOfTorch(*file.model);
+  const auto isNamedSo = [&](const onnx::NodeProto &node) {
+    if (node.op_type().find("Conv") == std::string::npos ||
+        node.input_size() < 2)
+      return false;
+    const std::string &weight = node.input(1);
+    // A norm leaves no bias its name, and none without a bias.
+    const bool isFolded = weight.starts_with("onnx::Conv") &&
+                          node.input_size() > 2 && !node.input(2).empty() &&
+                          !node.input(2).ends_with(".bias");
+    return weight.starts_with("ConvBnFusion_W_") || // by onnxruntime
+           (isTorch && (file.foldedNorms.count(weight) || isFolded));
+  };
+  std::vector<const onnx::NodeProto *> found;
+  for (const auto *node : file.nodes)
+    if (isNotedAsFolded(*node) || isNamedSo(*node))
+      found.push_back(node);
+  return found;
+}
+
+Result<int> renewNorms(OnnxFile &file,
+                       const std::vector<std::string> &patterns) {
+  return NormRenewer(file).run(patterns);
+}
+
+} // namespace dlc::import

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/repair/options/Initialize.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/options/Pattern.h"
+#include <cmath>
+#include <fmt/ranges.h>
+#include <unordered_map>
+
+namespace dlc::import {
+namespace {
+
+/// What a weight is in the layer that reads it.
+struct Usage {
+  enum Kind { Unknown, Weight, Scale, Shift } kind = Unknown;
+  bool inputsFirst = false; // Weight: [in, out] instead of [out, in]
+};
+
+/// Looks at each reader of an initializer, through nodes that only pass it on.
+class Usages {
+public:
+  explicit Usages(const OnnxFile &file) {
+    for (const auto *node : file.nodes)
+      for (int i = 0; i < node->input_size(); ++i)
+        readers[node->input(i)].push_back({node, i});
+  }
+
+  Usage find(const std::string &name, int depth = 0) const {
+    auto found = readers.find(name);
+    if (found == readers.end() || depth > 8)
+      return {};
+    for (const auto &[node, input] : found->second) {
+      Usage usage = of(*node, input);
+      if (usage.kind == Usage::Unknown && input == 0 && passesOn(*node)) {
+        usage = find(node->output(0), depth + 1);
+        usage.inputsFirst ^= node->op_type() == "Transpose";
+      }
+      if (usage.kind != Usage::Unknown)
+        return usage;
+    }
+    return {};
+  }
+
+private:
+  static bool passesOn(const onnx::NodeProto &node) {
+    const std::string &op = node.op_type();
+    return node.output_size() &&
+           (op == "Transpose" || op == "Identity" || op == "Cast");
+  }
+  static bool flag(const onnx::NodeProto &node, const char *name) {
+    for (const auto &attribute : node.attribute())
+      if (attribute.name() == name)
+        return attribute.i() != 0;
+    return false;
+  }
+  static Usage of(const onnx::NodeProto &node, int input) {
+    const std::string &op = node.op_type();
+    if (op == "FusedMatMul" && input == 1)
+      return {Usage::Weight, !flag(node, "transB")};
+    if (node.domain() == "com.microsoft" && op == "Attention")
+      return {input == 1 ? Usage::Weight : Usage::Shift, input == 1};
+    if (op == "EmbedLayerNormalization" && input < 5)
+      return {};
+    if (op == "EmbedLayerNormalization")
+      return {input == 5 ? Usage::Scale : Usage::Shift, false};
+    if (op.ends_with("Normalization")) // x, scale, bias, mean, variance
+      return {input == 1 || input == 4 ? Usage::Scale : Usage::Shift, false};
+    if (op == "Conv" || op == "ConvTranspose")
+      return {input == 1 ? Usage::Weight : Usage::Shift, false};
+    if (op == "MatMul")
+      return {Usage::Weight, input == 1};
+    if (op == "Gemm" && input == 2)
+      return {Usage::Shift, false};
+    if (op == "Gemm")
+      return {Usage::Weight,
+              input == 1 ? !flag(node, "transB") : flag(node, "transA")};
+    return {};
+  }
+
+  using Reader = std::pair<const onnx::NodeProto *, int>;
+  std::unordered_map<std::string, std::vector<Reader>> readers;
+};
+
+/// What an untrained layer has in a vector.
+std::string untrained(const std::string &name, const Usage &usage) {
+  if (usage.kind == Usage::Scale)
+    return "ones";
+  bool bias = name == "bias" || name.ends_with(".bias");
+  return usage.kind == Usage::Shift || bias ? "zeros" : "keep";
+}
+
+Fans weightFans(const Weight &weight, const Usage &usage) {
+  Fans fans = fansOf(weight.shape);
+  if (usage.inputsFirst && weight.shape.size() == 2)
+    std::swap(fans.in, fans.out);
+  return fans;
+}
+
+struct Matcher {
+  Pattern pattern;
+  InitKind kind;
+  std::string text;
+  bool used = false;
+};
+
+Result<std::vector<Matcher>> compile(const std::vector<std::string> &rules) {
+  std::vector<Matcher> matchers;
+  for (const std::string &text : rules) {
+    DLC_ASSIGN(InitRule rule, InitRule::parse(text));
+    DLC_ASSIGN(Pattern pattern, Pattern::parse(rule.pattern));
+    matchers.push_back({std::move(pattern), rule.kind, text});
+  }
+  return matchers;
+}
+
+} // namespace
+
+Result<InitRule> InitRule::parse(const std::string &text) {
+  size_t colon = text.rfind(':');
+  InitRule rule;
+  if (colon != std::string::npos)
+    rule.pattern = text.substr(0, colon);
+  DLC_ASSIGN(rule.kind, parseInitKind(text.substr(colon + 1)));
+  DLC_TRY(Pattern::parse(rule.pattern).status());
+  return rule;
+}
+
+Result<std::string> initializeWeights(OnnxFile &file,
+                                      const std::map<std::string, Role> &roles,
+                                      const std::vector<std::string> &head,
+                                      const InitOptions &options) {
+  DLC_ASSIGN(std::vector<Matcher> rules, compile(options.rules));
+  if (rules.empty() && head.empty())
+    return std::string();
+  Usages usages(file);
+  std::map<std::string, int> counts;
+  std::vector<std::string> trained;
+  for (const auto &[name, role] : roles) {
+    if (role == Role::Constant)
+      continue;
+    trained.push_back(name);
+    auto rule = std::find_if(rules.begin(), rules.end(), [&](Matcher &m) {
+      return m.pattern.search(name);
+    });
+    bool fresh = std::find(head.begin(), head.end(), name) != head.end();
+    if (rule == rules.end() && !fresh)
+      continue;
+    InitKind kind{"kaiming_uniform", std::sqrt(5)};
+    if (rule != rules.end()) {
+      rule->used = true;
+      kind = rule->kind;
+    }
+    const Weight weight = *file.weights.find(name);
+    Usage usage = usages.find(name);
+    bool matrix = weight.shape.size() > 1;
+    if (kind.isRandom() && !matrix)
+      kind = {untrained(name, usage), 0};
+    ++counts[kind.name];
+    if (kind.name == "keep")
+      continue;
+    InitTensor tensor{name, weight.dtype, weight.shape, {}};
+    if (matrix)
+      tensor.fans = weightFans(weight, usage);
+    file.weights.own(name, weight.dtype, weight.shape,
+                     initialize(kind, tensor, uint64_t(options.seed)));
+  }
+  for (const Matcher &rule : rules)
+    if (!rule.used)
+      return usageError("--init={} matches no trained weight of the model{}",
+                        rule.text, nearbyNames(rule.pattern.text(), trained));
+  std::string summary;
+  for (const auto &[kind, count] : counts)
+    summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", kind, count);
+  return summary;
+}
+
+} // namespace dlc::import

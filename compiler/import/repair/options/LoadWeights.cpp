@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/repair/options/LoadWeights.h"
+#include "compiler/import/repair/merged/ConstantWeights.h"
+#include "compiler/import/repair/options/GivenNorms.h"
+#include "compiler/import/repair/options/WeightNames.h"
+#include "compiler/import/repair/torch/Restore.h"
+#include "compiler/import/repair/torch/Restoring.h"
+#include "compiler/import/tensor/HostTensor.h"
+#include "runtime/base/files/Safetensors.h"
+#include "runtime/base/options/Pattern.h"
+#include "runtime/plan/StateNames.h"
+#include "llvm/Support/xxhash.h"
+#include <algorithm>
+#include <fmt/ranges.h>
+
+namespace dlc::import {
+namespace {
+
+constexpr size_t kMostNames = 8; // of a list in a message
+
+/// Files have what is trained, and what only its values keep from it.
+bool isWeight(const Found &found) {
+  return found.role != Role::Constant || found.doubt == RoleDoubt::Values;
+}
+
+/// Counters, and what modules keep that is no weight, by their usual names.
+bool isNoWeight(const std::string &name, DType dtype) {
+  static const Pattern buffer = *Pattern::parse(
+      "(^|\\.)(num_batches_tracked|(original_)?inv_freq|(sin|cos)_cached|"
+      "masked_bias|attn_mask|causal_mask|position_ids|relative_coords_table|"
+      "relative_position_index)$");
+  return !isFloat(dtype) || buffer.search(name);
+}
+
+/// The tensors that a file offers. They live as long as `holder`.
+struct Offer {
+  std::map<std::string, Weight> tensors;
+  std::shared_ptr<const void> holder;
+  std::vector<std::string> ignored;
+};
+
+Result<Offer> openSafetensors(const std::string &path) {
+  DLC_ASSIGN(SafetensorsFile opened, SafetensorsFile::open(path));
+  auto file = std::make_shared<SafetensorsFile>(std::move(opened));
+  Offer offer{{}, file, {}};
+  for (const NamedTensor &t : file->tensors()) {
+    const std::string name = plan::modelName(t.name);
+    if (isNoWeight(name, t.dtype))
+      offer.ignored.push_back(name);
+    else
+      offer.tensors[name] = {t.dtype, t.shape, t.data, t.bytes};
+  }
+  return offer;
+}
+
+Result<Offer> openOnnx(const std::string &path, const Budget &budget) {
+  DLC_ASSIGN(OnnxFile loaded, loadOnnx(path, budget));
+  DLC_TRY(takeConstants(loaded).withContext(path));
+  DLC_ASSIGN(OnnxFile opened, restored(std::move(loaded)));
+  DLC_ASSIGN(auto roles, findRoles(opened, {}));
+  auto file = std::make_shared<OnnxFile>(std::move(opened));
+  Offer offer{{}, file, {}};
+  for (const auto &[name, weight] : file->weights.all())
+    if (isWeight(roles[name]))
+      offer.tensors[name] = weight;
+  return offer;
+}
+
+Result<Offer> open(const std::string &path, const Budget &budget) {
+  if (path.ends_with(".safetensors"))
+    return openSafetensors(path);
+  if (path.ends_with(".onnx"))
+    return openOnnx(path, budget);
+  return usageError("--weights: expected a .safetensors or .onnx file, found "
+                    "'{}'",
+                    path);
+}
+
+std::string list(const char *what, const std::vector<std::string> &names) {
+  if (names.empty())
+    return "";
+  size_t shown = std::min(names.size(), kMostNames);
+  std::string text = fmt::format(
+      "\n  {} {}: {}", names.size(), what,
+      fmt::join(names.begin(), names.begin() + std::ptrdiff_t(shown), ", "));
+  return shown < names.size()
+             ? text + fmt::format(" and {} more", names.size() - shown)
+             : text;
+}
+
+bool isTransposed(const std::vector<int64_t> &a,
+                  const std::vector<int64_t> &b) {
+  return a.size() == 2 && b.size() == 2 && a[0] == b[1] && a[1] == b[0];
+}
+
+class Loader {
+public:
+  Loader(OnnxFile &file, const WeightsSource &source, Offer offer,
+         std::map<std::string, Found> roles)
+      : file(file), source(source), offer(std::move(offer)),
+        roles(std::move(roles)) {
+    for (const Replaced &r : file.replaced)
+      if (r.pieces.size() == 1)
+        fileNames[r.pieces[0].tensor].push_back(&r);
+    for (const auto &[alias, name] : file.aliases)
+      aliases[name].push_back(alias);
+  }
+
+  Result<std::string> run() {
+    std::set<std::string> names;
+    for (const auto &[name, role] : roles)
+      if (isWanted(name, role))
+        names.insert(name);
+    prefix = alignPrefix(names, offer.tensors);
+    if (hasUnknownStatistics() &&
+        !(file.foldedNorms.empty() && file.freshNorms.empty())) {
+      norms = foldGivenNorms(file, offer.tensors);
+      names.insert(norms.added.begin(), norms.added.end());
+    }
+    for (const std::string &name : names)
+      load(name);
+    for (const auto &[name, weight] : offer.tensors)
+      if (!used.count(name) && !source.except.count(name))
+        judge(name, weight);
+    return report();
+  }
+
+private:
+  bool isWanted(const std::string &name, const Found &role) const {
+    return isWeight(role) && !source.except.count(name);
+  }
+
+  bool hasUnknownStatistics() const {
+    return std::any_of(offer.tensors.begin(), offer.tensors.end(),
+                       [&](const auto &entry) {
+                         return entry.first.ends_with("running_var") &&
+                                !roles.count(entry.first);
+                       });
+  }
+
+  void load(const std::string &name) {
+    if (norms.left.count(name)) {
+      used.insert(name);
+      normed.push_back(name);
+      return;
+    }
+    const Weight &own = *file.weights.find(name);
+    auto given = find(name);
+    if (!given && !isCut(name))
+      missing.push_back(name);
+    if (!given)
+      return;
+    if (given->shape != own.shape)
+      return mismatch(name, *given, own);
+    take(name, *given);
+    ++matched;
+  }
+
+  /// The file has the table whole of which the model's has a part.
+  bool isCut(const std::string &name) {
+    auto table = file.cutFrom.find(name);
+    if (table == file.cutFrom.end() || !offer.tensors.count(table->second))
+      return false;
+    used.insert(table->second);
+    cut.push_back(fmt::format("{} of {}", name, table->second));
+    return true;
+  }
+
+  void mismatch(const std::string &name, const Weight &given,
+                const Weight &own) {
+    mismatched.push_back(fmt::format(
+        "{} [{}], expected [{}]{}", name, fmt::join(given.shape, ", "),
+        fmt::join(own.shape, ", "),
+        isTransposed(given.shape, own.shape)
+            ? ", the transpose: the model's file does not say that it is a "
+              "module's weight; --names=FILE may find that"
+            : ""));
+  }
+
+  /// By the name, a second name that the source has for it, or the name that
+  /// the model's file has, in that one's layout.
+  std::optional<Weight> find(const std::string &name) {
+    auto direct = [&](const std::string &key) -> std::optional<Weight> {
+      auto it = offer.tensors.find(key);
+      if (it == offer.tensors.end())
+        return std::nullopt;
+      used.insert(key);
+      return it->second;
+    };
+    if (auto found = direct(name))
+      return found;
+    for (const std::string &alias : aliases[name])
+      if (auto found = direct(alias))
+        return found;
+    for (const Replaced *replaced : fileNames[name])
+      if (auto it = offer.tensors.find(replaced->name);
+          it != offer.tensors.end())
+        if (auto found = rearranged(*replaced, it->second)) {
+          used.insert(replaced->name);
+          return found;
+        }
+    return std::nullopt;
+  }
+
+  /// A tensor as the file has it, in the program's layout.
+  std::optional<Weight> rearranged(const Replaced &replaced,
+                                   const Weight &given) {
+    if (given.shape != replaced.shape)
+      return std::nullopt;
+    Replaced back{replaced.name, 0, replaced.from, replaced.shape, {}, {}, {}};
+    back.pieces.push_back({replaced.name, 0, given.elements(), {}});
+    back.perm.resize(replaced.perm.size());
+    for (size_t d = 0; d < replaced.perm.size(); ++d)
+      back.perm[size_t(replaced.perm[d])] = int64_t(d);
+    auto contents = gather(back, [&](const std::string &) {
+      return std::optional(Elements{given.dtype, given.data, given.bytes});
+    });
+    if (!contents.ok())
+      return std::nullopt;
+    auto bytes = std::make_shared<std::string>(std::move(contents->bytes));
+    file.weights.keep(bytes);
+    return Weight{given.dtype, back.shape, bytes->data(), bytes->size()};
+  }
+
+  void take(const std::string &name, const Weight &from) {
+    taken.push_back(from);
+    DType to = file.weights.find(name)->dtype;
+    if (from.dtype == to)
+      return file.weights.add(name, from);
+    file.weights.own(name, to, from.shape, convertedBytes(from, to));
+  }
+
+  /// A tensor of the file that is no weight of the model.
+  void judge(const std::string &name, const Weight &given) {
+    auto role = roles.find(name);
+    const Weight *own = file.weights.find(name);
+    if (role != roles.end() && !isWeight(role->second) && isFloat(own->dtype)) {
+      if (given.shape != own->shape)
+        return mismatch(name, given, *own);
+      return take(name, given); // not trained, but the model's
+    }
+    (isTaken(given) ? tied : unknown).push_back(name);
+  }
+
+  /// Another name has these values, which are no mere constants.
+  bool isTaken(const Weight &given) {
+    if (given.elements() < 8 || isSplat(given))
+      return false;
+    while (!taken.empty()) {
+      contents.insert(hashOf(taken.back()));
+      taken.pop_back();
+    }
+    return contents.count(hashOf(given)) > 0;
+  }
+
+  static uint64_t hashOf(const Weight &weight) {
+    uint64_t hash = llvm::xxh3_64bits(llvm::ArrayRef(
+        static_cast<const uint8_t *>(weight.data), weight.bytes));
+    for (int64_t dim : weight.shape)
+      hash = hash * 31 + uint64_t(dim);
+    return hash;
+  }
+
+  Result<std::string> report() const {
+    const std::string lists =
+        list("missing in the file", missing) +
+        list("unknown to the model", unknown) +
+        list("of another shape", mismatched) +
+        list("cut from the file's tensors when the model was exported "
+             "(--names=FILE, with the weights that it was exported with, finds "
+             "their rows)",
+             cut) +
+        list("left alone, as the model's file has batch norms folded into "
+             "them that this one has apart (export the model in training "
+             "form, or with optimize=False)",
+             normed);
+    const std::string summary =
+        fmt::format("weights of {}: {} matched{}{}{}{}{}", source.path, matched,
+                    prefix, lists,
+                    list("layers with batch norms of the file, as the model's "
+                         "file has them",
+                         norms.done),
+                    list("the same as others (tied)", tied),
+                    list("ignored, as they are no weights", offer.ignored));
+    if (!lists.empty() && !source.partial)
+      return badModel("{}\n  --weights-partial takes those that match",
+                      summary);
+    if (!matched)
+      return badModel("{}; no name of the file is in the model", summary);
+    return summary;
+  }
+
+  OnnxFile &file;
+  const WeightsSource &source;
+  Offer offer;
+  std::map<std::string, Found> roles;
+  std::string prefix; // what was done about it, in words
+  GivenNorms norms;
+  size_t matched = 0;
+  std::vector<std::string> missing, unknown, mismatched, normed, tied, cut;
+  std::set<std::string> used;
+  std::vector<Weight> taken;             // not yet hashed
+  std::unordered_set<uint64_t> contents; // of what was taken
+  std::map<std::string, std::vector<std::string>> aliases;
+  std::map<std::string, std::vector<const Replaced *>> fileNames;
+};
+
+} // namespace
+
+Result<std::string> loadWeights(OnnxFile &file, const WeightsSource &source) {
+  DLC_ASSIGN(Offer offer, open(source.path, file.budget));
+  DLC_ASSIGN(auto roles, findRoles(file, {}));
+  file.weights.keep(offer.holder);
+  return Loader(file, source, std::move(offer), std::move(roles)).run();
+}
+
+} // namespace dlc::import

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/repair/options/ReplaceHead.h"
+#include "compiler/import/tensor/ShapeMath.h"
+#include "onnx-ml.pb.h"
+#include <set>
+#include <unordered_map>
+
+namespace dlc::import {
+namespace {
+
+using onnx::NodeProto;
+
+class HeadFinder {
+public:
+  HeadFinder(OnnxFile &file, int64_t classes)
+      : file(file), graph(*file.model->mutable_graph()), classes(classes) {
+    for (const auto *node : file.nodes) {
+      for (const std::string &output : node->output())
+        producers[output] = node;
+      for (const std::string &input : node->input())
+        ++readers[input];
+    }
+  }
+
+  Result<std::vector<std::string>> run() {
+    if (graph.output_size() == 0)
+      return badModel("--replace-head: the model has no output");
+    DLC_TRY(walk(graph.output(0).name()));
+    for (size_t i = 0; i < found.size(); ++i)
+      DLC_TRY(resize(found[i].name, found[i].dim));
+    std::vector<std::string> names;
+    for (const Part &part : found)
+      names.push_back(part.name);
+    for (auto &output : *graph.mutable_output())
+      resizeOutput(output);
+    graph.clear_value_info();
+    return names;
+  }
+
+private:
+  /// A tensor of the head and its dimension of classes.
+  struct Part {
+    std::string name;
+    int dim;
+  };
+
+  static bool passesOn(const std::string &op) {
+    static const std::set<std::string> ops = {
+        "Softmax", "LogSoftmax", "Identity", "Reshape",   "Flatten",
+        "Cast",    "Squeeze",    "Dropout",  "Unsqueeze", "Sigmoid"};
+    return ops.count(op) || op == "SoftmaxCrossEntropyLoss";
+  }
+
+  /// From an output back to the layer.
+  Status walk(std::string value) {
+    while (true) {
+      const NodeProto *node = find(value);
+      if (!node)
+        return badModel("--replace-head: output '{}' comes from no layer, "
+                        "expected a Gemm or MatMul before it",
+                        graph.output(0).name());
+      on.insert(value);
+      const std::string &op = node->op_type();
+      if (op == "Gemm")
+        return takeGemm(*node);
+      if (op == "MatMul")
+        return takeWeight(*node, 1, 1);
+      if (op == "Add" && takeBias(*node, 0))
+        value = inputOf(*node, 1);
+      else if (op == "Add" && takeBias(*node, 1))
+        value = inputOf(*node, 0);
+      else if (passesOn(op))
+        value = inputOf(*node, 0);
+      else
+        return badModel("--replace-head: expected a Gemm or MatMul before "
+                        "output '{}', found {} '{}'",
+                        graph.output(0).name(), op, node->name());
+    }
+  }
+  /// The node of ONNX's own operators that gives it.
+  const NodeProto *find(const std::string &value) const {
+    auto it = producers.find(value);
+    bool core = it != producers.end() && (it->second->domain().empty() ||
+                                          it->second->domain() == "ai.onnx");
+    return core ? it->second : nullptr;
+  }
+  static std::string inputOf(const NodeProto &node, int i) {
+    return i < node.input_size() ? node.input(i) : "";
+  }
+
+  Status takeGemm(const NodeProto &node) {
+    int64_t transposed = 0;
+    for (const auto &attribute : node.attribute())
+      if (attribute.name() == "transB")
+        transposed = attribute.i();
+    DLC_TRY(takeWeight(node, 1, transposed ? 0 : 1));
+    if (node.input_size() > 2 && !node.input(2).empty() && !takeBias(node, 2))
+      return badModel("--replace-head: the bias '{}' of '{}' is not a weight",
+                      node.input(2), node.name());
+    return {};
+  }
+  Status takeWeight(const NodeProto &node, int input, int dim) {
+    std::string name = inputOf(node, input);
+    while (const NodeProto *from = find(name)) {
+      if (from->op_type() == "Transpose")
+        dim = 1 - dim;
+      else if (from->op_type() != "Identity")
+        break;
+      name = inputOf(*from, 0);
+    }
+    const Weight *weight = file.weights.find(name);
+    if (!weight || weight->shape.size() != 2)
+      return badModel("--replace-head: expected a matrix of weights in {} "
+                      "'{}', found '{}'",
+                      node.op_type(), node.name(), name);
+    if (readers[name] > 1)
+      return badModel("--replace-head: weight '{}' of '{}' has another use in "
+                      "the model and cannot change its shape",
+                      name, node.name());
+    found.insert(found.begin(), {name, dim});
+    return {};
+  }
+  bool takeBias(const NodeProto &node, int input) {
+    std::string name = inputOf(node, input);
+    while (const NodeProto *from = find(name)) {
+      if (from->op_type() != "Identity")
+        return false;
+      name = inputOf(*from, 0);
+    }
+    const Weight *bias = file.weights.find(name);
+    if (!bias || bias->shape.empty() || bias->elements() != bias->shape.back())
+      return false;
+    found.push_back({name, int(bias->shape.size()) - 1});
+    return true;
+  }
+
+  Status resize(const std::string &name, int dim) {
+    const Weight old = *file.weights.find(name);
+    if (!isFloat(old.dtype))
+      return badModel("--replace-head: weight '{}' has type {}, expected a "
+                      "float type",
+                      name, nameOf(old.dtype));
+    oldClasses = old.shape[size_t(dim)];
+    Weight fresh = old;
+    fresh.shape[size_t(dim)] = classes;
+    std::string what = fmt::format("--replace-head: the new '{}'", name);
+    DLC_ASSIGN(auto elements, countElements(fresh.shape, what));
+    DLC_TRY(file.budget.keep(size_t(elements) * sizeOf(old.dtype), what));
+    for (auto &tensor : *graph.mutable_initializer())
+      if (tensor.name() == name)
+        tensor.set_dims(dim, classes);
+    file.weights.own(name, old.dtype, fresh.shape,
+                     std::string(size_t(elements) * sizeOf(old.dtype), '\0'));
+    return {};
+  }
+  /// Outputs that come from the layer have as many columns as it.
+  void resizeOutput(onnx::ValueInfoProto &output) {
+    if (!on.count(output.name()) || !output.type().has_tensor_type())
+      return;
+    auto &shape = *output.mutable_type()->mutable_tensor_type();
+    int rank = shape.shape().dim_size();
+    if (rank && shape.shape().dim(rank - 1).dim_value() == oldClasses)
+      shape.mutable_shape()->mutable_dim(rank - 1)->set_dim_value(classes);
+  }
+
+  OnnxFile &file;
+  onnx::GraphProto &graph;
+  int64_t classes, oldClasses = 0;
+  std::unordered_map<std::string, const NodeProto *> producers;
+  std::unordered_map<std::string, int> readers;
+  std::vector<Part> found;  // weight first
+  std::set<std::string> on; // values between the layer and the output
+};
+
+} // namespace
+
+Result<std::vector<std::string>> replaceHead(OnnxFile &file, int64_t classes) {
+  return HeadFinder(file, classes).run();
+}
+
+} // namespace dlc::import

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/file/Conventions.h"
+#include "compiler/import/repair/torch/Restoring.h"
+#include "onnx-ml.pb.h"
+#include <algorithm>
+
+namespace dlc::import {
+namespace {
+
+/// The gates of one of torch's tensors in ONNX's order: ifgo as iofc, rzn as
+/// zrh.
+const std::vector<int64_t> &gatesOf(const std::string &op) {
+  static const std::vector<int64_t> lstm = {0, 3, 1, 2}, gru = {1, 0, 2},
+                                    rnn = {0};
+  return op == "LSTM" ? lstm : op == "GRU" ? gru : rnn;
+}
+
+bool isRecurrent(const onnx::NodeProto &node) {
+  const std::string &op = node.op_type();
+  return node.domain().empty() && (op == "LSTM" || op == "GRU" || op == "RNN");
+}
+
+/// The parts of a layer, in both directions, as torch has them.
+class Recurrent {
+public:
+  explicit Recurrent(Restoring &work) : work(work), edit(work.edit) {}
+
+  void run() {
+    std::vector<const onnx::NodeProto *> nodes;
+    for (const auto &node : edit.graph.node())
+      if (isRecurrent(node) && node.input_size() >= 3 && node.output_size())
+        nodes.push_back(&node);
+    for (const auto *node : nodes)
+      unpack(*node);
+  }
+
+private:
+  /// One of the packs W, R and B of a node: a part for each direction and
+  /// tensor of torch's, of `gates` blocks of `block` elements.
+  struct Pack {
+    std::string name;
+    std::vector<std::string> parts;
+    std::vector<int64_t> shape; // of a part
+    int64_t block = 0;
+  };
+
+  void unpack(const onnx::NodeProto &node) {
+    std::vector<Pack> packs;
+    const Weight *r = packed(node, 2);
+    if (!r || r->shape.size() != 3 || !packed(node, 1))
+      return;
+    const int64_t directions = r->shape[0], hidden = r->shape[2];
+    const auto gates = int64_t(gatesOf(node.op_type()).size());
+    const bool biased = node.input_size() > 3 && !node.input(3).empty();
+    auto names = namesOf(node, size_t(directions), biased);
+    if (names.empty() || r->shape[1] != gates * hidden || directions > 2 ||
+        (biased && !packed(node, 3)))
+      return;
+    const size_t each = biased ? 4 : 2; // tensors of a direction
+    auto nameOf = [&](int64_t direction, size_t i) {
+      return names[size_t(direction) * each + i];
+    };
+    for (int slot = 1; slot <= (biased ? 3 : 2); ++slot) {
+      const Weight &weight = *packed(node, slot);
+      Pack pack{node.input(slot), {}, {}, hidden};
+      const auto rows = slot == 3 ? 2 * gates * hidden : gates * hidden;
+      if (weight.shape.size() != (slot == 3 ? 2 : 3) ||
+          weight.shape[0] != directions || weight.shape[1] != rows)
+        return;
+      pack.shape = {gates * hidden};
+      if (slot < 3) {
+        pack.shape.push_back(weight.shape[2]);
+        pack.block *= weight.shape[2];
+      }
+      for (int64_t d = 0; d < directions; ++d)
+        for (size_t i : slot == 3 ? std::vector<size_t>{2, 3}
+                                  : std::vector<size_t>{size_t(slot - 1)})
+          pack.parts.push_back(nameOf(d, i));
+      packs.push_back(std::move(pack));
+    }
+    for (const std::string &name : names)
+      if (edit.unusedName(name) != name)
+        return;
+    for (const Pack &pack : packs)
+      part(pack, gatesOf(node.op_type()));
+  }
+
+  /// The tensor of an input that only this node reads, and that the exporter
+  /// named.
+  const Weight *packed(const onnx::NodeProto &node, int slot) const {
+    const std::string &name = node.input(slot);
+    const Weight *weight = edit.weight(name);
+    bool own = weight && isFloat(weight->dtype) && !edit.isFixed(name) &&
+               isMadeUp(work.notes, name) && edit.uses(name).size() == 1;
+    return own ? weight : nullptr;
+  }
+
+  /// weight_ih, weight_hh, bias_ih and bias_hh of each direction.
+  std::vector<std::string> namesOf(const onnx::NodeProto &node,
+                                   size_t directions, bool biased) {
+    const size_t count = directions * (biased ? 4 : 2);
+    if (const TorchCall &call = work.notes.call(node); call.known)
+      return noted(call, count);
+    auto module = moduleOf(work.notes, node);
+    const std::string leaf = node.name().substr(node.name().rfind('/') + 1);
+    if (!module || module->empty() || !leaf.starts_with(node.op_type()))
+      return {};
+    std::string layer = leaf.substr(node.op_type().size()); // "_1"
+    layer = layer.empty() ? "0" : layer.substr(1);
+    std::vector<std::string> names;
+    for (size_t d = 0; d < directions; ++d)
+      for (const char *kind : {"weight_ih", "weight_hh", "bias_ih", "bias_hh"})
+        if (biased || std::string(kind).starts_with("weight"))
+          names.push_back(*module + "." + kind + "_l" + layer +
+                          (d ? "_reverse" : ""));
+    return names;
+  }
+
+  /// The call names the tensors of all layers; each layer is a node, in order.
+  std::vector<std::string> noted(const TorchCall &call, size_t count) {
+    std::vector<std::string> names;
+    for (const std::string &tensor : call.tensors)
+      if (auto target = work.notes.parameter(tensor);
+          target && !work.notes.isBuffer(tensor))
+        names.push_back(*target);
+    if (names.empty())
+      return {};
+    const size_t first = count * layers[names[0]]++;
+    if (first + count > names.size())
+      return {};
+    return {names.begin() + ptrdiff_t(first),
+            names.begin() + ptrdiff_t(first + count)};
+  }
+
+  void part(const Pack &pack, const std::vector<int64_t> &gates) {
+    const Weight weight = *edit.weight(pack.name);
+    Replaced record{
+        pack.name, edit.typeOf(pack.name), weight.shape, weight.shape, {}, {},
+        {}};
+    const Use use = edit.uses(pack.name)[0];
+    const size_t block = size_t(pack.block) * sizeOf(weight.dtype);
+    const char *from = static_cast<const char *>(weight.data);
+    std::vector<std::string> blocks;
+    for (const std::string &name : pack.parts) {
+      std::string bytes(block * gates.size(), '\0');
+      for (int64_t gate : gates) {
+        std::copy_n(from, block, bytes.data() + size_t(gate) * block);
+        from += block;
+        record.pieces.push_back(
+            {name, gate * pack.block, pack.block, pack.shape});
+      }
+      edit.ownInitializer(name, weight.dtype, pack.shape, std::move(bytes));
+      work.origins[name].target = name;
+      work.unnamed.erase(name);
+      addBlocks(name, gates, pack.shape[0] / int64_t(gates.size()), blocks);
+      work.decide(name, "unfolded", "the exporter packed it into " + pack.name);
+    }
+    const std::string now = packedAgain(pack, weight.shape, blocks);
+    edit.redirect(use, now);
+    record.uses.push_back({use.node->output(0), use.slot, pack.name, now});
+    work.file.replaced.push_back(std::move(record));
+  }
+
+  void addBlocks(const std::string &name, const std::vector<int64_t> &gates,
+                 int64_t rows, std::vector<std::string> &blocks) {
+    if (gates.size() == 1)
+      return blocks.push_back(name);
+    for (size_t i = 0; i < gates.size();) {
+      size_t end = i + 1; // gates that follow each other in both orders
+      while (end < gates.size() && gates[end] == gates[end - 1] + 1)
+        ++end;
+      std::string block =
+          edit.unusedName(fmt::format("{}/gate{}", name, gates[i]));
+      edit.addNode("Slice",
+                   {name, edit.integers({gates[i] * rows}),
+                    edit.integers({(gates[end - 1] + 1) * rows}),
+                    edit.integers({0})},
+                   block);
+      blocks.push_back(block);
+      i = end;
+    }
+  }
+
+  std::string packedAgain(const Pack &pack, const std::vector<int64_t> &shape,
+                          const std::vector<std::string> &blocks) {
+    std::string joined = blocks[0];
+    if (blocks.size() > 1) {
+      joined = edit.unusedName(pack.parts[0] + "/joined");
+      auto &axis = *edit.addNode("Concat", blocks, joined).add_attribute();
+      axis.set_name("axis");
+      axis.set_type(onnx::AttributeProto::INT);
+      axis.set_i(0);
+    }
+    std::string whole = edit.unusedName(pack.parts[0] + "/packed");
+    edit.addNode("Reshape", {joined, edit.integers(shape)}, whole);
+    return whole;
+  }
+
+  Restoring &work;
+  GraphEdit &edit;
+  std::map<std::string, size_t> layers; // by the first name of a call
+};
+
+} // namespace
+
+void unpackRecurrent(Restoring &work) {
+  if (isOfTorch(*work.file.model))
+    Recurrent(work).run();
+}
+
+} // namespace dlc::import

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/repair/torch/Restore.h"
+#include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/repair/merged/FillWeights.h"
+#include "compiler/import/repair/torch/NamesByValue.h"
+#include "compiler/import/repair/torch/Restoring.h"
+#include "onnx-ml.pb.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace dlc::import {
+namespace {
+
+bool isBelow(const std::string &name, const std::string &module) {
+  return module.empty() || name.starts_with(module + ".");
+}
+
+/// Roles that the notes settle. A tensor that nothing names keeps the rules of
+/// findRoles.
+void setRoles(Restoring &work) {
+  for (const auto &[name, origin] : work.origins) {
+    if (origin.target.empty())
+      continue;
+    work.file.roles[name] = origin.buffer ? Role::Constant : Role::Param;
+  }
+  // Those that no call names, such as what is split in parts.
+  for (const std::string &name : work.edit.initializers())
+    if (work.notes.isParameterTarget(name))
+      work.file.roles.try_emplace(name, Role::Param);
+    else if (work.notes.bufferTargets().count(name))
+      work.file.roles.try_emplace(name, Role::Constant);
+}
+
+} // namespace
+
+Restoring::Restoring(OnnxFile &file)
+    : file(file), edit(file), notes(file.model->graph()),
+      unnamed(notes.unnamed()) {
+  std::erase_if(unnamed, [&](const std::string &name) {
+    return edit.weight(name) != nullptr;
+  });
+}
+
+std::set<std::string>
+Restoring::candidates(const Origin &origin,
+                      const std::set<std::string> &among) {
+  std::set<std::string> found;
+  if (!spend(among.size() * origin.scopes.size()))
+    return found;
+  for (const std::string &parameter : among) {
+    size_t dot = parameter.rfind('.');
+    std::string module =
+        dot == std::string::npos ? "" : parameter.substr(0, dot);
+    for (const std::string &scope : origin.scopes)
+      if (isBelow(parameter, scope) || scope == module ||
+          isBelow(scope, module))
+        found.insert(parameter);
+  }
+  return found;
+}
+
+bool Restoring::isFused() const {
+  const auto &nodes = edit.graph.node();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const auto &node) {
+    return node.domain() == "com.microsoft" && !notes.call(node).known;
+  });
+}
+
+bool Restoring::spend(size_t steps) {
+  if (problem.ok())
+    problem = file.budget.work(
+        steps * 16, "finding the parameters behind what an exporter folded");
+  return problem.ok();
+}
+
+Status restoreParameters(OnnxFile &file, const RestoreOptions &options) {
+  const std::string &names = options.names;
+  Restoring work(file);
+  const std::vector<Use> stops = findStops(work);
+  restoreBiases(work);
+  settleFolded(work);
+  DLC_TRY(work.problem);
+  partCalls(work);
+  DLC_TRY(work.problem);
+  DLC_TRY(untieInitializers(work));
+  unpackRecurrent(work);
+  if (!names.empty()) {
+    DLC_ASSIGN(std::string summary, nameByValue(work, names));
+    file.remarks.push_back(std::move(summary));
+  }
+  adoptParameters(work);
+  unfoldExpressions(work);
+  DLC_TRY(work.problem);
+  DLC_TRY(separateTies(work, options.untied));
+  setRoles(work);
+  stopGradients(work, stops);
+  work.edit.close();
+  DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));
+  return {};
+}
+
+Result<OnnxFile> loadRestored(const std::string &path, Budget budget,
+                              const RestoreOptions &options) {
+  DLC_ASSIGN(OnnxFile file, loadOnnx(path, std::move(budget)));
+  return restored(std::move(file), options);
+}
+
+Result<OnnxFile> restored(OnnxFile file, const RestoreOptions &options) {
+  DLC_TRY(restoreParameters(file, options).withContext(file.path));
+  DLC_TRY(fillWeights(file).withContext(file.path));
+  return file;
+}
+
+} // namespace dlc::import

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/repair/torch/FoldedOps.h"
+#include "compiler/import/repair/torch/Restoring.h"
+#include "onnx-ml.pb.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/ranges.h>
+#include <numeric>
+
+namespace dlc::import {
+namespace {} // namespace
+
+bool isStoredTransposed(const TorchNotes &notes, const Use &use,
+                        const Weight &weight) {
+  if (notes.call(*use.node).target != "linear" || use.slot != 1 ||
+      weight.shape.size() != 2)
+    return false;
+  for (const auto &attribute : use.node->attribute())
+    if (attribute.name() == "transB" && attribute.i())
+      return false;
+  return use.node->op_type() == "MatMul" || use.node->op_type() == "Gemm";
+}
+
+namespace {
+
+std::string transposedBytes(const Weight &matrix) {
+  size_t size = sizeOf(matrix.dtype), rows = size_t(matrix.shape[0]),
+         columns = size_t(matrix.shape[1]);
+  std::string bytes(matrix.bytes, '\0');
+  const char *from = static_cast<const char *>(matrix.data);
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t column = 0; column < columns; ++column)
+      std::memcpy(bytes.data() + (column * rows + row) * size,
+                  from + (row * columns + column) * size, size);
+  return bytes;
+}
+
+class Adopter {
+public:
+  explicit Adopter(Restoring &work) : work(work), edit(work.edit) {}
+
+  void run() {
+    for (const std::string &name : std::vector(edit.initializers())) {
+      auto origin = work.origins.find(name);
+      if (origin == work.origins.end() || origin->second.target.empty() ||
+          origin->second.target == name || origin->second.buffer ||
+          edit.isFixed(name) || !edit.weight(name) || edit.uses(name).empty())
+        continue;
+      adopt(name, origin->second.target, *edit.weight(name));
+    }
+    tieCopies();
+    adoptScoped();
+    noteNorms();
+  }
+
+private:
+  void adopt(const std::string &name, const std::string &target,
+             const Weight weight) {
+    if (const Weight *known = edit.weight(target)) {
+      auto how = arrangementOf(*known, weight);
+      if (!how)
+        return work.decide(name, "as it is",
+                           fmt::format("is {} in the source, but differs from "
+                                       "it in value",
+                                       target),
+                           true);
+      becomes(work, name, target, *how);
+      return work.decide(name, "tied",
+                         "is the same parameter as " + target + text(*how));
+    }
+    if (edit.unusedName(target) != target)
+      return;
+    auto uses = edit.uses(name);
+    bool transposed =
+        !uses.empty() && isStoredTransposed(work.notes, uses[0], weight);
+    work.origins[target] = work.origins[name];
+    if (!transposed) {
+      Weight own = weight;
+      const bool flat = isOfGroups(uses) && weight.shape.size() > 1;
+      if (flat)
+        own.shape = {weight.elements()};
+      edit.addInitializer(target, own);
+      becomes(work, name, target,
+              {flat ? Arrangement::Reshape : Arrangement::Same, {}, {}});
+      return work.decide(target, "named",
+                         "after the source; the file has it as " + name);
+    }
+    adoptTransposed(name, target, weight);
+  }
+
+  /// The scale or shift of a norm of groups or instances, which has one number
+  /// a channel and is exported as [C, 1, 1].
+  bool isOfGroups(const std::vector<Use> &uses) const {
+    if (uses.empty())
+      return false;
+    const std::string &call = work.notes.call(*uses[0].node).target;
+    return call == "group_norm" || call == "instance_norm";
+  }
+
+  void adoptTransposed(const std::string &name, const std::string &target,
+                       const Weight weight) {
+    edit.ownInitializer(target, weight.dtype,
+                        {weight.shape[1], weight.shape[0]},
+                        transposedBytes(weight));
+    becomes(work, name, target, {Arrangement::Transpose, {1, 0}, {}});
+    work.decide(target, "unfolded",
+                fmt::format("the exporter stored it transposed, as {}", name));
+  }
+
+  /// Names that scopes give, where one tensor alone has a claim to each.
+  void adoptScoped() {
+    std::map<std::string, std::vector<std::string>> claims;
+    for (const std::string &name : edit.initializers())
+      if (auto origin = work.origins.find(name);
+          origin != work.origins.end() && origin->second.scoped &&
+          !edit.isFixed(name) && edit.weight(name) && !edit.uses(name).empty())
+        claims[origin->second.scoped->target].push_back(name);
+    for (const auto &[target, names] : claims) {
+      const bool one = std::all_of(
+          names.begin(), names.end(), [&, first = names[0]](const auto &name) {
+            auto how = arrangementOf(*edit.weight(first), *edit.weight(name));
+            return how && how->kind == Arrangement::Same;
+          });
+      if (one && !edit.weight(target) && edit.unusedName(target) == target)
+        for (const std::string &name : names)
+          adoptScoped(name, *work.origins[name].scoped);
+    }
+  }
+
+  void adoptScoped(const std::string &name, const ScopedName scoped) {
+    const std::string &target = scoped.target;
+    const Weight weight = *edit.weight(name);
+    work.origins[target].target = target;
+    if (const Weight *known = edit.weight(target))
+      return becomes(work, name, target, *arrangementOf(*known, weight));
+    if (scoped.holdsNorm)
+      work.file.foldedNorms.insert(target);
+    if (scoped.transposed)
+      return adoptTransposed(name, target, weight);
+    Weight own = weight;
+    if (!scoped.shape.empty())
+      own.shape = scoped.shape;
+    edit.addInitializer(target, own);
+    const bool reshaped = own.shape != weight.shape;
+    becomes(work, name, target,
+            {reshaped ? Arrangement::Reshape : Arrangement::Same, {}, {}});
+    work.decide(target, "named",
+                fmt::format("after the module that reads it; the file has it "
+                            "as {}{}",
+                            name,
+                            scoped.holdsNorm
+                                ? ", with a batch norm folded into it"
+                                : ""));
+  }
+
+  /// Convolutions with a norm in them whose weights kept their names.
+  void noteNorms() {
+    for (const auto &node : edit.graph.node())
+      if (holdsNorm(node))
+        for (int i = 1; i < node.input_size(); ++i)
+          if (edit.weight(node.input(i)))
+            work.file.foldedNorms.insert(node.input(i));
+  }
+
+  static std::string text(const Arrangement &how) {
+    switch (how.kind) {
+    case Arrangement::Transpose:
+      return ", transposed";
+    case Arrangement::Reshape:
+      return ", in another shape";
+    case Arrangement::Rows:
+      return fmt::format(", {} of its rows", how.rows.size());
+    default:
+      return "";
+    }
+  }
+
+  /// An exporter that folds leaves copies of what is still there: the tied head
+  /// beside its embedding, rows of a table beside the table. Two tensors with
+  /// names of their own are one only if one is the other transposed and the
+  /// file does not say what its parameters are.
+  void tieCopies() {
+    std::vector<std::string> copies, sources;
+    CopyFinder finder;
+    for (const std::string &name : edit.initializers()) {
+      const Weight *weight = edit.weight(name);
+      auto origin = work.origins.find(name);
+      if (!weight || edit.isFixed(name) || origin == work.origins.end() ||
+          !isFloat(weight->dtype) || origin->second.buffer ||
+          edit.uses(name).empty())
+        continue;
+      bool madeUp = isMadeUp(work.notes, name);
+      if (!madeUp)
+        sources.push_back(name);
+      if (madeUp || (!work.notes.hasSignature() && weight->shape.size() == 2)) {
+        copies.push_back(name);
+        finder.expect(*weight, madeUp);
+      }
+    }
+    for (const std::string &name : sources)
+      finder.add(name, *edit.weight(name));
+    for (const std::string &name : copies)
+      if (auto found = finder.find(*edit.weight(name)))
+        tie(name, *found);
+    tieLookups(copies);
+  }
+
+  /// What one module looks up twice in one table that is gone, such as the two
+  /// corners of a box: equal rows are no coincidence.
+  void tieLookups(const std::vector<std::string> &copies) {
+    std::map<std::pair<uint64_t, std::set<std::string>>, std::string> firsts;
+    for (const std::string &name : copies) {
+      const Weight &weight = *edit.weight(name);
+      const Origin &origin = work.origins[name];
+      if (!origin.target.empty() || edit.uses(name).empty() ||
+          !isLookedUp(name, origin) || !canBeCopied(weight))
+        continue;
+      auto [it, isFirst] =
+          firsts.try_emplace({contentHash(weight), origin.scopes}, name);
+      if (isFirst)
+        continue;
+      auto how = arrangementOf(*edit.weight(it->second), weight);
+      if (!how || how->kind != Arrangement::Same)
+        continue;
+      becomes(work, name, it->second, *how);
+      work.decide(name, "tied",
+                  "the same rows as " + it->second + ", of one table");
+    }
+  }
+
+  static bool isLookedUp(const std::string &name, const Origin &origin) {
+    return kLookups.count(operatorOf(name)) ||
+           std::any_of(origin.values.begin(), origin.values.end(),
+                       [](const std::string &value) {
+                         return kLookups.count(operatorOf(value));
+                       });
+  }
+
+  void tie(const std::string &name, const CopyFinder::Found &found) {
+    if (name == found.name || (!isMadeUp(work.notes, name) &&
+                               found.how.kind != Arrangement::Transpose))
+      return;
+    becomes(work, name, found.name, found.how);
+    const Origin &origin = work.origins[name];
+    if (origin.scoped)
+      work.file.aliases[origin.scoped->target] = found.name;
+    work.decide(name, "tied",
+                "holds the values of " + found.name + text(found.how));
+  }
+
+  Restoring &work;
+  GraphEdit &edit;
+};
+
+} // namespace
+
+void adoptParameters(Restoring &work) { Adopter(work).run(); }
+
+} // namespace dlc::import

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/file/Names.h"
+#include "compiler/import/repair/torch/Restoring.h"
+#include "compiler/import/tensor/DataType.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
+
+namespace dlc::import {
+namespace {
+
+constexpr size_t kLooks = 256; // at what a value is made of
+
+/// "detach", "detach_3", "detach__1": results of aten.detach and detach_.
+bool isDetached(const std::string &value) {
+  const std::string op = "detach";
+  return value.starts_with(op) &&
+         value.find_first_not_of("_0123456789", op.size()) == std::string::npos;
+}
+
+class StopFinder {
+public:
+  explicit StopFinder(Restoring &work) : work(work), edit(work.edit) {
+    for (const auto &node : edit.graph.node())
+      for (const std::string &output : node.output())
+        makers[output] = &node;
+    for (const auto &input : edit.graph.input())
+      if (input.type().tensor_type().elem_type() == kFloat)
+        floats.insert(input.name());
+  }
+
+  std::vector<Use> run() {
+    for (auto &node : *edit.graph.mutable_node()) {
+      const TorchCall &call = work.notes.call(node);
+      if (call.target == "detach" || call.target == "detach_")
+        addCall(node);
+      else if (call.known)
+        addNoted(node, call);
+      addStraightThrough(node, call);
+    }
+    return std::move(stops);
+  }
+
+private:
+  static constexpr int kFloat = onnx::TensorProto::FLOAT;
+
+  /// detach() itself, which the exporter writes as an Identity unless it
+  /// optimizes.
+  void addCall(onnx::NodeProto &node) {
+    if (node.op_type() != "Identity" || node.input_size() != 1 ||
+        node.output_size() != 1)
+      return;
+    const std::string from = node.input(0);
+    if (!edit.weight(from))
+      return addDetached({&node, 0});
+    // Else the Identity could pass for a parameter of its own.
+    for (const Use &use : edit.uses(node.output(0))) {
+      work.through[{use.node, use.slot}] = node.output(0);
+      edit.redirect(use, from);
+      addDetached(use);
+    }
+    work.dead.insert(&node);
+  }
+
+  void addDetached(const Use &use) {
+    if (add(use))
+      work.decide(use.node->output(0), "detached",
+                  fmt::format("reads {} as the source does, where it is "
+                              "detached",
+                              printable(use.node->input(use.slot))));
+  }
+
+  /// Without the Identity, notes of who read it still call its value "detach".
+  void addNoted(onnx::NodeProto &node, const TorchCall &call) {
+    std::set<std::string> lost;
+    for (const std::string &tensor : call.tensors)
+      if (isDetached(tensor) && !makers.count(tensor) && !edit.weight(tensor))
+        lost.insert(tensor);
+    if (lost.empty())
+      return;
+    std::vector<int> open;
+    const size_t known = stops.size();
+    for (int slot = 0; slot < node.input_size(); ++slot) {
+      const std::string &own = node.input(slot);
+      if (own.empty() || isOfSameCall(own, call) ||
+          (edit.weight(own) && !work.notes.isParameterTarget(own)))
+        continue;
+      auto source = work.notes.source(node, slot, own);
+      if (source && lost.count(*source))
+        addDetached({&node, slot});
+      else if (call.places.count(own))
+        continue;
+      else if (!source || work.notes.parameter(*source))
+        open.push_back(slot);
+    }
+    if (stops.size() != known || open.empty())
+      return;
+    if (open.size() == 1 && lost.size() == 1)
+      return addDetached({&node, open[0]});
+    decide(node, "detached",
+           "reads a value that the source detaches, and its notes do not say "
+           "as which input; gradients go through all");
+  }
+
+  /// A call of the source may become several nodes.
+  bool isOfSameCall(const std::string &value, const TorchCall &call) const {
+    auto maker = makers.find(value);
+    if (maker == makers.end())
+      return false;
+    const TorchCall &other = work.notes.call(*maker->second);
+    return other.known && other.value == call.value;
+  }
+
+  /// x + (q - x) is q, which nobody writes who does not detach the difference.
+  void addStraightThrough(onnx::NodeProto &node, const TorchCall &call) {
+    const bool adds = isPlain(node, "Add");
+    if (!adds && !isPlain(node, "Sub"))
+      return;
+    for (int slot = adds ? 0 : 1; slot < 2; ++slot) {
+      const std::string &x = node.input(1 - slot);
+      auto maker = makers.find(node.input(slot));
+      if (maker == makers.end() || !isPlain(*maker->second, "Sub") ||
+          maker->second->input(adds ? 1 : 0) != x ||
+          maker->second->input(adds ? 0 : 1) == x)
+        continue;
+      const bool isNoted = call.places.count(node.input(slot)) > 0;
+      if (isNoted || !isFloating(x) || !add({&node, slot}))
+        continue;
+      decide(node, "straight through",
+             fmt::format("is x + (q - x) of x = {}; q - x gets no gradient, as "
+                         "where it is detached",
+                         printable(x)));
+    }
+  }
+
+  static bool isPlain(const onnx::NodeProto &node, const char *op) {
+    return node.op_type() == op && node.domain().empty() &&
+           node.input_size() == 2;
+  }
+
+  /// Made of floats, and not of shapes or places.
+  bool isFloating(const std::string &value) const {
+    static const std::set<std::string> toIntegers = {"Shape", "Size", "ArgMax",
+                                                     "ArgMin", "NonZero"};
+    std::deque<std::string> left{value};
+    std::set<std::string> seen{value};
+    while (!left.empty() && seen.size() < kLooks) {
+      const std::string name = left.front();
+      left.pop_front();
+      const Weight *weight = edit.weight(name);
+      if (floats.count(name) || (weight && isFloat(weight->dtype)))
+        return true;
+      auto maker = makers.find(name);
+      if (maker == makers.end() || toIntegers.count(maker->second->op_type()))
+        continue;
+      for (const std::string &input : maker->second->input())
+        if (seen.insert(input).second)
+          left.push_back(input);
+    }
+    return false;
+  }
+
+  void decide(const onnx::NodeProto &node, const char *kind,
+              const std::string &text) {
+    work.decide(node.output(0), kind, text, true);
+    if (!node.name().empty())
+      work.file.decisions.back().named = node.name();
+  }
+
+  bool add(const Use &use) {
+    if (!work.detached.insert({use.node, use.slot}).second)
+      return false;
+    stops.push_back(use);
+    return true;
+  }
+
+  Restoring &work;
+  GraphEdit &edit;
+  std::unordered_map<std::string, const onnx::NodeProto *> makers;
+  std::set<std::string> floats; // inputs
+  std::vector<Use> stops;
+};
+
+} // namespace
+
+std::vector<Use> findStops(Restoring &work) { return StopFinder(work).run(); }
+
+void stopGradients(Restoring &work, const std::vector<Use> &stops) {
+  std::map<std::string, std::string> stopped;
+  for (const Use &use : stops) {
+    const std::string value = use.node->input(use.slot);
+    auto [it, first] = stopped.emplace(value, "");
+    if (first) {
+      it->second = work.edit.unusedName(value + "/stopped");
+      auto &node = work.edit.addNode("StopGradient", {value}, it->second);
+      node.set_domain("ai.dlc");
+    }
+    work.edit.redirect(use, it->second);
+  }
+}
+
+} // namespace dlc::import

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/repair/upgrade/Upgrade.h"
+#include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/repair/upgrade/Contrib.h"
+#include <algorithm>
+#include <map>
+
+namespace dlc::import {
+namespace {
+
+using onnx::AttributeProto;
+using onnx::NodeProto;
+using onnx::TensorProto;
+
+void drop(NodeProto &node, const std::string &name) {
+  auto &all = *node.mutable_attribute();
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&](auto &a) { return a.name() == name; }),
+            all.end());
+}
+void setInput(NodeProto &node, int slot, const std::string &name) {
+  while (node.input_size() <= slot)
+    node.add_input("");
+  node.set_input(slot, name);
+}
+
+/// `attribute` of `op` is input `slot` from opset `until` on.
+struct Moved {
+  const char *op;
+  int until;
+  const char *attribute;
+  int slot;
+};
+constexpr Moved kMoved[] = {
+    {"Clip", 11, "min", 1},
+    {"Clip", 11, "max", 2},
+    {"Dropout", 12, "ratio", 1},
+    {"Pad", 11, "pads", 1},
+    {"Pad", 11, "value", 2},
+    {"ReduceL1", 18, "axes", 1},
+    {"ReduceL2", 18, "axes", 1},
+    {"ReduceLogSum", 18, "axes", 1},
+    {"ReduceLogSumExp", 18, "axes", 1},
+    {"ReduceMax", 18, "axes", 1},
+    {"ReduceMean", 18, "axes", 1},
+    {"ReduceMin", 18, "axes", 1},
+    {"ReduceProd", 18, "axes", 1},
+    {"ReduceSum", 13, "axes", 1},
+    {"ReduceSumSquare", 18, "axes", 1},
+    {"Slice", 10, "starts", 1},
+    {"Slice", 10, "ends", 2},
+    {"Slice", 10, "axes", 3},
+    {"Split", 13, "split", 1},
+    {"Squeeze", 13, "axes", 1},
+    {"TopK", 10, "k", 1},
+    {"Unsqueeze", 13, "axes", 1},
+};
+
+Status moveAttributes(Upgrade &up) {
+  std::vector<std::pair<const Moved *, std::string>> values;
+  for (const Moved &moved : kMoved) {
+    const AttributeProto *given = up.view.find(moved.attribute);
+    if (up.node.op_type() != moved.op || up.view.opset >= moved.until || !given)
+      continue;
+    values.emplace_back(
+        &moved,
+        given->type() == AttributeProto::FLOAT ? up.number(given->f())
+        : given->type() == AttributeProto::INT
+            ? up.integers({given->i()})
+            : up.integers({given->ints().begin(), given->ints().end()}));
+  }
+  if (values.empty())
+    return {};
+  NodeProto &node = up.same();
+  for (const auto &[moved, value] : values) {
+    setInput(node, moved->slot, value);
+    drop(node, moved->attribute);
+  }
+  return {};
+}
+
+/// Over all dimensions from `axis` on at once.
+Status flattenSoftmax(Upgrade &up) {
+  const int64_t axis = up.view.integer("axis", 1);
+  if (up.view.opset >= 13 || axis == -1)
+    return {};
+  setInteger(up.add("Flatten", {up.node.input(0)}), "axis", axis);
+  std::string flat = up.result();
+  setInteger(up.add(up.node.op_type().c_str(), {flat}), "axis", -1);
+  std::string y = up.result();
+  up.add("Shape", {up.node.input(0)});
+  up.add("Reshape", {y, up.result()}).set_output(0, up.node.output(0));
+  return {};
+}
+
+/// Upsample, and Resize as it was in opset 10: pixels are at their lower edge.
+Status upsample(Upgrade &up) {
+  if (up.node.op_type() == "Resize" && up.view.opset >= 11)
+    return {};
+  std::string scales;
+  if (const AttributeProto *given = up.view.find("scales")) {
+    TensorProto tensor;
+    tensor.set_data_type(TensorProto::FLOAT);
+    tensor.add_dims(given->floats_size());
+    *tensor.mutable_float_data() = given->floats();
+    scales = up.constant(tensor);
+  } else {
+    scales = up.node.input(1);
+  }
+  NodeProto &node = up.same();
+  node.set_op_type("Resize");
+  drop(node, "scales");
+  setInput(node, 1, "");
+  setInput(node, 2, scales);
+  setText(node, "coordinate_transformation_mode", "asymmetric");
+  setText(node, "nearest_mode", "floor");
+  return {};
+}
+
+Status scatter(Upgrade &up) {
+  up.same().set_op_type("ScatterElements");
+  return {};
+}
+
+/// Scale and bias were one for each group.
+Status groupNorm(Upgrade &up) {
+  if (up.view.opset >= 21)
+    return {};
+  const int64_t groups = up.view.integer("num_groups", 1);
+  NodeProto &shape = up.add("Shape", {up.node.input(0)});
+  setInteger(shape, "start", 1);
+  setInteger(shape, "end", 2);
+  std::string channels = up.result();
+  std::string count = up.integers({groups});
+  up.add("Div", {channels, count});
+  setInteger(up.add("Concat", {count, up.result()}), "axis", 0);
+  std::string both = up.result();
+  std::string last = up.integers({1}), flat = up.integers({-1});
+  std::string spread[2];
+  for (int i = 0; i < 2; ++i) {
+    up.add("Unsqueeze", {up.node.input(1 + i), last});
+    up.add("Expand", {up.result(), both});
+    up.add("Reshape", {up.result(), flat});
+    spread[i] = up.result();
+  }
+  NodeProto &node = up.same();
+  setInput(node, 1, spread[0]);
+  setInput(node, 2, spread[1]);
+  return {};
+}
+
+Status dft(Upgrade &up) {
+  if (up.view.opset >= 20)
+    return {};
+  std::string axis = up.integer(up.view.integer("axis", 1));
+  NodeProto &node = up.same();
+  drop(node, "axis");
+  setInput(node, 2, axis);
+  return {};
+}
+
+Status batchNorm(Upgrade &up) {
+  if (up.view.integer("spatial", 1) == 0)
+    return badModel("{}: statistics of each pixel (spatial = 0) are not "
+                    "supported, expected those of each channel",
+                    describe(up.node));
+  if (up.view.has("spatial"))
+    drop(up.same(), "spatial");
+  return {};
+}
+
+const std::map<std::string, Rule> kRules = {
+    {"BatchNormalization", batchNorm},
+    {"DFT", dft},
+    {"GroupNormalization", groupNorm},
+    {"Hardmax", flattenSoftmax},
+    {"LogSoftmax", flattenSoftmax},
+    {"Resize", upsample},
+    {"Scatter", scatter},
+    {"Softmax", flattenSoftmax},
+    {"Upsample", upsample},
+};
+
+} // namespace
+
+Result<std::vector<NodeProto>> upgraded(const NodeProto &node, int64_t opset,
+                                        const UnusedName &unused) {
+  Upgrade up(node, opset, unused);
+  const std::string name = operatorName(node);
+  if (auto contrib = contribRules().find(name); contrib != contribRules().end())
+    DLC_TRY(contrib->second(up).withContext(describe(node)));
+  else if (auto rule = kRules.find(name); rule != kRules.end())
+    DLC_TRY(rule->second(up));
+  else
+    DLC_TRY(moveAttributes(up));
+  return std::move(up.nodes);
+}
+
+} // namespace dlc::import

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/roles/Branches.h"
+#include "compiler/import/file/Conventions.h"
+#include "compiler/import/file/NodeView.h"
+#include "onnx-ml.pb.h"
+#include <deque>
+#include <set>
+
+namespace dlc::import {
+namespace {
+
+constexpr int kLongestTail = 16;     // nodes from the vector to the Add
+constexpr size_t kBranchNodes = 512; // looked at to find where it begins
+constexpr size_t kBranchLooks = 4 * kBranchNodes; // at what they read
+
+bool isArrangement(const onnx::NodeProto &node) {
+  static const std::set<std::string> ops = {"Identity", "Transpose", "Reshape",
+                                            "Cast", "Dropout"};
+  return ops.count(node.op_type()) > 0;
+}
+
+/// Features that a layer gives; 0 for what is none.
+int64_t widthOf(const onnx::NodeProto &node, const OnnxFile &file) {
+  if (node.input_size() < 2)
+    return 0;
+  const std::string &op = node.op_type();
+  const Weight *weight = file.weights.find(node.input(1));
+  if (!weight || weight->shape.size() < 2 || !isWeightOperand(node, 1))
+    return 0;
+  if (op == "Conv")
+    return weight->shape[0];
+  if (op == "MatMul")
+    return weight->shape.back();
+  if (op == "Gemm")
+    return weight
+        ->shape[NodeView(node, file.opset).integer("transB", 0) ? 0 : 1];
+  return 0;
+}
+
+class BranchWalk {
+public:
+  BranchWalk(const OnnxFile &file, const ValueFlow &flow)
+      : file(file), flow(flow) {}
+
+  const onnx::NodeProto *run(const onnx::NodeProto &node, int slot,
+                             int64_t channels) const {
+    const std::string &branch = node.input(1 - slot);
+    const bool isNumber = channels == 1;
+    const int64_t width = lastWidth(branch);
+    if (isNumber ? isKnown(branch) : width != channels)
+      return nullptr;
+    const onnx::NodeProto *at = &node;
+    for (int steps = 0; steps < kLongestTail; ++steps) {
+      const auto readers = flow.readers(at->output(0));
+      if (readers.size() != 1)
+        return nullptr;
+      const onnx::NodeProto &next = *readers[0];
+      if (isArrangement(next) && next.input(0) == at->output(0)) {
+        at = &next;
+        continue;
+      }
+      const std::string &op = next.op_type();
+      if ((op != "Add" && op != "Mul" && op != "Div") || next.input_size() != 2)
+        return nullptr;
+      const std::string &other =
+          next.input(next.input(0) == at->output(0) ? 1 : 0);
+      if (isKnown(other)) {
+        at = &next;
+        continue;
+      }
+      if (op != "Add")
+        return nullptr;
+      if (width && isMadeFrom(branch, other))
+        return &next;
+      const int64_t made = lastWidth(other);
+      const bool isScale = at == &node && node.op_type() == "Mul";
+      const bool fits = isNumber ? made > 0 : isScale && made == channels;
+      return fits && isMadeFrom(other, branch) ? &next : nullptr;
+    }
+    return nullptr;
+  }
+
+  bool isOfFoldedNorm(const onnx::NodeProto &node, int slot) const {
+    const std::string &data = node.input(1 - slot);
+    if (node.op_type() == "Mul") {
+      const auto readers = flow.readers(node.output(0));
+      if (!isOfBareConv(data) || readers.size() != 1 ||
+          readers[0]->op_type() != "Add" || readers[0]->input_size() != 2)
+        return false;
+      const onnx::NodeProto &add = *readers[0];
+      return isKnown(add.input(add.input(0) == node.output(0) ? 1 : 0));
+    }
+    const auto *mul = flow.maker(data);
+    return node.op_type() == "Add" && mul && mul->op_type() == "Mul" &&
+           mul->input_size() == 2 &&
+           ((isOfBareConv(mul->input(0)) && isKnown(mul->input(1))) ||
+            (isOfBareConv(mul->input(1)) && isKnown(mul->input(0))));
+  }
+
+private:
+  bool isOfBareConv(const std::string &value) const {
+    const auto *maker = flow.maker(value);
+    return maker && maker->op_type() == "Conv" &&
+           (maker->input_size() < 3 || maker->input(2).empty());
+  }
+
+  bool isKnown(const std::string &value) const {
+    const auto *maker = flow.maker(value);
+    if (!maker)
+      return file.weights.find(value) != nullptr;
+    return maker->op_type() == "Constant" ||
+           (isArrangement(*maker) && file.weights.find(maker->input(0)));
+  }
+
+  /// Of the nearest layer above, along what is not known.
+  int64_t lastWidth(std::string value) const {
+    for (size_t steps = 0; steps < kBranchNodes; ++steps) {
+      const auto *maker = flow.maker(value);
+      if (!maker || !maker->input_size())
+        return 0;
+      if (int64_t width = widthOf(*maker, file))
+        return width;
+      value = maker->input(0);
+      if (maker->input_size() > 1 && isKnown(value))
+        value = maker->input(1);
+    }
+    return 0;
+  }
+
+  bool isMadeFrom(const std::string &branch, const std::string &start) const {
+    std::deque<std::string> left{branch};
+    std::set<std::string> seen{branch};
+    size_t looks = 0;
+    while (!left.empty() && seen.size() < kBranchNodes) {
+      const auto *maker = flow.maker(left.front());
+      left.pop_front();
+      for (int i = 0; maker && i < maker->input_size(); ++i) {
+        if (maker->input(i) == start)
+          return true;
+        if (++looks > kBranchLooks)
+          return false;
+        if (seen.insert(maker->input(i)).second)
+          left.push_back(maker->input(i));
+      }
+    }
+    return false;
+  }
+
+  const OnnxFile &file;
+  const ValueFlow &flow;
+};
+
+} // namespace
+
+const onnx::NodeProto *residualBehind(const onnx::NodeProto &node, int slot,
+                                      int64_t channels, const OnnxFile &file,
+                                      const ValueFlow &flow) {
+  if ((node.op_type() != "Mul" && node.op_type() != "Add") ||
+      node.input_size() != 2 || node.output_size() != 1)
+    return nullptr;
+  return BranchWalk(file, flow).run(node, slot, channels);
+}
+
+bool isOfFoldedNorm(const onnx::NodeProto &node, int slot, const OnnxFile &file,
+                    const ValueFlow &flow) {
+  return node.input_size() == 2 && node.output_size() == 1 &&
+         BranchWalk(file, flow).isOfFoldedNorm(node, slot);
+}
+
+} // namespace dlc::import

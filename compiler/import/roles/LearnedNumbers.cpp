@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/roles/LearnedNumbers.h"
+#include "compiler/import/tensor/Floats.h"
+#include "onnx-ml.pb.h"
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace dlc::import {
+namespace {
+
+constexpr int kDepth = 8;              // nodes behind a number
+constexpr int kKnownDepth = 6;         // before an operand
+constexpr size_t kReaders = 64;        // of one value
+constexpr int kMostNumberLooks = 1024; // at operands, for one number
+
+using Operators = std::set<std::string>;
+
+const Operators kArrangements = {
+    "Identity", "Transpose",      "Reshape",         "Cast",    "CastLike",
+    "Squeeze",  "Unsqueeze",      "Expand",          "Flatten", "Slice",
+    "Split",    "QuantizeLinear", "DequantizeLinear"};
+const Operators kOfOne = {"Abs", "Clip", "Log", "Neg", "Reciprocal", "Sqrt"};
+const Operators kToScale = {"Exp", "Sigmoid", "Softplus", "Tanh"};
+const Operators kArithmetic = {"Add", "Div", "Mul", "Pow", "Sub", "Sum"};
+
+class NumberWalk {
+public:
+  NumberWalk(const OnnxFile &file, const ValueFlow &flow, const Weight *weight)
+      : file(file), flow(flow), weight(weight) {}
+
+  /// The surest of what its readers say; a setting if one takes it for that.
+  NumberUse run(const std::string &value, int depth = 0) const {
+    NumberUse found = NumberUse::Setting;
+    const auto readers = flow.readers(value);
+    if (depth > kDepth || readers.empty() || readers.size() > kReaders)
+      return found;
+    bool isSetting = false;
+    for (const auto *node : readers)
+      for (int slot = 0; slot < node->input_size(); ++slot)
+        if (++looks > kMostNumberLooks) {
+          return NumberUse::Setting;
+        } else if (node->input(slot) == value) {
+          const NumberUse use = readBy(*node, slot, depth);
+          isSetting |= use == NumberUse::Setting;
+          found = std::max(found, use);
+        }
+    return isSetting && found != NumberUse::Learned ? NumberUse::Setting
+                                                    : found;
+  }
+
+private:
+  NumberUse readBy(const onnx::NodeProto &node, int slot, int depth) const {
+    const std::string &op = node.op_type();
+    if (node.output_size() == 0)
+      return NumberUse::Setting;
+    if (slot == 0 && kToScale.count(op))
+      return NumberUse::Learned;
+    const bool moves = kArrangements.count(op) || kOfOne.count(op);
+    if (slot == 0 && moves)
+      return run(node.output(0), depth + 1);
+    const bool chooses = op == "Max" || op == "Min" || op == "Where";
+    if (!kArithmetic.count(op) && !chooses)
+      return NumberUse::Setting;
+    if (op == "Where" && (slot == 0 || isFilledIn()))
+      return NumberUse::Setting;
+    if (areOthersKnown(node, slot))
+      return run(node.output(0), depth + 1);
+    if (chooses)
+      return NumberUse::Choice;
+    return isLogitBias(node, slot) || residualBehind(node, slot, 1, file, flow)
+               ? NumberUse::Learned
+               : NumberUse::Operand;
+  }
+
+  /// What no score survives.
+  bool isFilledIn() const {
+    return weight && !(std::abs(floatsOf(*weight)[0]) < 1e4F);
+  }
+
+  bool areOthersKnown(const onnx::NodeProto &node, int slot) const {
+    for (int i = 0; i < node.input_size(); ++i)
+      if (i != slot && !isKnown(node.input(i)))
+        return false;
+    return true;
+  }
+
+  /// Made of the file's tensors alone.
+  bool isKnown(const std::string &value, int depth = 0) const {
+    const auto *maker = flow.maker(value);
+    if (!maker)
+      return file.weights.find(value) != nullptr;
+    return depth < kKnownDepth &&
+           std::all_of(maker->input().begin(), maker->input().end(),
+                       [&](const std::string &input) {
+                         return ++looks <= kMostNumberLooks &&
+                                (input.empty() || isKnown(input, depth + 1));
+                       });
+  }
+
+  /// y * exp(a) + b
+  bool isLogitBias(const onnx::NodeProto &node, int slot) const {
+    if (node.op_type() != "Add" || node.input_size() != 2)
+      return false;
+    const auto *scaled = flow.maker(node.input(1 - slot));
+    if (!scaled || scaled->op_type() != "Mul")
+      return false;
+    return std::any_of(scaled->input().begin(), scaled->input().end(),
+                       [&](const std::string &input) {
+                         const auto *scale = flow.maker(input);
+                         return scale && scale->op_type() == "Exp" &&
+                                isKnown(input);
+                       });
+  }
+
+  const OnnxFile &file;
+  const ValueFlow &flow;
+  const Weight *weight;
+  mutable int looks = 0;
+};
+
+} // namespace
+
+NumberUse numberUseOf(const std::string &value, const OnnxFile &file,
+                      const ValueFlow &flow) {
+  return NumberWalk(file, flow, file.weights.find(value)).run(value);
+}
+
+} // namespace dlc::import

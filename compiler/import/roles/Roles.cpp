@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/roles/Roles.h"
+#include "compiler/import/file/Conventions.h"
+#include "compiler/import/file/NodeView.h"
+#include "compiler/import/roles/Branches.h"
+#include "compiler/import/roles/FixedNumbers.h"
+#include "compiler/import/roles/LearnedNumbers.h"
+#include "compiler/import/roles/NamedBuffers.h"
+#include "compiler/import/roles/Triangles.h"
+#include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/Floats.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include "runtime/base/options/Pattern.h"
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+namespace dlc::import {
+namespace {
+
+const std::set<std::string> kPassThrough = {
+    "Identity", "Transpose",      "Reshape",         "Cast",  "CastLike",
+    "Squeeze",  "Unsqueeze",      "Flatten",         "Slice", "Expand",
+    "Split",    "QuantizeLinear", "DequantizeLinear"};
+
+/// One of the values that the node gives derivatives by.
+bool isDifferentiated(const onnx::NodeProto &node, int input) {
+  if (operatorName(node) != "ai.onnx.preview.training.Gradient")
+    return false;
+  const auto *xs = NodeView(node, 1).find("xs");
+  return xs && input < xs->strings_size();
+}
+
+/// Scales of quantisation and class weights, whatever their names.
+bool isSetting(const onnx::NodeProto &node, int input) {
+  static const std::set<std::string> losses = {"SoftmaxCrossEntropyLoss",
+                                               "NegativeLogLikelihoodLoss"};
+  static const std::set<std::string> scales = {"QuantizeLinear",
+                                               "DequantizeLinear"};
+  const std::string &op = node.op_type();
+  return (losses.count(op) && input == 2) || (scales.count(op) && input == 1) ||
+         op.starts_with("QLinear") ||
+         (op.starts_with("MatMulNBits") && input != 0 && input != 5) ||
+         (op == "GatherBlockQuantized" && input >= 2) ||
+         op == "DynamicQuantizeMatMul" || op == "MatMulIntegerToFloat" ||
+         op == "MatMulBnb4" || op == "QGemm" || op == "QAttention" ||
+         (op == "RotaryEmbedding" && input >= 1) ||
+         (op == "GroupQueryAttention" && (input == 7 || input == 8));
+}
+
+struct Use {
+  const onnx::NodeProto *node;
+  int input;
+};
+
+class RoleFinder {
+public:
+  explicit RoleFinder(const OnnxFile &file)
+      : file(file), isTorch(isOfTorch(*file.model)) {
+    for (const auto *node : file.nodes) {
+      addUses(*node);
+      for (const auto &entry : node->metadata_props())
+        if (entry.key() == "pkg.torch.onnx.fx_node")
+          readFxNode(entry.value());
+    }
+    for (const auto &tensor : file.model->graph().initializer())
+      if (isNarrow(tensor.data_type()))
+        narrow.insert(tensor.name());
+    for (const Decision &decision : file.decisions) {
+      decisions[decision.tensor] = decision.text;
+      if (decision.kind == "of a node")
+        ofNodes.insert(decision.tensor);
+    }
+    for (const auto &[name, weight] : file.weights.all())
+      hasOthers |= isFloat(weight.dtype) && weight.elements() > 1 &&
+                   !ofNodes.count(name);
+  }
+
+  Found find(const std::string &name, const Weight &weight) {
+    Reading reading;
+    std::set<std::string> seen;
+    visit(name, seen, reading);
+    Found found = byUse(name, weight, reading);
+    if (found.role == Role::Param && isTorch)
+      if (Formula formula = formulaOf(weight);
+          isFixed(formula, reading, weight))
+        return {Role::Constant,
+                fmt::format("{}, which models keep as it is; else {}",
+                            nameOf(formula), found.reason),
+                RoleDoubt::Values};
+    return found;
+  }
+
+private:
+  /// What a value is to the nodes that it reaches.
+  struct Reading {
+    const onnx::NodeProto *weightOf = nullptr, *settingOf = nullptr,
+                          *statisticOf = nullptr, *any = nullptr,
+                          *derivedBy = nullptr, *joinedBy = nullptr;
+    bool isLookedUp = false, isOfFoldedNorm = false;
+  };
+
+  Found byUse(const std::string &name, const Weight &weight,
+              const Reading &reading) const {
+    if (reading.statisticOf)
+      return {Role::Buffer,
+              "a running statistic of " + described(reading.statisticOf)};
+    if (!isFloat(weight.dtype))
+      return {Role::Constant, fmt::format("holds {}, which have no gradient",
+                                          nameOf(weight.dtype))};
+    if (narrow.count(name))
+      return {Role::Constant,
+              "is stored in fewer bits than what is trained has"};
+    if (reading.settingOf && !reading.weightOf)
+      return {Role::Constant, "a setting of " + described(reading.settingOf)};
+    if (reading.derivedBy)
+      return {Role::Param, "one of the xs of " + described(reading.derivedBy)};
+    if (!reading.weightOf && triangleOf(weight))
+      return {Role::Constant, "a triangular mask"};
+    if (auto settled = file.roles.find(name); settled != file.roles.end()) {
+      auto why = decisions.find(name);
+      return {settled->second, why != decisions.end() ? why->second
+                               : settled->second == Role::Param
+                                   ? kNotedParameter
+                                   : kNotedBuffer};
+    }
+    std::string fxName = name;
+    std::replace_if(
+        fxName.begin(), fxName.end(),
+        [](unsigned char c) { return !std::isalnum(c); }, '_');
+    if (fxValues.count("b_" + fxName))
+      return {Role::Constant, kNotedBuffer};
+    if (fxValues.count("p_" + fxName))
+      return {Role::Param, kNotedParameter};
+    return byName(name, weight, reading);
+  }
+
+  /// By the name in the file, which one of several merged tensors had.
+  Found byName(const std::string &own, const Weight &weight,
+               const Reading &reading) const {
+    auto parted = file.partedFrom.find(own);
+    const std::string &name =
+        parted == file.partedFrom.end() ? own : parted->second;
+    if (isOfFrozenNorm(own, file, flow))
+      return {Role::Constant,
+              "scale or shift of a norm by statistics that nothing moves",
+              RoleDoubt::Use};
+    if (name.ends_with(".weight") || name.ends_with(".bias"))
+      return {Role::Param, "named as a module's weight or bias"};
+    const bool isMadeUp = madeUpNames().search(name);
+    const BufferSign sign =
+        isMadeUp ? BufferSign::None : bufferSignOf(own, name, file, flow);
+    if (sign == BufferSign::Use)
+      return {Role::Constant, "named and used as models do with their buffers",
+              isTorch ? RoleDoubt::Use : RoleDoubt::None};
+    if (sign == BufferSign::Values)
+      return {Role::Constant, "named as models name their buffers, with such "
+                              "values"};
+    if (reading.weightOf && isOfText(name, *reading.weightOf))
+      return {Role::Constant, "numbers of the source's text, which a group "
+                              "norm is written with"};
+    if (reading.weightOf && (weight.elements() > 1 || isTorch)) {
+      if (mayBeBuffer(own, name, weight, reading))
+        return byRole(reading);
+      return {Role::Param, "a weight of " + described(reading.weightOf)};
+    }
+    if (weight.elements() <= 1)
+      return ofNumber(own, weight, name, reading, sign);
+    if (isTorch && isMadeUp && reading.isOfFoldedNorm)
+      return {Role::Constant,
+              "scale or shift of what reads as a folded norm by fixed "
+              "statistics",
+              RoleDoubt::Use};
+    if (isTorch && reading.joinedBy && !isChoice(weight))
+      return {Role::Param, "a value per channel of the branch that " +
+                               described(reading.joinedBy) +
+                               " adds to what it comes from"};
+    if (!isTorch || isMadeUp)
+      return {Role::Constant, "no weight of a layer, but an operand of " +
+                                  described(reading.any)};
+    return sign == BufferSign::None && mayBeBuffer(own, name, weight, reading)
+               ? byRole(reading)
+               : named(sign);
+  }
+
+  /// What no layer reads that reads nothing but parameters, and models do not
+  /// call as they call parameters: of torch's older exporter, whose files do
+  /// not say it, or in a Constant node of a file that has initializers, too.
+  bool mayBeBuffer(const std::string &own, const std::string &name,
+                   const Weight &weight, const Reading &reading) const {
+    static const Pattern learned = *Pattern::parse(
+        "(weight|bias|kernel|gamma|beta|alpha|scale|gain|gate|slope|embed|"
+        "token|query|queries|prompt|latent|codebook|logit|temperature|table|"
+        "expert)"
+        "[^.]*$|(^|[._])(pos|cls)$");
+    static const std::set<std::string> products = {"MatMul", "Einsum"};
+    if (weight.elements() < 2 || learned.search(name) || !reading.any)
+      return false;
+    const auto *layer = reading.weightOf;
+    const std::string op = layer ? layer->op_type() : "";
+    if (!isTorch)
+      return hasOthers && ofNodes.count(own) &&
+             (products.count(op) || op == "Gather");
+    return fxValues.empty() && !madeUpNames().search(name) &&
+           (!layer || products.count(op));
+  }
+
+  static Found byRole(const Reading &reading) {
+    return {Role::Param,
+            fmt::format(
+                "an operand of {}, by its role alone; a buffer would "
+                "be, too (--freeze)",
+                described(reading.weightOf ? reading.weightOf : reading.any)),
+            RoleDoubt::Role};
+  }
+
+  static Found named(BufferSign sign) {
+    if (sign == BufferSign::Name)
+      return {Role::Param,
+              "named as models name buffers, but nothing else says that it is "
+              "one (--freeze)",
+              RoleDoubt::Name};
+    return {Role::Param, "named as torch names what a module has; a buffer "
+                         "would be, too (--freeze)"};
+  }
+
+  /// The ones and zeros that the older exporter gives the norm of a group.
+  bool isOfText(const std::string &name, const onnx::NodeProto &norm) const {
+    static const Pattern constant =
+        *Pattern::parse("(^|/)Constant(_[0-9]+)?_output_[0-9]+$");
+    return isTorch && norm.op_type() == "InstanceNormalization" &&
+           constant.search(name);
+  }
+
+  /// Zeros and ones, as masks hold them.
+  static bool isChoice(const Weight &weight) {
+    const std::vector<float> values = floatsOf(weight);
+    const auto zeros = std::count(values.begin(), values.end(), 0.0F);
+    const auto ones = std::count(values.begin(), values.end(), 1.0F);
+    return zeros && ones && size_t(zeros + ones) == values.size();
+  }
+
+  /// The older exporter keeps numbers of the source's text in nodes, so that an
+  /// initializer is a parameter or a buffer: of its own name, or of none where
+  /// it was cast, reshaped or computed with. Tools after it fold as well.
+  Found ofNumber(const std::string &own, const Weight &weight,
+                 const std::string &name, const Reading &reading,
+                 BufferSign sign) const {
+    static const Pattern computed = *Pattern::parse(
+        "/(Exp|Sigmoid|Softplus|Tanh)(_[0-9]+)?_output_[0-9]+$");
+    const Found number{Role::Constant, "a number of " + described(reading.any)};
+    const bool folded = name.starts_with("onnx::");
+    const bool isNamed = !madeUpNames().search(name);
+    if (!isTorch || !fxValues.empty() || weight.elements() < 1 ||
+        !(folded || isNamed || computed.search(name)))
+      return number;
+    const NumberUse use = numberUseOf(own, file, flow);
+    if (use == NumberUse::Setting)
+      return number;
+    if (use == NumberUse::Learned && folded)
+      return {Role::Param, "a number that is used as learned ones are, by " +
+                               described(reading.any)};
+    if (use >= NumberUse::Operand && isNamed)
+      return named(sign);
+    return {number.role, number.reason, RoleDoubt::Number};
+  }
+
+  /// Of a tensor that would be trained. Weights that layers multiply by may
+  /// well start as a progression.
+  static bool isFixed(Formula formula, const Reading &reading,
+                      const Weight &weight) {
+    if (reading.weightOf && !reading.isLookedUp)
+      return weight.shape.size() > 1 &&
+             (formula == Formula::Sines || formula == Formula::Count);
+    return formula != Formula::None;
+  }
+
+  static std::string described(const onnx::NodeProto *node) {
+    if (!node)
+      return "no node";
+    return fmt::format("{} '{}'", printable(node->op_type()),
+                       printable(node->name().empty() && node->output_size()
+                                     ? node->output(0)
+                                     : node->name()));
+  }
+
+  static constexpr const char
+      *kNotedParameter = "a parameter of the source, as the exporter noted",
+      *kNotedBuffer = "a buffer of the source, as the exporter noted";
+
+  /// torch exports initializers under the module's own names (class_token,
+  /// layer_scale, in_proj_bias), parameters and buffers, and names what it made
+  /// up otherwise.
+  static const Pattern &madeUpNames() {
+    static const Pattern pattern =
+        *Pattern::parse("::|^/|^val_|^_|^[0-9]+$|^Constant|_output_[0-9]+$");
+    return pattern;
+  }
+
+  /// The node behind which `node` is the scale or shift of a norm, or the bias
+  /// of a layer, with a vector of weights as its input `slot`; else null.
+  const onnx::NodeProto *layerBehind(const onnx::NodeProto &node,
+                                     int slot) const {
+    if ((node.op_type() != "Add" && node.op_type() != "Mul") ||
+        node.input_size() != 2)
+      return nullptr;
+    const auto *from = producerOf(node.input(1 - slot));
+    if (!from)
+      return nullptr;
+    if (node.op_type() == "Mul")
+      return isNormalized(*from) ? from : nullptr;
+    if (from->op_type() == "Mul")
+      for (int i = 0; i < 2; ++i)
+        if (isVector(from->input(1 - i)))
+          if (const auto *norm = producerOf(from->input(i));
+              norm && isNormalized(*norm))
+            return norm;
+    const bool isLayer = from->op_type() == "MatMul" ||
+                         from->op_type() == "Conv" ||
+                         from->op_type() == "ConvTranspose";
+    return isLayer && (file.weights.find(behind(from->input(1))) ||
+                       isColumnOf(*from, node.input(slot)))
+               ? from
+               : nullptr;
+  }
+
+  /// Added to W x with a matrix of weights: one number a row of it, [rows, 1].
+  bool isColumnOf(const onnx::NodeProto &product,
+                  const std::string &vector) const {
+    const Weight *matrix = file.weights.find(behind(product.input(0)));
+    const Weight *column = file.weights.find(vector);
+    return product.op_type() == "MatMul" && matrix && column &&
+           matrix->shape.size() == 2 && column->shape.size() > 1 &&
+           column->shape.back() == 1 && column->elements() == matrix->shape[0];
+  }
+
+  /// x / sqrt(...), or an operator that normalises.
+  bool isNormalized(const onnx::NodeProto &node) const {
+    if (node.op_type() != "Div")
+      return node.op_type() == "InstanceNormalization";
+    const auto *divisor = producerOf(node.input(1));
+    return divisor && divisor->op_type() == "Sqrt";
+  }
+
+  bool isVector(const std::string &name) const {
+    const Weight *weight = file.weights.find(behind(name));
+    return weight && weight->elements() > 1 &&
+           std::count_if(weight->shape.begin(), weight->shape.end(),
+                         [](int64_t d) { return d != 1; }) == 1;
+  }
+
+  /// What gives a value, but for another arrangement of it.
+  std::string behind(std::string value) const {
+    for (int steps = 0; steps < 8; ++steps) {
+      auto it = producers.find(value);
+      if (it == producers.end() || !kPassThrough.count(it->second->op_type()))
+        break;
+      value = it->second->input(0);
+    }
+    return value;
+  }
+  const onnx::NodeProto *producerOf(const std::string &value) const {
+    auto it = producers.find(behind(value));
+    return it == producers.end() || it->second->input_size() == 0 ? nullptr
+                                                                  : it->second;
+  }
+
+  void addUses(const onnx::NodeProto &node) {
+    for (const std::string &output : node.output())
+      producers[output] = &node;
+    for (int i = 0; i < node.input_size(); ++i)
+      uses[node.input(i)].push_back({&node, i});
+    for (const auto &attribute : node.attribute())
+      for (const auto &inner : attribute.g().node())
+        addUses(inner);
+  }
+
+  /// Collects the "%p_conv1_weight" and "%b_bn1_running_mean" of a call.
+  void readFxNode(const std::string &text) {
+    auto isWord = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+    for (size_t at = text.find('%'); at != std::string::npos;
+         at = text.find('%', at + 1)) {
+      size_t end = at + 1;
+      while (end < text.size() && isWord(text[end]))
+        ++end;
+      fxValues.insert(text.substr(at + 1, end - at - 1));
+    }
+  }
+
+  void visit(const std::string &value, std::set<std::string> &seen,
+             Reading &reading) {
+    auto it = uses.find(value);
+    if (it == uses.end() || seen.size() > 32 || !seen.insert(value).second)
+      return;
+    auto note = [](const onnx::NodeProto *&first, const Use &use, bool is) {
+      if (is && !first)
+        first = use.node;
+    };
+    for (const Use &use : it->second) {
+      const onnx::NodeProto &node = *use.node;
+      note(reading.any, use, true);
+      note(reading.derivedBy, use, isDifferentiated(node, use.input));
+      note(reading.weightOf, use, isWeightOperand(node, use.input));
+      if (!reading.weightOf && isVector(value))
+        reading.weightOf = layerBehind(node, use.input);
+      if (!reading.weightOf && !reading.joinedBy && isVector(value))
+        reading.joinedBy = residualBehind(
+            node, use.input, file.weights.find(behind(value))->elements(), file,
+            flow);
+      reading.isOfFoldedNorm |=
+          reading.joinedBy && isOfFoldedNorm(node, use.input, file, flow);
+      note(reading.settingOf, use, isSetting(node, use.input));
+      note(reading.statisticOf, use,
+           node.op_type() == "BatchNormalization" && use.input >= 3);
+      reading.isLookedUp |= node.op_type() == "Gather" && use.input == 0;
+      if (use.input == 0 && kPassThrough.count(node.op_type()))
+        for (const std::string &output : node.output())
+          visit(output, seen, reading);
+    }
+  }
+
+  const OnnxFile &file;
+  const ValueFlow flow{[this](const std::string &value) {
+                         auto it = producers.find(value);
+                         return it == producers.end() ? nullptr : it->second;
+                       },
+                       [this](const std::string &value) {
+                         std::vector<const onnx::NodeProto *> nodes;
+                         if (auto it = uses.find(value); it != uses.end())
+                           for (const Use &use : it->second)
+                             nodes.push_back(use.node);
+                         return nodes;
+                       }};
+  const bool isTorch;
+  std::unordered_map<std::string, std::string> decisions; // of restoring
+  std::unordered_map<std::string, std::vector<Use>> uses;
+  std::unordered_map<std::string, const onnx::NodeProto *> producers;
+  std::set<std::string> ofNodes; // that Constant nodes gave
+  bool hasOthers = false;        // floats that are initializers of the file
+  std::set<std::string> fxValues;
+  std::set<std::string> narrow; // what a wider type holds is not trained
+};
+
+/// A pattern without a match is a slip of the pen.
+Status expectMatches(const OnnxFile &file, const char *flag,
+                     const std::vector<Pattern> &patterns) {
+  std::vector<std::string> names;
+  for (const auto &[name, weight] : file.weights.all())
+    names.push_back(name);
+  for (const Pattern &pattern : patterns)
+    if (std::none_of(names.begin(), names.end(), [&](const std::string &name) {
+          return pattern.search(name);
+        }))
+      return usageError("{}={} matches no initializer of the model{}", flag,
+                        pattern.text(), nearbyNames(pattern.text(), names));
+  return {};
+}
+
+} // namespace
+
+std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found) {
+  std::map<std::string, Role> roles;
+  for (const auto &[name, entry] : found)
+    roles[name] = entry.role;
+  return roles;
+}
+
+Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
+                                               const RoleOverrides &overrides) {
+  DLC_ASSIGN(auto train, parsePatterns(overrides.train));
+  DLC_ASSIGN(auto freeze, parsePatterns(overrides.freeze));
+  DLC_TRY(expectMatches(file, "--train", train));
+  DLC_TRY(expectMatches(file, "--freeze", freeze));
+  RoleFinder finder(file);
+  std::map<std::string, Found> roles;
+  for (const auto &[name, weight] : file.weights.all()) {
+    Found &found = roles[name] = finder.find(name, weight);
+    if (found.role == Role::Buffer)
+      continue;
+    if (searchAny(freeze, name))
+      found = {Role::Constant, "matches --freeze"};
+    else if (isFloat(weight.dtype) && searchAny(train, name))
+      found = {Role::Param, "matches --train"};
+  }
+  return roles;
+}
+
+} // namespace dlc::import
