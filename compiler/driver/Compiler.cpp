@@ -38,6 +38,7 @@ public:
     }
     result.plan = std::move(lowered.plan);
     result.program = std::move(lowered.program);
+    result.importReport = std::move(lowered.importReport);
     result.castReport = std::move(lowered.castReport);
     result.placementReport = std::move(lowered.placementReport);
     result.importSeconds = lowered.importSeconds;

@@ -11,6 +11,8 @@ struct CompileResult {
   plan::Plan plan;
   std::string program; // with stopAfter: the module's text after that phase;
                        // nothing was written
+  /// With model.explain-import: a line for each repair of the first size.
+  std::vector<std::string> importReport;
   std::vector<std::string> castReport; // with amp.explain: a line for each node
   /// With placement.explain: a line for each op that somebody may compute.
   std::vector<std::string> placementReport;

@@ -97,6 +97,8 @@ private:
     if (imported->step)
       follow(*imported->step);
     result.importSeconds += secondsSince(start);
+    if (options.import.explain && result.importReport.empty())
+      result.importReport = import::explain(imported->repairs);
     if (std::string warning =
             regroupedWarning(imported->decisions,
                              result.options.train.optimizer.wholeTensorRule());

@@ -21,7 +21,8 @@ struct Lowered {
   /// The module's text before lowering; with stopAfter: after that phase. Those
   /// of several sizes are parted by "// -----".
   std::string program;
-  std::vector<std::string> castReport, placementReport; // see CompileResult
+  std::vector<std::string> importReport, castReport,
+      placementReport; // see CompileResult
   double importSeconds = 0, passSeconds = 0;
 };
 

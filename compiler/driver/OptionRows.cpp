@@ -176,6 +176,21 @@ void addModel(OptionTable &table, CompileOptions &o) {
              "shared library of custom operators (runtime/plan/ops/dlc_op.h), "
              "whose code runs here and becomes part of the artifact: name only "
              "libraries that you trust");
+  Option &noRepair =
+      table.list("model.no-repair", i.noRepairs, "NAME,...",
+                 "repairs of the file to leave out, by their names in "
+                 "--explain-import");
+  noRepair.commas = true;
+  noRepair.set = [&i](auto &words) -> Status {
+    for (const std::string &word : words)
+      DLC_TRY(import::checkNoRepair(word));
+    i.noRepairs = words;
+    return {};
+  };
+  table
+      .toggle("model.explain-import", i.explain,
+              "print what each repair of the file changed, and its time")
+      .notKept();
   table.choice(
       "model.layout", o.layout, {"auto", "nchw", "nhwc"},
       "layout of images inside a step; auto: the faster one on the target");

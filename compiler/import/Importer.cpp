@@ -1,457 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/Importer.h"
-#include "compiler/import/CustomOps.h"
-#include "compiler/import/Narrow.h"
-#include "compiler/import/NodeLocation.h"
-#include "compiler/import/Outputs.h"
-#include "compiler/import/Prepare.h"
 #include "compiler/import/Support.h"
-#include "compiler/import/Survey.h"
-#include "compiler/import/bind/Inputs.h"
-#include "compiler/import/file/Declared.h"
-#include "compiler/import/file/GraphCheck.h"
-#include "compiler/import/file/SchemaCheck.h"
+#include "compiler/import/Translate.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/repair/torch/GiveBack.h"
-#include "compiler/import/repair/upgrade/StandardBodies.h"
-#include "compiler/import/roles/Triangles.h"
-#include "compiler/import/rows/Rows.h"
-#include "compiler/import/tensor/DataType.h"
+#include "compiler/import/roles/Decide.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Verifier.h"
+#include "mlir/IR/Diagnostics.h"
 #include "onnx-ml.pb.h"
-#include "runtime/plan/StateNames.h"
-#include "llvm/Support/xxhash.h"
-#include <cstring>
-#include <fmt/ranges.h>
-#include <set>
-#include <unordered_map>
 
 using namespace mlir;
 
 namespace dlc::import {
-namespace {
 
-/// Host tensors up to this size become constants; larger ones become state.
-constexpr int64_t kMaxConstant = 16;
-/// Frozen initializers above this size are not folded but stay tensors.
-constexpr int64_t kMaxFoldedWeight = 1 << 20;
-
-/// What a name stands for. Exactly one of the first four is set at first; an
-/// initializer or host tensor gets its `value` on first use.
-struct Entry {
-  Value value;
-  std::shared_ptr<const HostTensor> host;
-  const Weight *weight = nullptr;
-  std::vector<Value> sequence;
-  bool isSequence = false;
-};
-
-class Importer : public ValueTable {
-public:
-  Importer(MLIRContext &context, OnnxFile &file, const ImportOptions &options,
-           const std::vector<std::string> &head,
-           std::map<std::string, Role> roles, CustomOps &custom)
-      : context(context), file(file), options(options), head(head),
-        custom(custom), builder(&context), evaluator(file.budget),
-        declared(file.model->graph()), narrow(narrowTypes(file.model->graph())),
-        roles(std::move(roles)) {}
-
-  FailureOr<OwningOpRef<ModuleOp>> run();
-  /// Of the error that `run` ended with.
-  Code code = Code::BadModel;
-  int64_t batch = 1; // see ImportedModel
-
-  Value value(const std::string &name, Location loc) override;
-  const HostTensor *host(const std::string &name) override;
-  RankedTensorType type(const std::string &name) override;
-  int onnxType(const std::string &name) override {
-    auto type = valueType(name);
-    return type ? type->element : 0;
-  }
-  void define(const std::string &name, Value value) override {
-    entries[name].value = value;
-  }
-  void define(const std::string &name, HostTensor value) override {
-    entries[name].host = std::make_shared<const HostTensor>(std::move(value));
-  }
-  void define(const std::string &name, std::vector<Value> values) override {
-    entries[name].sequence = std::move(values);
-    entries[name].isSequence = true;
-  }
-  const std::vector<Value> *sequence(const std::string &name) override {
-    Entry &entry = entries[name];
-    return entry.isSequence ? &entry.sequence : nullptr;
-  }
-  bool isUsed(const std::string &name) override { return uses.count(name); }
-  std::optional<int64_t> padding(const std::string &name) override {
-    auto it = file.paddings.find(name);
-    return it == file.paddings.end() ? std::nullopt : std::optional(it->second);
-  }
-  const std::optional<double> *dropout(const std::string &name) override {
-    auto it = file.dropouts.find(name);
-    return it == file.dropouts.end() ? nullptr : &it->second;
-  }
-  Budget &budget() override { return file.budget; }
-  const Status &problem() override { return overBudget; }
-  LogicalResult importNode(const onnx::NodeProto &proto) override;
-  bool isDefined(const std::string &name) override;
-  std::string unusedName(std::string name) override;
-  void use(const std::string &name) override { ++uses[name]; }
-
-private:
-  LogicalResult fail(const Status &status) {
-    code = status.code();
-    return emitError(here(), status.message());
-  }
-  Location here() { return NameLoc::get(builder.getStringAttr(file.path)); }
-
-  FailureOr<bool> fold(const Node &node);
-  std::optional<ValueType> valueType(const std::string &name);
-  Status checkDeclared(const std::string &name);
-  void release(const onnx::NodeProto &proto);
-  void unpack(const std::string &name, Entry &entry);
-  Value readState(const std::string &name, DType dtype, const Shape &shape,
-                  Location loc);
-  Value materialize(const std::string &name, const HostTensor &host,
-                    Location loc);
-  std::string unusedConstant(const std::string &value);
-  std::string stateOf(const std::string &weight) {
-    return plan::stateName(weight, [&](const std::string &name) {
-      return file.weights.find(name) != nullptr;
-    });
-  }
-  void addState(const std::string &name, RankedTensorType type, Role role);
-  LogicalResult addReturn(func::FuncOp func);
-
-  MLIRContext &context;
-  OnnxFile &file;
-  const ImportOptions &options;
-  const std::vector<std::string> &head;
-  CustomOps &custom;
-  OpBuilder builder;
-  HostEvaluator evaluator;
-  Declared declared;
-  NarrowTypes narrow;
-  ModuleOp module;
-  Block *body = nullptr;
-  std::map<std::string, Role> roles;
-  std::unordered_map<std::string, Entry> entries;
-  std::unordered_map<std::string, int> uses; // uses left
-  std::set<std::string> states;
-  std::map<uint64_t, std::string> constants; // content hash to state
-  Status overBudget;                         // while a row asked for a value
-};
-
-RankedTensorType Importer::type(const std::string &name) {
-  Entry &entry = entries[name];
-  if (entry.value)
-    return ir::tensorType(entry.value);
-  if (entry.host)
-    return RankedTensorType::get(entry.host->shape,
-                                 toMlir(entry.host->dtype, &context));
-  if (entry.weight)
-    return RankedTensorType::get(entry.weight->shape,
-                                 toMlir(entry.weight->dtype, &context));
-  return nullptr;
+/// Makes of a file the model that rows read.
+static Status prepare(Graph &graph, const ImportOptions &options,
+                      const CustomOps &custom) {
+  OnnxFile &file = graph.file;
+  DLC_TRY(repair(graph, Stage::Source, options));
+  for (std::string warning :
+       {options.renewNorms ? "" : fusedBatchNorm(file), lostNotes(file),
+        ownTraining(file)})
+    if (!warning.empty())
+      file.remarks.push_back({std::move(warning), true});
+  DLC_TRY(repair(graph, Stage::Options, options));
+  DLC_ASSIGN(graph.roles, decideRoles(file, options.roles, options.paddings,
+                                      graph.head));
+  dropDeadNodes(file); // they may be of any operator
+  const HostEvaluator evaluator(file.budget);
+  DLC_TRY(checkSupport(file, [&](const std::string &op) {
+    return evaluator.knows(op) || custom.find(op);
+  }));
+  return repair(graph, Stage::Form, options);
 }
 
-const HostTensor *Importer::host(const std::string &name) {
-  Entry &entry = entries[name];
-  if (!entry.host && entry.weight && roles[name] == Role::Constant &&
-      entry.weight->elements() <= kMaxFoldedWeight)
-    unpack(name, entry);
-  return entry.host.get();
+static void say(const std::vector<Remark> &remarks, Location at) {
+  for (const Remark &remark : remarks)
+    if (remark.warn)
+      emitWarning(at) << remark.text;
+    else
+      emitRemark(at) << remark.text;
 }
-
-/// Past the budget, the node that asked fails.
-void Importer::unpack(const std::string &name, Entry &entry) {
-  const int64_t count = entry.weight->elements();
-  std::string what = fmt::format("reading the values of '{}'", name);
-  auto lease = file.budget.take(HostTensor::bytesOf(count), what);
-  Status worked = file.budget.work(uint64_t(count), what);
-  if (overBudget = lease.ok() ? worked : lease.status(); overBudget.ok())
-    entry.host = std::make_shared<const HostTensor>(
-        HostTensor::from(*entry.weight, std::move(*lease)));
-}
-
-Value Importer::value(const std::string &name, Location loc) {
-  Entry &entry = entries[name];
-  if (entry.value || entry.isSequence)
-    return entry.value;
-  const HostTensor *known = host(name);
-  bool small = known && (known->elements() <= kMaxConstant || known->isSplat());
-  if (entry.weight && !small)
-    entry.value =
-        readState(name, entry.weight->dtype, entry.weight->shape, loc);
-  else if (known)
-    entry.value = materialize(name, *known, loc);
-  return entry.value;
-}
-
-/// A name that no initializer has.
-std::string Importer::unusedConstant(const std::string &value) {
-  std::string name = "const/" + value;
-  while (file.weights.find(name))
-    name += "'";
-  return name;
-}
-
-Value Importer::materialize(const std::string &name, const HostTensor &host,
-                            Location loc) {
-  if (host.elements() <= kMaxConstant || host.isSplat()) {
-    static const onnx::NodeProto none;
-    return Node(none, file.opset, builder, loc, *this).constant(host);
-  }
-  // Layers make the same mask again and again; it is kept once.
-  const size_t size = size_t(host.elements()) * sizeOf(host.dtype);
-  std::string what = fmt::format("keeping the value of '{}'", name);
-  overBudget = file.budget.keep(size, what);
-  if (overBudget.ok())
-    overBudget = file.budget.work(uint64_t(host.elements()), what);
-  if (!overBudget.ok())
-    return nullptr;
-  std::string bytes = host.bytes();
-  std::string key =
-      fmt::format("{} {} ", int(host.dtype), toString(host.shape));
-  auto [known, first] = constants.emplace(llvm::xxh3_64bits(key + bytes), "");
-  if (first)
-    known->second = unusedConstant(name);
-  const Weight *same = file.weights.find(known->second);
-  bool equal = same && same->dtype == host.dtype && same->shape == host.shape &&
-               std::memcmp(same->data, bytes.data(), bytes.size()) == 0;
-  std::string state = equal ? known->second : unusedConstant(name);
-  if (!equal)
-    file.weights.own(state, host.dtype, host.shape, std::move(bytes));
-  return readState(state, host.dtype, host.shape, loc);
-}
-
-constexpr float kLargestF16 = 65504;
-
-void Importer::addState(const std::string &name, RankedTensorType type,
-                        Role role) {
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(body->getParentOp());
-  auto irRole = role == Role::Param    ? ir::Role::param
-                : role == Role::Buffer ? ir::Role::buffer
-                                       : ir::Role::constant;
-  auto state = ir::StateOp::create(
-      builder, NameLoc::get(builder.getStringAttr(name)), stateOf(name), type,
-      irRole, builder.getStringAttr(name), FlatSymbolRefAttr(),
-      role == Role::Param);
-  const Weight *weight = file.weights.find(name);
-  if (role != Role::Constant || !weight)
-    return;
-  if (auto triangle = triangleOf(*weight))
-    state->setAttr("dlc.triangle", builder.getF64ArrayAttr(
-                                       {triangle->first, triangle->second}));
-  if (weight->dtype != DType::F32)
-    return;
-  if (float largest = largestFinite(*weight); largest > kLargestF16)
-    state->setAttr("dlc.largest", builder.getF64FloatAttr(largest));
-}
-
-Value Importer::readState(const std::string &name, DType dtype,
-                          const Shape &shape, Location loc) {
-  auto type = RankedTensorType::get(shape, toMlir(dtype, &context));
-  auto role = roles.find(name);
-  if (states.insert(name).second)
-    addState(name, type, role == roles.end() ? Role::Constant : role->second);
-  return ir::ReadOp::create(builder, loc, type, stateOf(name));
-}
-
-bool Importer::isDefined(const std::string &name) {
-  auto it = entries.find(name);
-  return it != entries.end() && (it->second.value || it->second.host ||
-                                 it->second.weight || it->second.isSequence);
-}
-
-std::string Importer::unusedName(std::string name) {
-  while (entries.count(name) || uses.count(name))
-    name += "'";
-  return name;
-}
-
-/// Evaluates a node whose inputs are all known; false when it is not such a
-/// node.
-FailureOr<bool> Importer::fold(const Node &node) {
-  if (!evaluator.knows(operatorName(node.proto)))
-    return false;
-  std::vector<const HostTensor *> inputs;
-  for (size_t i = 0; i < node.inputs(); ++i) {
-    inputs.push_back(node.host(i));
-    if (node.has(i) && !inputs.back())
-      return false;
-  }
-  auto results = evaluator.evaluate(node, std::move(inputs));
-  if (!results.ok())
-    return node.fail(results.status());
-  for (size_t i = 0; i < results->size(); ++i)
-    if (failed(node.result(i, std::move((*results)[i]))))
-      return failure();
-  return true;
-}
-
-LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
-  Node node(proto, file.opset, builder, locationOf(&context, proto), *this);
-  TypeCheck types(proto, file.opset);
-  auto typeOf = [&](const std::string &name) { return valueType(name); };
-  if (Status status = types.inputs(typeOf); !status.ok())
-    return node.fail(status);
-  auto folded = fold(node);
-  if (!overBudget.ok())
-    return node.fail(overBudget);
-  if (failed(folded))
-    return failure();
-  const std::string op = operatorName(proto);
-  const CustomOps::Found *own = *folded ? nullptr : custom.find(op);
-  if (own && failed(custom.import(node, *own)))
-    return failure();
-  if (!*folded && !own) {
-    auto row = allRows().find(op);
-    if (row == allRows().end())
-      return node.fail() << proto.op_type()
-                         << " is supported only on values known at compile "
-                            "time";
-    LogicalResult built = row->second(node);
-    if (!overBudget.ok())
-      return node.fail(overBudget);
-    if (failed(built))
-      return failure();
-  }
-  if (Status status = node.problem(); !status.ok())
-    return node.fail(status);
-  for (const std::string &output : proto.output())
-    if (!output.empty() && isUsed(output) && !entries.count(output))
-      return node.fail() << "output '" << output << "' is not supported";
-  if (failed(narrowResults(node, types, narrow)))
-    return failure();
-  if (Status status = types.outputs(typeOf); !status.ok())
-    return node.fail(status);
-  if (failed(dropOut(node)))
-    return failure();
-  for (const std::string &output : proto.output())
-    if (Status status = checkDeclared(output); !status.ok())
-      return node.fail(status);
-  release(proto);
-  return success();
-}
-
-/// Nothing when no node has given `name` a value; an empty sequence has no
-/// type.
-std::optional<ValueType> Importer::valueType(const std::string &name) {
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return std::nullopt;
-  const Entry &entry = it->second;
-  RankedTensorType tensor;
-  if (!entry.isSequence)
-    tensor = type(name);
-  else if (!entry.sequence.empty())
-    tensor = ir::tensorType(entry.sequence[0]);
-  if (!tensor)
-    return std::nullopt;
-  if (auto held = narrow.find(name); held != narrow.end())
-    return ValueType{held->second, entry.isSequence};
-  return ValueType{toOnnxType(toDType(tensor.getElementType())),
-                   entry.isSequence};
-}
-
-Status Importer::checkDeclared(const std::string &name) {
-  auto found = valueType(name);
-  if (!found)
-    return {};
-  RankedTensorType tensor = type(name);
-  return declared.check(name, *found,
-                        tensor ? Shape(tensor.getShape()) : Shape());
-}
-
-/// Forgets host values after their last use.
-void Importer::release(const onnx::NodeProto &proto) {
-  for (const std::string &name : proto.input())
-    if (!name.empty() && --uses[name] == 0)
-      entries[name].host = nullptr;
-}
-
-LogicalResult Importer::addReturn(func::FuncOp func) {
-  SmallVector<Value> results;
-  for (const auto &output : file.model->graph().output()) {
-    Value result = value(output.name(), here());
-    if (!overBudget.ok())
-      return fail(overBudget);
-    if (!result)
-      return emitError(here()) << "output '" << output.name()
-                               << "' is a sequence, expected a tensor";
-    results.push_back(result);
-  }
-  func::ReturnOp::create(builder, func.getLoc(), results);
-  func.setType(builder.getFunctionType(func.getArgumentTypes(),
-                                       ValueRange(results).getTypes()));
-  describeOutputs(func, file, narrow);
-  return success();
-}
-
-FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
-  uses = dropDeadNodes(file);
-  auto folds = [&](auto &op) { return evaluator.knows(op) || custom.find(op); };
-  if (Status status = checkSupport(file, folds); !status.ok())
-    return fail(status);
-  auto isKnown = [](auto &op) { return allRows().count(op) > 0; };
-  if (Status status = modernize(file, isKnown); !status.ok())
-    return fail(status);
-  uses = dropDeadNodes(file);
-  auto inputs = bindInputs(file, options, context);
-  if (!inputs.ok())
-    return fail(inputs.status());
-  batch = inputs->batch;
-  for (const std::string &remark : remarksOn(*inputs))
-    emitRemark(here()) << remark;
-  auto initialized = initializeWeights(file, roles, head, options.init);
-  if (!initialized.ok())
-    return fail(initialized.status());
-  if (!initialized->empty())
-    emitRemark(here()) << "initial weights: " << *initialized;
-
-  OwningOpRef<ModuleOp> owned = ModuleOp::create(here());
-  module = *owned;
-  SmallVector<Type> types;
-  for (const GraphInput &input : inputs->all)
-    types.push_back(input.type);
-  builder.setInsertionPointToEnd(module.getBody());
-  auto func = func::FuncOp::create(builder, here(), "predict",
-                                   builder.getFunctionType(types, {}));
-  body = func.addEntryBlock();
-  SmallVector<DictionaryAttr> attributes;
-  for (auto [i, input] : llvm::enumerate(inputs->all)) {
-    attributes.push_back(builder.getDictionaryAttr(
-        builder.getNamedAttr("dlc.name", builder.getStringAttr(input.name))));
-    define(input.name, func.getArgument(i));
-  }
-  func.setAllArgAttrs(attributes);
-  for (const GraphInput &input : inputs->empty)
-    define(input.name, valueOfEmpty(input));
-  for (const auto &[name, weight] : file.weights.all()) {
-    entries[name].weight = &weight;
-    if (Status status = checkDeclared(name); !status.ok())
-      return fail(status);
-  }
-  for (auto &i : llvm::concat<const GraphInput>(inputs->all, inputs->empty))
-    if (Status status = checkDeclared(i.name); !status.ok())
-      return fail(status);
-
-  builder.setInsertionPointToEnd(body);
-  for (const auto *node : file.nodes)
-    if (failed(importNode(*node)))
-      return failure();
-  if (std::string stale = declared.staleShapes(); !stale.empty())
-    emitWarning(here()) << stale;
-  if (failed(addReturn(func)) || failed(verify(module)))
-    return failure();
-  return owned;
-}
-
-} // namespace
 
 Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
                                  const ImportOptions &options) {
@@ -463,27 +53,29 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   auto custom = CustomOps::load(options.opLibraries, options.device);
   if (!custom.ok())
     return fail(UnknownLoc::get(&context), custom.status());
-  std::optional<OwnStep> step;
-  auto file = load(path, options, step);
+  auto file = loadOnnx(path, Budget(size_t(options.budget)));
   if (!file.ok())
     return fail(UnknownLoc::get(&context), file.status());
+
   Location at = NameLoc::get(StringAttr::get(&context, path));
-  auto head = adapt(*file, options, at);
-  if (!head.ok())
-    return fail(at, head.status());
-  auto roles = decideRoles(*file, options, *head, at);
-  if (!roles.ok())
-    return fail(at, roles.status());
-  Importer importer(context, *file, options, *head, rolesOf(*roles), *custom);
-  auto module = importer.run();
-  if (failed(module))
-    return Status(importer.code, "");
-  std::vector<Replaced> replaced = giveBack(*file);
-  return ImportedModel{std::move(*module),         std::move(file->weights),
-                       std::move(file->model),     importer.batch,
-                       std::move(*head),           custom->used(),
-                       std::move(file->decisions), std::move(step),
-                       std::move(*roles),          std::move(replaced)};
+  Graph graph(std::move(*file), &context);
+  Status prepared = prepare(graph, options, *custom);
+  say(graph.file.remarks, at);
+  if (!prepared.ok())
+    return fail(at, prepared);
+  DLC_ASSIGN(auto module, translate(graph, *custom));
+  std::vector<Replaced> replaced = giveBack(graph.file);
+  return ImportedModel{.module = std::move(module),
+                       .weights = std::move(graph.file.weights),
+                       .source = std::move(graph.file.model),
+                       .batch = graph.inputs.batch,
+                       .head = std::move(graph.head),
+                       .opLibraries = custom->used(),
+                       .repairs = std::move(graph.runs),
+                       .decisions = std::move(graph.file.decisions),
+                       .step = std::move(graph.step),
+                       .roles = std::move(graph.roles),
+                       .replaced = std::move(replaced)};
 }
 
 } // namespace dlc::import

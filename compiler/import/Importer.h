@@ -2,6 +2,7 @@
 // ONNX in: a model file becomes a dlc module and a store of its weights.
 #pragma once
 #include "compiler/import/file/Replaced.h"
+#include "compiler/import/repair/Repair.h"
 #include "compiler/import/repair/options/Initialize.h"
 #include "compiler/import/repair/options/OwnStep.h"
 #include "compiler/import/roles/Roles.h"
@@ -49,7 +50,9 @@ struct ImportOptions {
   bool weightsPartial = false;
   /// --training-info (OwnStep.h).
   bool ownStep = false;
-  /// --untie=NAME (Restore.h).
+  /// --untie=NAME: weights that several modules read, each of which gets its
+  /// own tensor, of the same values: "lm_head.weight". Given the name of the
+  /// weight itself all are parted, given that of one reader's that one.
   std::vector<std::string> untied;
   InitOptions init;
   /// --op-library=FILE: libraries of operators (runtime/plan/ops/dlc_op.h),
@@ -59,6 +62,10 @@ struct ImportOptions {
   /// --import-budget=SIZE: what values that are no weights of the file may take
   /// (Budget.h), beside the size of the model's files.
   int64_t budget = kDefaultBudget;
+  /// --no-repair=NAME,...: repairs that are left out (repair/Repair.h).
+  std::vector<std::string> noRepairs;
+  /// --explain-import: whoever has the repairs printed reads it.
+  bool explain = false;
 };
 
 /// What an import gives. `module` holds one dlc.state a used initializer (role
@@ -83,6 +90,7 @@ struct ImportedModel {
   std::vector<std::string> head;
   /// The libraries of operators that it uses, by their files in the artifact.
   std::map<std::string, std::string> opLibraries;
+  std::vector<RepairRun> repairs;
   /// What was merged or folded in the file, and what became of it.
   std::vector<Decision> decisions;
   /// With ownStep: what the model says of its step.

@@ -88,7 +88,8 @@ Status compileCommand(CompileArguments &a) {
     info("options: {}", toLine(a.options));
   DLC_ASSIGN(CompileResult result, compile(a.options));
   // Beside a program a report is a comment.
-  for (const auto &report : {result.castReport, result.placementReport})
+  for (const auto &report :
+       {result.importReport, result.castReport, result.placementReport})
     for (const std::string &line : report)
       printOut("{}{}\n", a.options.stopAfter.empty() ? "" : "// ", line);
   if (!a.options.stopAfter.empty())

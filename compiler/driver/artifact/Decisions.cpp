@@ -13,6 +13,7 @@ std::string decisionsJson(const std::vector<import::Decision> &decisions) {
   for (const import::Decision &decision : decisions)
     json.push_back({{"tensor", decision.tensor},
                     {"kind", decision.kind},
+                    {"repair", decision.repair},
                     {"why", decision.text}});
   return dumpJson(json, 1) + "\n";
 }

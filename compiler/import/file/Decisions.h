@@ -2,6 +2,7 @@
 // What the import decided about a model's tensors, and why.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dlc::import {
@@ -27,6 +28,13 @@ struct Decision {
   /// Its elements are parameters of the source, in another tensor: updates by
   /// element are the same, those by tensor (norms, matrices, shapes) are not.
   bool regrouped = false;
+  std::string_view repair = {}; // that decided it (repair/Repair.h), if one did
+};
+
+/// What to say of a model beside its decisions.
+struct Remark {
+  std::string text;
+  bool warn = false;
 };
 
 struct DecisionReport {

@@ -15,11 +15,11 @@ namespace {
 constexpr int kFromOutside = -1;
 
 /// Maps each name of the graph to the node that defines it.
-using Definitions = std::unordered_map<std::string, int>;
+using Definitions = std::unordered_map<std::string_view, int>;
 
 Result<Definitions> definitions(const onnx::GraphProto &graph) {
   Definitions defined;
-  std::unordered_set<std::string> inputs;
+  std::unordered_set<std::string_view> inputs;
   for (const auto &input : graph.input()) {
     if (input.name().empty())
       return badModel("a graph input has no name");
@@ -28,7 +28,7 @@ Result<Definitions> definitions(const onnx::GraphProto &graph) {
                       printable(input.name()));
     defined[input.name()] = kFromOutside;
   }
-  std::unordered_set<std::string> initializers;
+  std::unordered_set<std::string_view> initializers;
   for (const auto &tensor : graph.initializer()) {
     if (tensor.name().empty())
       return badModel("an initializer has no name");
@@ -122,23 +122,22 @@ sortedNodes(const onnx::GraphProto &graph) {
   std::vector<int> waiting(count, 0);
   std::vector<std::vector<int>> users(count);
   for (int i = 0; i < count; ++i) {
-    std::vector<std::string> inputs(graph.node(i).input().begin(),
-                                    graph.node(i).input().end());
-    const std::set<std::string> outside = namesFromOutside(graph.node(i));
-    inputs.insert(inputs.end(), outside.begin(), outside.end());
-    for (const std::string &input : inputs) {
-      if (input.empty())
-        continue;
-      auto it = defined.find(input);
-      if (it == defined.end())
+    auto ask = [&](const std::string &input) -> Status {
+      auto it = input.empty() ? defined.end() : defined.find(input);
+      if (it == defined.end() && !input.empty())
         return badModel("{}: input '{}' is not defined by any node, input or "
                         "initializer",
                         describe(graph.node(i)), printable(input));
-      if (it->second == kFromOutside)
-        continue;
+      if (input.empty() || it->second == kFromOutside)
+        return {};
       users[it->second].push_back(i);
       ++waiting[i];
-    }
+      return {};
+    };
+    for (const std::string &input : graph.node(i).input())
+      DLC_TRY(ask(input));
+    for (const std::string &name : namesFromOutside(graph.node(i)))
+      DLC_TRY(ask(name));
   }
   DLC_TRY(checkDefaults(graph));
   DLC_TRY(checkOutputs(graph, defined));

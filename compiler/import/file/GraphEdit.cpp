@@ -116,6 +116,7 @@ void GraphEdit::attach(onnx::NodeProto &node, int slot,
   while (node.input_size() <= slot)
     node.add_input();
   node.set_input(slot, value);
+  changed += !isNew(node);
   users[value].push_back({&node, slot});
 }
 
@@ -127,6 +128,7 @@ void GraphEdit::redirect(const Use &use, const std::string &to) {
   const std::string from = use.node->input(use.slot);
   orphans.insert(from);
   users[to].push_back(use);
+  ++changed;
   use.node->set_input(use.slot, to);
 }
 

@@ -61,14 +61,20 @@ public:
   /// Sets an input of a node that it left out.
   void attach(onnx::NodeProto &node, int slot, const std::string &value);
   /// Takes a node away when the graph is closed.
-  void remove(const onnx::NodeProto &node) { removed.insert(&node); }
+  void remove(const onnx::NodeProto &node) {
+    removed.insert(&node);
+    ++changed;
+  }
+  /// How many inputs of nodes that were there read another value, and nodes
+  /// were taken away.
+  int changes() const { return changed; }
   /// Drops removed nodes and initializers that lost all their uses, and moves
   /// new nodes to the front.
   void close();
 
 private:
   OnnxFile &file;
-  int oldNodes;
+  int oldNodes, changed = 0;
   std::vector<std::string> order; // of initializers
   std::unordered_set<std::string> initializer, names, fixed, orphans, reshaped;
   std::unordered_set<const onnx::NodeProto *> added, removed;

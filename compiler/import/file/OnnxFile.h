@@ -33,9 +33,9 @@ struct OnnxFile {
   std::vector<std::shared_ptr<onnx::NodeProto>> made; // not the model's nodes
   WeightStore weights;               // initializers; keeps `model`
   Budget budget;                     // grown by the files' sizes
-  std::map<std::string, Role> roles; // those that restoreParameters settled
+  std::map<std::string, Role> roles; // those that repairs settled
   std::vector<Decision> decisions;   // and all that it did
-  std::vector<std::string> remarks;  // what to say of it
+  std::vector<Remark> remarks;       // what to say of it
   std::vector<Replaced> replaced;    // initializers that it renamed
   std::set<std::string> added;       // nodes, by output, and initializers of it
   std::map<std::string, std::string> aliases; // second name -> initializer

@@ -31,10 +31,8 @@ const Schema *findSchema(std::string_view op, int64_t opset) {
 }
 
 int firstOpset(std::string_view op) {
-  auto first =
-      std::find_if(std::begin(kSchemas), std::end(kSchemas),
-                   [&](const Schema &schema) { return schema.op == op; });
-  return first == std::end(kSchemas) ? 0 : first->since;
+  auto first = std::ranges::lower_bound(kSchemas, op, {}, &Schema::op);
+  return first == std::end(kSchemas) || first->op != op ? 0 : first->since;
 }
 
 } // namespace dlc::import

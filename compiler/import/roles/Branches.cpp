@@ -46,8 +46,7 @@ public:
                              int64_t channels) const {
     const std::string &branch = node.input(1 - slot);
     const bool isNumber = channels == 1;
-    const int64_t width = lastWidth(branch);
-    if (isNumber ? isKnown(branch) : width != channels)
+    if (isNumber && isKnown(branch))
       return nullptr;
     const onnx::NodeProto *at = &node;
     for (int steps = 0; steps < kLongestTail; ++steps) {
@@ -69,6 +68,9 @@ public:
         continue;
       }
       if (op != "Add")
+        return nullptr;
+      const int64_t width = lastWidth(branch);
+      if (!isNumber && width != channels)
         return nullptr;
       if (width && isMadeFrom(branch, other))
         return &next;

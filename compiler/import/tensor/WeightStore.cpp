@@ -11,7 +11,9 @@ int64_t Weight::elements() const {
 }
 
 void WeightStore::add(const std::string &name, Weight weight) {
-  weights[name] = std::move(weight);
+  auto [at, isNew] = weights.insert_or_assign(name, std::move(weight));
+  if (isNew)
+    places.emplace(at->first, &at->second);
 }
 
 void WeightStore::own(const std::string &name, DType dtype,
@@ -21,13 +23,18 @@ void WeightStore::own(const std::string &name, DType dtype,
   keep(held);
 }
 
+void WeightStore::remove(const std::string &name) {
+  places.erase(name);
+  weights.erase(name);
+}
+
 void WeightStore::keep(std::shared_ptr<const void> holder) {
   holders.push_back(std::move(holder));
 }
 
 const Weight *WeightStore::find(const std::string &name) const {
-  auto it = weights.find(name);
-  return it == weights.end() ? nullptr : &it->second;
+  auto it = places.find(name);
+  return it == places.end() ? nullptr : it->second;
 }
 
 } // namespace dlc::import

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace dlc::import {
@@ -35,7 +37,7 @@ public:
   void own(const std::string &name, DType dtype, std::vector<int64_t> shape,
            std::string bytes);
   /// Forgets an entry; what it points to stays alive.
-  void remove(const std::string &name) { weights.erase(name); }
+  void remove(const std::string &name);
   /// Keeps whatever `holder` points to alive as long as the store.
   void keep(std::shared_ptr<const void> holder);
 
@@ -44,7 +46,8 @@ public:
   const std::map<std::string, Weight> &all() const { return weights; }
 
 private:
-  std::map<std::string, Weight> weights;
+  std::map<std::string, Weight> weights; // in order, for `all`
+  std::unordered_map<std::string_view, const Weight *> places; // for `find`
   std::vector<std::shared_ptr<const void>> holders;
 };
 

@@ -175,6 +175,9 @@ Result<Ordered> listOf(const Artifact &artifact, const char *file,
     for (const char *key : keys) {
       DLC_ASSIGN(row[key], jsonString(entry, key));
     }
+    if (entry.contains("repair")) { // older compilers did not say it
+      DLC_ASSIGN(row["repair"], jsonString(entry, "repair"));
+    }
     list.push_back(std::move(row));
   }
   return list;
@@ -244,7 +247,15 @@ void printProgram(const std::string &name, const Ordered &program) {
 }
 
 void printDecisions(const Ordered &decisions) {
-  printOut("what the import decided about tensors\n");
+  std::map<std::string, int> repairs;
+  for (const Ordered &decision : decisions)
+    if (decision.contains("repair") && decision["repair"] != "")
+      ++repairs[textOf(decision["repair"])];
+  std::string counts;
+  for (const auto &[repair, count] : repairs)
+    counts += fmt::format("{}{} {}", counts.empty() ? ", by repairs: " : ", ",
+                          repair, count);
+  printOut("what the import decided about tensors{}\n", counts);
   for (const Ordered &decision : decisions)
     printOut("  {:10} {}: {}\n", decision["kind"].get<std::string>(),
              printable(decision["tensor"].get<std::string>()),

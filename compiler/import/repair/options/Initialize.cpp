@@ -124,13 +124,11 @@ Result<InitRule> InitRule::parse(const std::string &text) {
   return rule;
 }
 
-Result<std::string> initializeWeights(OnnxFile &file,
-                                      const std::map<std::string, Role> &roles,
-                                      const std::vector<std::string> &head,
-                                      const InitOptions &options) {
+Result<int> initializeWeights(OnnxFile &file,
+                              const std::map<std::string, Role> &roles,
+                              const std::vector<std::string> &head,
+                              const InitOptions &options) {
   DLC_ASSIGN(std::vector<Matcher> rules, compile(options.rules));
-  if (rules.empty() && head.empty())
-    return std::string();
   Usages usages(file);
   std::map<std::string, int> counts;
   std::vector<std::string> trained;
@@ -168,9 +166,14 @@ Result<std::string> initializeWeights(OnnxFile &file,
       return usageError("--init={} matches no trained weight of the model{}",
                         rule.text, nearbyNames(rule.pattern.text(), trained));
   std::string summary;
-  for (const auto &[kind, count] : counts)
+  int all = 0;
+  for (const auto &[kind, count] : counts) {
+    all += count;
     summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", kind, count);
-  return summary;
+  }
+  if (all)
+    file.remarks.push_back({"initial weights: " + summary});
+  return all;
 }
 
 } // namespace dlc::import

@@ -28,13 +28,13 @@ struct InitRule {
 /// fans by how the graph uses it (Conv and Gemm with transB: [out, in], MatMul:
 /// [in, out]); where it matches a vector, that becomes what an untrained layer
 /// has there: ones for a norm's scale and variance, zeros for biases and means,
-/// and what is neither stays. Returns a summary ("xavier_uniform 5, zeros 5"),
-/// empty without rules. Code::Usage: a pattern that matches nothing.
-/// The tensors of a new head (`head`, its weight first) start as torch's Linear
-/// does, with a bias of zeros, unless a rule matches.
-Result<std::string> initializeWeights(OnnxFile &file,
-                                      const std::map<std::string, Role> &roles,
-                                      const std::vector<std::string> &head,
-                                      const InitOptions &options);
+/// and what is neither stays. Returns how many; a summary ("xavier_uniform
+/// 5, zeros 5") is a remark of the file. Code::Usage: a pattern that matches
+/// nothing. The tensors of a new head (`head`, its weight first) start as
+/// torch's Linear does, with a bias of zeros, unless a rule matches.
+Result<int> initializeWeights(OnnxFile &file,
+                              const std::map<std::string, Role> &roles,
+                              const std::vector<std::string> &head,
+                              const InitOptions &options);
 
 } // namespace dlc::import

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/options/LoadWeights.h"
-#include "compiler/import/repair/merged/ConstantWeights.h"
+#include "compiler/import/repair/Repair.h"
 #include "compiler/import/repair/options/GivenNorms.h"
 #include "compiler/import/repair/options/WeightNames.h"
-#include "compiler/import/repair/torch/Restore.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "compiler/import/tensor/HostTensor.h"
 #include "runtime/base/files/Safetensors.h"
@@ -54,9 +53,7 @@ Result<Offer> openSafetensors(const std::string &path) {
 }
 
 Result<Offer> openOnnx(const std::string &path, const Budget &budget) {
-  DLC_ASSIGN(OnnxFile loaded, loadOnnx(path, budget));
-  DLC_TRY(takeConstants(loaded).withContext(path));
-  DLC_ASSIGN(OnnxFile opened, restored(std::move(loaded)));
+  DLC_ASSIGN(OnnxFile opened, loadRepaired(path, budget));
   DLC_ASSIGN(auto roles, findRoles(opened, {}));
   auto file = std::make_shared<OnnxFile>(std::move(opened));
   Offer offer{{}, file, {}};
@@ -106,7 +103,7 @@ public:
       aliases[name].push_back(alias);
   }
 
-  Result<std::string> run() {
+  Result<int> run() {
     std::set<std::string> names;
     for (const auto &[name, role] : roles)
       if (isWanted(name, role))
@@ -261,7 +258,7 @@ private:
     return hash;
   }
 
-  Result<std::string> report() const {
+  Result<int> report() const {
     const std::string lists =
         list("missing in the file", missing) +
         list("unknown to the model", unknown) +
@@ -274,7 +271,7 @@ private:
              "them that this one has apart (export the model in training "
              "form, or with optimize=False)",
              normed);
-    const std::string summary =
+    std::string summary =
         fmt::format("weights of {}: {} matched{}{}{}{}{}", source.path, matched,
                     prefix, lists,
                     list("layers with batch norms of the file, as the model's "
@@ -287,7 +284,8 @@ private:
                       summary);
     if (!matched)
       return badModel("{}; no name of the file is in the model", summary);
-    return summary;
+    file.remarks.push_back({std::move(summary)});
+    return int(matched);
   }
 
   OnnxFile &file;
@@ -307,7 +305,7 @@ private:
 
 } // namespace
 
-Result<std::string> loadWeights(OnnxFile &file, const WeightsSource &source) {
+Result<int> loadWeights(OnnxFile &file, const WeightsSource &source) {
   DLC_ASSIGN(Offer offer, open(source.path, file.budget));
   DLC_ASSIGN(auto roles, findRoles(file, {}));
   file.weights.keep(offer.holder);

@@ -16,10 +16,11 @@ struct WeightsSource {
 };
 
 /// Gives each weight and running statistic of `file` the value of the same name
-/// in the source; another float type is converted. Returns a summary ("10
-/// matched"), with a list of the names missing in the source, unknown to the
-/// model and of another shape. Such names are Code::BadModel unless partial;
-/// integers of the source (counters) are no weights and ignored.
-Result<std::string> loadWeights(OnnxFile &file, const WeightsSource &source);
+/// in the source; another float type is converted. Returns how many
+/// matched; a summary is a remark of the file, with a list of the names missing
+/// in the source, unknown to the model and of another shape. Such names are
+/// Code::BadModel unless partial; integers of the source (counters) are no
+/// weights and ignored.
+Result<int> loadWeights(OnnxFile &file, const WeightsSource &source);
 
 } // namespace dlc::import

@@ -80,9 +80,9 @@ public:
 private:
   Status read(const onnx::TrainingInfoProto &info) {
     if (info.initialization().node_size())
-      file.remarks.push_back("the initialization of the model's training_info "
-                             "is not run: weights start as they are, or by "
-                             "--init");
+      file.remarks.push_back({"the initialization of the model's training_info "
+                              "is not run: weights start as they are, or by "
+                              "--init"});
     for (const auto &binding : info.update_binding())
       if (!updates.emplace(binding.key(), binding.value()).second)
         return badModel("'{}' is updated twice", binding.key());

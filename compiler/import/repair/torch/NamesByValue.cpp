@@ -31,7 +31,7 @@ public:
         const std::map<std::string, Weight> &given)
       : work(work), edit(work.edit), path(path), given(given) {}
 
-  Result<std::string> run() {
+  Status run() {
     std::unordered_set<size_t> sizes;
     for (const auto &[name, weight] : given)
       if (canBeCopied(weight))
@@ -191,19 +191,20 @@ private:
     return true;
   }
 
-  Result<std::string> report() const {
+  Status report() const {
     if (!named)
       return badModel("--names={}: no tensor of the model has the values of "
                       "one of its {} tensors; expected the weights that the "
                       "model was exported with",
                       path, given.size());
-    return fmt::format(
+    work.file.remarks.push_back({fmt::format(
         "names of {}: {} given by value{}{}{}", path, named,
         listed("not found in the model (it may have them in another form, or "
                "they are too few or all equal to be told by value)",
                absent),
         listed("left alone, as several have the same values", ambiguous),
-        listed("left in the model's shape, which is another", otherwise));
+        listed("left in the model's shape, which is another", otherwise))});
+    return {};
   }
 
   Restoring &work;
@@ -217,7 +218,7 @@ private:
 
 } // namespace
 
-Result<std::string> nameByValue(Restoring &work, const std::string &path) {
+Status nameByValue(Restoring &work, const std::string &path) {
   if (!path.ends_with(".safetensors"))
     return usageError("--names: expected a .safetensors file, found '{}'",
                       path);

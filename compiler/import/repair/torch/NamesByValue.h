@@ -11,9 +11,9 @@ struct Restoring;
 /// Gives the tensors of a model the names and the layouts that a .safetensors
 /// file has for their values, also transposed ones. Where several names, or
 /// several tensors, have the same values, one name for all or one tensor for
-/// all is a tie; else they are left alone. Returns what was done, for a
-/// message. Code::BadModel if no tensor is found, Code::Corrupt for a damaged
+/// all is a tie; else they are left alone. What was done is a remark of the
+/// file. Code::BadModel if no tensor is found, Code::Corrupt for a damaged
 /// file, Code::Usage for one of another kind.
-Result<std::string> nameByValue(Restoring &work, const std::string &path);
+Status nameByValue(Restoring &work, const std::string &path);
 
 } // namespace dlc::import

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of restoreParameters, and what they share.
+// What the repairs of a file's tensors share: by torch's notes where the file
+// has them and by structure and value elsewhere, the trained tensors are those
+// of the source model again. Each change is a Decision; costs are linear in the
+// size of the file.
 #pragma once
 #include "compiler/import/file/GraphEdit.h"
 #include "compiler/import/file/TorchNotes.h"
@@ -37,7 +40,7 @@ struct FoldedSources {
   bool isPart = false;   // by one that cuts something in parts
 };
 
-/// The parts of the work; each adds to the same state.
+/// An open graph and what is known of its tensors; each repair adds to it.
 struct Restoring {
   explicit Restoring(OnnxFile &file);
 
@@ -50,8 +53,10 @@ struct Restoring {
   /// What inputs of nodes were that went through an Identity, which is dead.
   std::map<std::pair<const onnx::NodeProto *, int>, std::string> through;
   std::set<const onnx::NodeProto *> dead;
-  /// Inputs of nodes that the source detaches (findStops).
+  /// Inputs of nodes that the source detaches (findStops), in a set and in
+  /// order.
   std::set<std::pair<const onnx::NodeProto *, int>> detached;
+  std::vector<Use> stops;
 
   void decide(const std::string &tensor, const char *kind, std::string text,
               bool warn = false) {
@@ -68,13 +73,20 @@ struct Restoring {
   /// Charges the import's budget; false, and `problem`, once it is used up.
   bool spend(size_t steps);
   Status problem;
+
+  /// Inputs of nodes that were redirected, and roles that were settled.
+  int places() const { return edit.changes() + int(file.roles.size()); }
+  /// Settles roles, puts the stops in place and closes `edit`; the file's nodes
+  /// are stale.
+  void close();
 };
 
 /// StopGradients.cpp: inputs of nodes that the source reads through a detach(),
 /// which ONNX does not have: torch's notes say so, or a sum x + (q - x) does.
-std::vector<Use> findStops(Restoring &work);
+/// Returns how many.
+int findStops(Restoring &work);
 /// StopGradients.cpp: puts an ai.dlc.StopGradient before each of them.
-void stopGradients(Restoring &work, const std::vector<Use> &stops);
+void stopGradients(Restoring &work);
 
 /// FoldedFrom.cpp: values of which the file says what they were folded from:
 /// those of no parameter become constants, rows of a parameter that parameter.
@@ -99,7 +111,8 @@ void unpackRecurrent(Restoring &work);
 /// was made become the parameter and the computation; masks become constants.
 void unfoldExpressions(Restoring &work);
 /// merged/Separate.cpp: a tensor of its own for each module that reads one of
-/// `names` (RestoreOptions).
+/// `names` (--untie: of the weight itself, or of one reader's). Code::Usage for
+/// a name that no weight of several modules has.
 Status separateTies(Restoring &work, const std::vector<std::string> &names);
 
 /// The call of the source computes with the transposed matrix, as aten.linear

@@ -31,7 +31,7 @@ public:
         floats.insert(input.name());
   }
 
-  std::vector<Use> run() {
+  int run() {
     for (auto &node : *edit.graph.mutable_node()) {
       const TorchCall &call = work.notes.call(node);
       if (call.target == "detach" || call.target == "detach_")
@@ -40,7 +40,7 @@ public:
         addNoted(node, call);
       addStraightThrough(node, call);
     }
-    return std::move(stops);
+    return int(work.stops.size());
   }
 
 private:
@@ -81,7 +81,7 @@ private:
     if (lost.empty())
       return;
     std::vector<int> open;
-    const size_t known = stops.size();
+    const size_t known = work.stops.size();
     for (int slot = 0; slot < node.input_size(); ++slot) {
       const std::string &own = node.input(slot);
       if (own.empty() || isOfSameCall(own, call) ||
@@ -95,7 +95,7 @@ private:
       else if (!source || work.notes.parameter(*source))
         open.push_back(slot);
     }
-    if (stops.size() != known || open.empty())
+    if (work.stops.size() != known || open.empty())
       return;
     if (open.size() == 1 && lost.size() == 1)
       return addDetached({&node, open[0]});
@@ -172,7 +172,7 @@ private:
   bool add(const Use &use) {
     if (!work.detached.insert({use.node, use.slot}).second)
       return false;
-    stops.push_back(use);
+    work.stops.push_back(use);
     return true;
   }
 
@@ -180,16 +180,15 @@ private:
   GraphEdit &edit;
   std::unordered_map<std::string, const onnx::NodeProto *> makers;
   std::set<std::string> floats; // inputs
-  std::vector<Use> stops;
 };
 
 } // namespace
 
-std::vector<Use> findStops(Restoring &work) { return StopFinder(work).run(); }
+int findStops(Restoring &work) { return StopFinder(work).run(); }
 
-void stopGradients(Restoring &work, const std::vector<Use> &stops) {
+void stopGradients(Restoring &work) {
   std::map<std::string, std::string> stopped;
-  for (const Use &use : stops) {
+  for (const Use &use : work.stops) {
     const std::string value = use.node->input(use.slot);
     auto [it, first] = stopped.emplace(value, "");
     if (first) {

@@ -32,61 +32,27 @@ onnx::NodeProto partOf(onnx::NodeProto node, const std::string &whole) {
   return node;
 }
 
-class Modernizer {
+/// Puts other nodes in the place of some, in order, also in the graphs inside
+/// of nodes. The model stays as it is: new nodes are the file's, `made`.
+class Rewriter {
 public:
-  Modernizer(OnnxFile &file,
-             const std::function<bool(const std::string &)> &isKnown)
-      : file(file), isKnown(isKnown) {
-    for (const auto &input : file.model->graph().input())
-      taken.insert(input.name());
-    for (const auto &tensor : file.model->graph().initializer())
-      taken.insert(tensor.name());
-    for (const auto *node : file.nodes)
-      takeNames(*node);
-  }
+  explicit Rewriter(OnnxFile &file) : file(file) {}
+  virtual ~Rewriter() = default;
 
-  Status run() {
-    std::vector<const onnx::NodeProto *> old = std::move(file.nodes);
-    for (const auto *node : old)
-      DLC_TRY(add(*node, file.opset));
+  Result<int> run() {
+    started = std::move(file.nodes);
+    for (const auto *node : started)
+      DLC_TRY(visit(*node));
     file.nodes = std::move(nodes);
-    file.opset = kNewestOpset;
-    return {};
+    return replaced;
   }
 
-private:
-  Status add(const onnx::NodeProto &node, int64_t opset) {
-    DLC_ASSIGN(auto newer, upgraded(node, opset, unused));
-    if (newer.empty())
-      return expand(node, opset);
-    for (onnx::NodeProto &made : newer)
-      DLC_TRY(expand(keep(std::move(made)), opset));
-    return {};
-  }
+protected:
+  /// Adds the node, or others in its place.
+  virtual Status visit(const onnx::NodeProto &node) = 0;
 
-  Status expand(const onnx::NodeProto &node, int64_t opset) {
-    const StandardBody *body = isCore(node) && !isKnown(node.op_type())
-                                   ? findBody(node.op_type())
-                                   : nullptr;
-    if (!body)
-      return addWithGraphs(node, opset);
-    onnx::FunctionProto function;
-    if (!function.ParseFromString(std::string(body->function)))
-      return failed("the standard body of {} does not parse", body->op);
-    const std::string &name =
-        node.name().empty() ? node.output(0) : node.name();
-    DLC_ASSIGN(auto inside,
-               bodyOf(function, node, name + "/", unused, file.budget));
-    const size_t first = nodes.size();
-    for (onnx::NodeProto &inner : inside)
-      DLC_TRY(add(keep(std::move(inner)), function.opset_import(0).version()));
-    for (size_t i = first; i < nodes.size(); ++i)
-      nodes[i] = &keep(partOf(*nodes[i], node.op_type()));
-    return {};
-  }
-
-  /// The node, its subgraphs' nodes in the new form, too.
-  Status addWithGraphs(const onnx::NodeProto &node, int64_t opset) {
+  /// The node, which stays, but for the graphs in it.
+  Status add(const onnx::NodeProto &node) {
     const bool hasGraph =
         std::any_of(node.attribute().begin(), node.attribute().end(),
                     [](const auto &attribute) { return attribute.has_g(); });
@@ -102,7 +68,7 @@ private:
       nodes.clear();
       onnx::GraphProto old = attribute.g();
       for (const auto &inner : old.node())
-        DLC_TRY(add(inner, opset));
+        DLC_TRY(visit(inner));
       attribute.mutable_g()->clear_node();
       for (const auto *inner : nodes)
         *attribute.mutable_g()->add_node() = *inner;
@@ -111,12 +77,16 @@ private:
     nodes.push_back(&keep(std::move(copy)));
     return {};
   }
-
-  void takeNames(const onnx::NodeProto &node) {
-    taken.insert(node.output().begin(), node.output().end());
-    for (const auto &attribute : node.attribute())
-      for (const auto &inner : attribute.g().node())
-        takeNames(inner);
+  /// `newer` in the place of `node`; none: the node stays.
+  Status replace(const onnx::NodeProto &node,
+                 Result<std::vector<onnx::NodeProto>> newer) {
+    DLC_TRY(newer.status());
+    if (newer->empty())
+      return add(node);
+    ++replaced;
+    for (onnx::NodeProto &made : *newer)
+      DLC_TRY(add(keep(std::move(made))));
+    return {};
   }
 
   const onnx::NodeProto &keep(onnx::NodeProto node) {
@@ -126,22 +96,114 @@ private:
 
   OnnxFile &file;
   std::vector<const onnx::NodeProto *> nodes; // the new ones of this graph
-  const std::function<bool(const std::string &)> &isKnown;
-  std::unordered_set<std::string> taken;
+  int replaced = 0;
   UnusedName unused = [this](std::string name) {
+    if (taken.empty())
+      takeNames();
     while (!taken.insert(name).second)
       name += "'";
     return name;
   };
+
+private:
+  /// Names of all values; few files need a new one.
+  void takeNames() {
+    for (const auto &input : file.model->graph().input())
+      taken.insert(input.name());
+    for (const auto &tensor : file.model->graph().initializer())
+      taken.insert(tensor.name());
+    for (const auto *node : started)
+      takeNames(*node);
+  }
+  void takeNames(const onnx::NodeProto &node) {
+    taken.insert(node.output().begin(), node.output().end());
+    for (const auto &attribute : node.attribute())
+      for (const auto &inner : attribute.g().node())
+        takeNames(inner);
+  }
+
+  std::vector<const onnx::NodeProto *> started;
+  std::unordered_set<std::string> taken;
+};
+
+class Upgrader : public Rewriter {
+public:
+  using Rewriter::Rewriter;
+
+private:
+  Status visit(const onnx::NodeProto &node) override {
+    return replace(node, upgraded(node, file.opset, unused));
+  }
+};
+
+class ContribReplacer : public Rewriter {
+public:
+  using Rewriter::Rewriter;
+
+private:
+  Status visit(const onnx::NodeProto &node) override {
+    return replace(node, withoutContrib(node, unused));
+  }
+};
+
+class BodyExpander : public Rewriter {
+public:
+  BodyExpander(OnnxFile &file,
+               const std::function<bool(const std::string &)> &isKnown)
+      : Rewriter(file), isKnown(isKnown) {}
+
+private:
+  Status visit(const onnx::NodeProto &node) override {
+    const StandardBody *body = isCore(node) && !isKnown(node.op_type())
+                                   ? findBody(node.op_type())
+                                   : nullptr;
+    return body ? expand(node, *body) : add(node);
+  }
+
+  Status expand(const onnx::NodeProto &node, const StandardBody &body) {
+    ++replaced;
+    onnx::FunctionProto function;
+    if (!function.ParseFromString(std::string(body.function)))
+      return failed("the standard body of {} does not parse", body.op);
+    const std::string &name =
+        node.name().empty() ? node.output(0) : node.name();
+    DLC_ASSIGN(auto inside,
+               bodyOf(function, node, name + "/", unused, file.budget));
+    const size_t first = nodes.size();
+    const int64_t opset = function.opset_import(0).version();
+    for (onnx::NodeProto &inner : inside) {
+      DLC_ASSIGN(auto newer, upgraded(inner, opset, unused));
+      if (newer.empty())
+        newer.push_back(std::move(inner));
+      for (onnx::NodeProto &made : newer)
+        DLC_TRY(visit(keep(std::move(made))));
+    }
+    for (size_t i = first; i < nodes.size(); ++i)
+      nodes[i] = &keep(partOf(*nodes[i], node.op_type()));
+    return {};
+  }
+
+  const std::function<bool(const std::string &)> &isKnown;
 };
 
 } // namespace
 
 bool hasStandardBody(const std::string &op) { return findBody(op); }
 
-Status modernize(OnnxFile &file,
-                 const std::function<bool(const std::string &)> &isKnown) {
-  return Modernizer(file, isKnown).run();
+Result<int> upgradeNodes(OnnxFile &file) {
+  DLC_ASSIGN(const int replaced, Upgrader(file).run());
+  file.opset = kNewestOpset;
+  return replaced;
+}
+
+Result<int> replaceContrib(OnnxFile &file) {
+  return ContribReplacer(file).run();
+}
+
+Result<int>
+expandStandardBodies(OnnxFile &file,
+                     const std::function<bool(const std::string &)> &isKnown) {
+  return BodyExpander(file, isKnown).run();
 }
 
 } // namespace dlc::import

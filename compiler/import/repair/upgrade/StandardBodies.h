@@ -15,12 +15,19 @@ constexpr char kPartOf[] = "dlc.part_of";
 /// on attributes.
 bool hasStandardBody(const std::string &op);
 
-/// Gives each of file.nodes the form that it has in opset kNewestOpset, and
-/// puts a standard body where `isKnown` does not know the operator. The model
-/// stays as it is: new nodes are the file's, `made`; names of values are
-/// unique, those of nodes begin with the name of the one they come from. Nodes
-/// of bodies are charged to the budget.
-Status modernize(OnnxFile &file,
-                 const std::function<bool(const std::string &)> &isKnown);
+/// Three steps give file.nodes the form that rows read. The model stays as it
+/// is: new nodes are the file's, `made`; names of values are unique, those of
+/// nodes begin with the name of the one they come from. Each returns how many
+/// nodes it replaced.
+
+/// The form that nodes have in opset kNewestOpset, which is the file's then.
+Result<int> upgradeNodes(OnnxFile &file);
+/// Nodes of ai.onnx for those of com.microsoft that rules know.
+Result<int> replaceContrib(OnnxFile &file);
+/// A standard body where `isKnown` does not know the operator. Nodes of bodies
+/// are charged to the budget.
+Result<int>
+expandStandardBodies(OnnxFile &file,
+                     const std::function<bool(const std::string &)> &isKnown);
 
 } // namespace dlc::import

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/upgrade/Upgrade.h"
 #include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/OnnxFile.h"
 #include "compiler/import/repair/upgrade/Contrib.h"
 #include <algorithm>
 #include <map>
@@ -59,8 +60,10 @@ constexpr Moved kMoved[] = {
 Status moveAttributes(Upgrade &up) {
   std::vector<std::pair<const Moved *, std::string>> values;
   for (const Moved &moved : kMoved) {
+    if (up.view.opset >= moved.until || up.node.op_type() != moved.op)
+      continue;
     const AttributeProto *given = up.view.find(moved.attribute);
-    if (up.node.op_type() != moved.op || up.view.opset >= moved.until || !given)
+    if (!given)
       continue;
     values.emplace_back(
         &moved,
@@ -186,13 +189,21 @@ const std::map<std::string, Rule> kRules = {
 Result<std::vector<NodeProto>> upgraded(const NodeProto &node, int64_t opset,
                                         const UnusedName &unused) {
   Upgrade up(node, opset, unused);
-  const std::string name = operatorName(node);
-  if (auto contrib = contribRules().find(name); contrib != contribRules().end())
-    DLC_TRY(contrib->second(up).withContext(describe(node)));
-  else if (auto rule = kRules.find(name); rule != kRules.end())
+  if (auto rule = kRules.find(operatorName(node)); rule != kRules.end())
     DLC_TRY(rule->second(up));
   else
     DLC_TRY(moveAttributes(up));
+  return std::move(up.nodes);
+}
+
+Result<std::vector<NodeProto>> withoutContrib(const NodeProto &node,
+                                              const UnusedName &unused) {
+  Upgrade up(node, kNewestOpset, unused);
+  const auto rule = node.domain().empty()
+                        ? contribRules().end()
+                        : contribRules().find(operatorName(node));
+  if (rule != contribRules().end())
+    DLC_TRY(rule->second(up).withContext(describe(node)));
   return std::move(up.nodes);
 }
 

@@ -10,5 +10,8 @@ namespace dlc::import {
 /// unique.
 Result<std::vector<onnx::NodeProto>>
 upgraded(const onnx::NodeProto &node, int64_t opset, const UnusedName &unused);
+/// The same of ai.onnx for an operator of com.microsoft.
+Result<std::vector<onnx::NodeProto>> withoutContrib(const onnx::NodeProto &node,
+                                                    const UnusedName &unused);
 
 } // namespace dlc::import

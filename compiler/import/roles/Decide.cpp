@@ -1,71 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/Prepare.h"
-#include "compiler/import/Outputs.h"
-#include "compiler/import/Support.h"
+#include "compiler/import/roles/Decide.h"
 #include "compiler/import/file/Conventions.h"
-#include "compiler/import/repair/merged/ConstantWeights.h"
-#include "compiler/import/repair/options/Dropouts.h"
-#include "compiler/import/repair/options/FreshNorms.h"
-#include "compiler/import/repair/options/LoadWeights.h"
-#include "compiler/import/repair/options/ReplaceHead.h"
-#include "compiler/import/repair/torch/Restore.h"
 #include "compiler/import/roles/FixedNumbers.h"
 #include "compiler/import/roles/Padding.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/Floats.h"
-#include "mlir/IR/Diagnostics.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
-#include <fmt/ranges.h>
 #include <set>
 
 namespace dlc::import {
-
-Result<OnnxFile> load(const std::string &path, const ImportOptions &options,
-                      std::optional<OwnStep> &step) {
-  DLC_ASSIGN(OnnxFile file, loadOnnx(path, Budget(size_t(options.budget))));
-  if (options.ownStep) {
-    auto own = takeOwnStep(file);
-    DLC_TRY(own.status().withContext(path + ": --training-info"));
-    step = *std::move(own);
-  }
-  DLC_TRY(takeConstants(file).withContext(path));
-  return restored(std::move(file), {options.names, options.untied});
-}
-
-Result<std::vector<std::string>>
-adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at) {
-  std::vector<std::string> head;
-  for (const std::string &remark : file.remarks)
-    emitRemark(at) << remark;
-  if (options.renewNorms) {
-    DLC_ASSIGN(int norms, renewNorms(file, options.renewNormsAt));
-    emitRemark(at) << "new batch norms: " << norms
-                   << "; outside of training they start as identities";
-  } else if (std::string warning = fusedBatchNorm(file); !warning.empty()) {
-    emitWarning(at) << warning;
-  }
-  for (const std::string &warning : {lostNotes(file), ownTraining(file)})
-    if (!warning.empty())
-      emitWarning(at) << warning;
-  DLC_ASSIGN(std::string idle, findDropouts(file, options.dropouts));
-  if (!idle.empty())
-    emitRemark(at) << idle;
-  if (options.headClasses) {
-    DLC_ASSIGN(head, replaceHead(file, options.headClasses));
-    emitRemark(at) << "new head: " << fmt::format("{}", fmt::join(head, ", "))
-                   << " of " << options.headClasses << " classes";
-  }
-  if (!options.weights.empty()) {
-    WeightsSource source{
-        options.weights, options.weightsPartial, {head.begin(), head.end()}};
-    DLC_ASSIGN(std::string summary, loadWeights(file, source));
-    emitRemark(at) << summary;
-  }
-  DLC_TRY(addFeatures(file, options.features));
-  return head;
-}
 
 /// Why the exporter has a tensor of its own was found, not what is behind it.
 static bool isOpen(const Decision &decision, const OnnxFile &file) {
@@ -136,20 +81,21 @@ static void noteDoubts(OnnxFile &file,
 }
 
 Result<std::map<std::string, Found>>
-decideRoles(OnnxFile &file, const ImportOptions &options,
-            const std::vector<std::string> &head, mlir::Location at) {
-  DLC_ASSIGN(auto found, findRoles(file, options.roles));
+decideRoles(OnnxFile &file, const RoleOverrides &overrides,
+            const std::vector<std::string> &paddings,
+            const std::vector<std::string> &head) {
+  DLC_ASSIGN(auto found, findRoles(file, overrides));
   for (const std::string &name : head) // frozen or not
     found[name] = {Role::Param, "new, by --replace-head"};
-  DLC_TRY(noteUntrained(file, found, options.roles.freeze));
+  DLC_TRY(noteUntrained(file, found, overrides.freeze));
   noteDoubts(file, found);
   noteScaled(file, found);
-  DLC_TRY(findPaddings(file, rolesOf(found), options.paddings));
+  DLC_TRY(findPaddings(file, rolesOf(found), paddings));
   DecisionReport decided = report(file.decisions);
   if (!decided.summary.empty())
-    emitRemark(at) << decided.summary;
-  for (const std::string &warning : decided.warnings)
-    emitWarning(at) << warning;
+    file.remarks.push_back({std::move(decided.summary)});
+  for (std::string &warning : decided.warnings)
+    file.remarks.push_back({std::move(warning), true});
   return found;
 }
 

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/torch/Restore.h"
-#include "compiler/import/file/GraphCheck.h"
-#include "compiler/import/repair/merged/FillWeights.h"
-#include "compiler/import/repair/torch/NamesByValue.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
@@ -73,42 +69,10 @@ bool Restoring::spend(size_t steps) {
   return problem.ok();
 }
 
-Status restoreParameters(OnnxFile &file, const RestoreOptions &options) {
-  const std::string &names = options.names;
-  Restoring work(file);
-  const std::vector<Use> stops = findStops(work);
-  restoreBiases(work);
-  settleFolded(work);
-  DLC_TRY(work.problem);
-  partCalls(work);
-  DLC_TRY(work.problem);
-  DLC_TRY(untieInitializers(work));
-  unpackRecurrent(work);
-  if (!names.empty()) {
-    DLC_ASSIGN(std::string summary, nameByValue(work, names));
-    file.remarks.push_back(std::move(summary));
-  }
-  adoptParameters(work);
-  unfoldExpressions(work);
-  DLC_TRY(work.problem);
-  DLC_TRY(separateTies(work, options.untied));
-  setRoles(work);
-  stopGradients(work, stops);
-  work.edit.close();
-  DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));
-  return {};
-}
-
-Result<OnnxFile> loadRestored(const std::string &path, Budget budget,
-                              const RestoreOptions &options) {
-  DLC_ASSIGN(OnnxFile file, loadOnnx(path, std::move(budget)));
-  return restored(std::move(file), options);
-}
-
-Result<OnnxFile> restored(OnnxFile file, const RestoreOptions &options) {
-  DLC_TRY(restoreParameters(file, options).withContext(file.path));
-  DLC_TRY(fillWeights(file).withContext(file.path));
-  return file;
+void Restoring::close() {
+  setRoles(*this);
+  stopGradients(*this);
+  edit.close();
 }
 
 } // namespace dlc::import

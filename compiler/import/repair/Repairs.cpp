@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list.
+#include "compiler/import/Outputs.h"
+#include "compiler/import/file/Subgraphs.h"
+#include "compiler/import/repair/RepairGraph.h"
+#include "compiler/import/repair/merged/ConstantWeights.h"
+#include "compiler/import/repair/merged/FillWeights.h"
+#include "compiler/import/repair/options/Dropouts.h"
+#include "compiler/import/repair/options/FreshNorms.h"
+#include "compiler/import/repair/options/LoadWeights.h"
+#include "compiler/import/repair/options/ReplaceHead.h"
+#include "compiler/import/repair/torch/NamesByValue.h"
+#include "compiler/import/repair/upgrade/StandardBodies.h"
+#include "compiler/import/rows/Rows.h"
+#include <fmt/ranges.h>
+
+namespace dlc::import {
+namespace {
+
+/// One that works on the open graph.
+template <auto restore>
+Result<int> restoring(Graph &graph, const ImportOptions &options) {
+  Restoring &work = graph.opened();
+  const int before = work.places();
+  auto run = [&] {
+    if constexpr (requires { restore(work); })
+      return restore(work);
+    else
+      return restore(work, options);
+  };
+  if constexpr (std::is_void_v<decltype(run())>)
+    run();
+  else
+    DLC_TRY(run());
+  DLC_TRY(work.problem);
+  return work.places() - before;
+}
+
+/// One whose every place is a Decision.
+template <auto restore> Result<int> deciding(Graph &graph, const ImportOptions &) {
+  DLC_TRY(graph.close());
+  const size_t before = graph.file.decisions.size();
+  DLC_TRY(restore(graph.file));
+  return int(graph.file.decisions.size() - before);
+}
+
+Result<int> takeStep(Graph &graph, const ImportOptions &) {
+  auto step = takeOwnStep(graph.file);
+  DLC_TRY(step.status().withContext("--training-info"));
+  graph.step = *std::move(step);
+  return 1;
+}
+
+Result<int> renewFoldedNorms(Graph &graph, const ImportOptions &options) {
+  DLC_ASSIGN(int norms, renewNorms(graph.file, options.renewNormsAt));
+  graph.file.remarks.push_back(
+      {fmt::format("new batch norms: {}; outside of training they start as "
+                   "identities",
+                   norms)});
+  return norms;
+}
+
+Result<int> placeDropouts(Graph &graph, const ImportOptions &options) {
+  DLC_ASSIGN(std::string idle, findDropouts(graph.file, options.dropouts));
+  if (!idle.empty())
+    graph.file.remarks.push_back({std::move(idle)});
+  return int(graph.file.dropouts.size());
+}
+
+Result<int> placeHead(Graph &graph, const ImportOptions &options) {
+  DLC_ASSIGN(graph.head, replaceHead(graph.file, options.headClasses));
+  graph.file.remarks.push_back({fmt::format("new head: {} of {} classes",
+                                            fmt::join(graph.head, ", "),
+                                            options.headClasses)});
+  return int(graph.head.size());
+}
+
+Result<int> takeWeights(Graph &graph, const ImportOptions &options) {
+  return loadWeights(graph.file, {options.weights,
+                                  options.weightsPartial,
+                                  {graph.head.begin(), graph.head.end()}});
+}
+
+Result<int> giveFeatures(Graph &graph, const ImportOptions &options) {
+  DLC_TRY(addFeatures(graph.file, options.features));
+  return int(options.features.size());
+}
+
+Result<int> expandBodies(Graph &graph, const ImportOptions &) {
+  return expandStandardBodies(
+      graph.file, [](auto &op) { return allRows().count(op) > 0; });
+}
+
+Result<int> dropDead(Graph &graph, const ImportOptions &) {
+  const size_t before = graph.file.nodes.size();
+  graph.uses = dropDeadNodes(graph.file);
+  return int(before - graph.file.nodes.size());
+}
+
+Result<int> bind(Graph &graph, const ImportOptions &options) {
+  DLC_ASSIGN(graph.inputs, bindInputs(graph.file, options, *graph.context));
+  for (std::string &remark : remarksOn(graph.inputs))
+    graph.file.remarks.push_back({std::move(remark)});
+  return int(graph.inputs.all.size() + graph.inputs.empty.size());
+}
+
+constexpr Repair kRepairs[] = {
+    {"own-step", "takes the step that the model's training_info says",
+     Stage::Source, Skip::Yes, [](auto &o) { return o.ownStep; }, takeStep},
+    {"constants", "makes Constant nodes that are weights initializers",
+     Stage::Source, Skip::Yes, nullptr, deciding<takeConstants>},
+    // The nodes that notes are on, before others take their place.
+    {"stop-gradients",
+     "puts back a detach() that torch's notes or x + (q - x) say",
+     Stage::Source, Skip::Yes, nullptr,
+     [](Graph &graph, auto &) -> Result<int> {
+       return findStops(graph.opened());
+     }},
+    // Notes name an input that has to be there.
+    {"add-zero-biases", "gives layers back biases of zeros", Stage::Source,
+     Skip::Yes, nullptr, restoring<restoreBiases>},
+    // By the file's notes on tensors, before these are parted.
+    {"settle-folded",
+     "finds what values were folded from, by the file's own notes",
+     Stage::Source, Skip::Yes, nullptr, restoring<settleFolded>},
+    // Calls are two nodes before their tensors are two.
+    {"split-norms", "parts norms of one value that had equal parameters",
+     Stage::Source, Skip::Yes, nullptr, restoring<partCalls>},
+    // All below take a tensor of the source for one of the file.
+    {"split-merged", "parts tensors that were merged, as their values are equal",
+     Stage::Source, Skip::Yes, nullptr, restoring<untieInitializers>},
+    {"unpack-recurrent", "makes packs of recurrent layers torch's tensors",
+     Stage::Source, Skip::Yes, nullptr, restoring<unpackRecurrent>},
+    {"names-by-value", "gives tensors the names that --names has for their "
+     "values", Stage::Source, Skip::Yes,
+     [](auto &o) { return !o.names.empty(); },
+     restoring<[](Restoring &work, const ImportOptions &o) {
+       return nameByValue(work, o.names);
+     }>},
+    {"adopt-names", "gives tensors the source's names and layouts, ties copies",
+     Stage::Source, Skip::Yes, nullptr, restoring<adoptParameters>},
+    // Expressions are of adopted names.
+    {"unfold-values", "makes folded values a parameter and an expression of it",
+     Stage::Source, Skip::Yes, nullptr, restoring<unfoldExpressions>},
+    {"untie", "gives each reader of a weight its own, by --untie",
+     Stage::Source, Skip::Yes, [](auto &o) { return !o.untied.empty(); },
+     restoring<[](Restoring &work, const ImportOptions &o) {
+       return separateTies(work, o.untied);
+     }>},
+    {"fill-weights", "makes a number and a shape the weight that they are",
+     Stage::Source, Skip::Yes, nullptr, deciding<fillWeights>},
+
+    {"unfold-bn", "puts a batch norm behind layers, by --unfold-bn",
+     Stage::Options, Skip::Yes, [](auto &o) { return o.renewNorms; },
+     renewFoldedNorms},
+    {"dropout", "finds what drops out in training, by --dropout",
+     Stage::Options, Skip::Yes, nullptr, placeDropouts},
+    {"new-head", "replaces the last layer, by --replace-head", Stage::Options,
+     Skip::Yes, [](auto &o) { return o.headClasses != 0; }, placeHead},
+    // Of the other model, but for the new head.
+    {"load-weights", "takes the weights of --weights", Stage::Options,
+     Skip::Yes, [](auto &o) { return !o.weights.empty(); }, takeWeights},
+    {"features", "makes inner tensors outputs, by --features", Stage::Options,
+     Skip::Yes, [](auto &o) { return !o.features.empty(); }, giveFeatures},
+
+    {"upgrade", "gives operators the form of the newest opset", Stage::Form,
+     Skip::IfIdle, nullptr,
+     [](Graph &graph, auto &) { return upgradeNodes(graph.file); }},
+    {"contrib", "writes operators of com.microsoft as those of ai.onnx",
+     Stage::Form, Skip::IfIdle, nullptr,
+     [](Graph &graph, auto &) { return replaceContrib(graph.file); }},
+    {"standard-bodies", "writes operators as the bodies that ONNX gives them",
+     Stage::Form, Skip::IfIdle, nullptr, expandBodies},
+    {"drop-dead", "drops nodes that no output depends on", Stage::Form,
+     Skip::Never, nullptr, dropDead},
+    {"bind-inputs", "gives the inputs their sizes", Stage::Form, Skip::Never,
+     nullptr, bind},
+    {"init", "gives weights fresh values, by --init or for a new head",
+     Stage::Form, Skip::Yes,
+     [](auto &o) { return !o.init.rules.empty() || o.headClasses != 0; },
+     [](Graph &graph, auto &o) {
+       return initializeWeights(graph.file, rolesOf(graph.roles), graph.head,
+                                o.init);
+     }},
+};
+
+} // namespace
+
+std::span<const Repair> repairs() { return kRepairs; }
+
+} // namespace dlc::import
