@@ -94,14 +94,11 @@ private:
         import::importOnnx(context, options.model, options.importing(size));
     if (!imported.ok())
       return error(imported.status().code(), "the model cannot be imported");
-    if (imported->step)
-      follow(*imported->step);
     result.importSeconds += secondsSince(start);
     if (options.import.explain && result.importReport.empty())
       result.importReport = import::explain(imported->repairs);
-    if (std::string warning =
-            regroupedWarning(imported->decisions,
-                             result.options.train.optimizer.wholeTensorRule());
+    if (std::string warning = regroupedWarning(
+            imported->decisions, options.train.optimizer.wholeTensorRule());
         !warning.empty())
       emitWarning(atFile()) << warning;
     if (options.stopAfter.empty() && !options.predictOnly &&
@@ -118,29 +115,9 @@ private:
   Location atFile() {
     return NameLoc::get(StringAttr::get(&context, options.model));
   }
-  /// The model's own step in place of the options'.
-  void follow(const import::OwnStep &step) {
-    OptimizerOptions &o = result.options.train.optimizer;
-    o.name = step.optimizer;
-    o.lr = step.lr;
-    o.weightDecay = step.weightDecay;
-    o.momentum = step.momentum;
-    o.nesterov = step.nesterov;
-    o.dampening = step.dampening;
-    o.beta1 = step.beta1;
-    o.beta2 = step.beta2;
-    o.epsilon = step.epsilon;
-    o.alpha.reset();
-    o.amsgrad = false;
-    o.resolve();
-    result.options.train.loss.kind = step.loss + ":graph";
-    emitRemark(atFile()) << "the step of the model's training_info: "
-                         << toLine(result.options);
-  }
-
   /// The model has what the options name.
   Status checkModel(ModuleOp module) {
-    if (failed(checkStep(module, result.options.train)))
+    if (failed(checkStep(module, options.train)))
       return error(Code::Usage, "the options do not fit the model");
     if (failed(checkRecompute(module, options.memory)))
       return error(Code::Usage, "the nodes to recompute are wrong");
@@ -173,7 +150,7 @@ private:
   }
   /// What is named for training, or new, is trained beside adapters, too.
   CompileOptions withTrained(const import::ImportedModel &model) {
-    CompileOptions o = result.options;
+    CompileOptions o = options;
     Words &trained = o.train.lora.trained;
     trained.insert(trained.end(), options.import.roles.train.begin(),
                    options.import.roles.train.end());

@@ -12,7 +12,7 @@ namespace dlc {
 
 /// A model at all sizes, after the phases that were asked for.
 struct Lowered {
-  CompileOptions options;      // the model may have a step of its own
+  CompileOptions options;
   import::ImportedModel model; // its module has the programs of all sizes
   std::vector<plan::Size> sizes;
   /// What emitPlan makes of the module. Empty if it stopped before the last

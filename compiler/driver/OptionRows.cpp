@@ -148,9 +148,6 @@ void addModel(OptionTable &table, CompileOptions &o) {
                             "--batch, and one number per --dim")
                : Status();
   });
-  table.toggle("model.training-info", i.ownStep,
-               "the model's own training_info: its loss, optimizer, lr and "
-               "parameters, in place of --loss, --optimizer and its settings");
   table.patterns(
       "model.train", i.roles.train,
       "initializers that train in addition to those that train by role");

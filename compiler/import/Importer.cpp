@@ -19,14 +19,13 @@ static Status prepare(Graph &graph, const ImportOptions &options,
                       const CustomOps &custom) {
   OnnxFile &file = graph.file;
   DLC_TRY(repair(graph, Stage::Source, options));
-  for (std::string warning :
-       {options.renewNorms ? "" : fusedBatchNorm(file), lostNotes(file),
-        ownTraining(file)})
+  for (std::string warning : {options.renewNorms ? "" : fusedBatchNorm(file),
+                              lostNotes(file), ownTraining(file)})
     if (!warning.empty())
       file.remarks.push_back({std::move(warning), true});
   DLC_TRY(repair(graph, Stage::Options, options));
-  DLC_ASSIGN(graph.roles, decideRoles(file, options.roles, options.paddings,
-                                      graph.head));
+  DLC_ASSIGN(graph.roles,
+             decideRoles(file, options.roles, options.paddings, graph.head));
   dropDeadNodes(file); // they may be of any operator
   const HostEvaluator evaluator(file.budget);
   DLC_TRY(checkSupport(file, [&](const std::string &op) {
@@ -73,7 +72,6 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
                        .opLibraries = custom->used(),
                        .repairs = std::move(graph.runs),
                        .decisions = std::move(graph.file.decisions),
-                       .step = std::move(graph.step),
                        .roles = std::move(graph.roles),
                        .replaced = std::move(replaced)};
 }

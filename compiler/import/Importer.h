@@ -4,7 +4,6 @@
 #include "compiler/import/file/Replaced.h"
 #include "compiler/import/repair/Repair.h"
 #include "compiler/import/repair/options/Initialize.h"
-#include "compiler/import/repair/options/OwnStep.h"
 #include "compiler/import/roles/Roles.h"
 #include "compiler/import/tensor/Budget.h"
 #include "compiler/import/tensor/WeightStore.h"
@@ -48,8 +47,6 @@ struct ImportOptions {
   /// --names=FILE: a .safetensors file that has the model's values by name.
   std::string names;
   bool weightsPartial = false;
-  /// --training-info (OwnStep.h).
-  bool ownStep = false;
   /// --untie=NAME: weights that several modules read, each of which gets its
   /// own tensor, of the same values: "lm_head.weight". Given the name of the
   /// weight itself all are parted, given that of one reader's that one.
@@ -93,8 +90,6 @@ struct ImportedModel {
   std::vector<RepairRun> repairs;
   /// What was merged or folded in the file, and what became of it.
   std::vector<Decision> decisions;
-  /// With ownStep: what the model says of its step.
-  std::optional<OwnStep> step;
   /// What each initializer is to training, and why.
   std::map<std::string, Found> roles;
   /// Initializers of `source` that are no states themselves: gather

@@ -121,8 +121,7 @@ std::string ownTraining(const OnnxFile &file) {
     return "";
   steps.resize(std::min<size_t>(steps.size(), 4));
   return fmt::format("the model's training_info ({}) is not run: the step is "
-                     "that of dlc's options, --loss and --optimizer first; "
-                     "--training-info takes it from there",
+                     "that of dlc's options, --loss and --optimizer first",
                      fmt::join(steps, ", "));
 }
 

@@ -19,7 +19,7 @@ struct Decision {
   std::string tensor; // an initializer, or the value that a node gives
   std::string kind;   // parted, tied, named, constant, unfolded, restored,
                     // joined, as it is, lost, untrained, number, padding, zero
-  // row, filled, fixed, kept, trained, fresh, by names, untied, own, unnamed,
+  // row, filled, fixed, kept, trained, fresh, by names, untied, unnamed,
   // detached, straight through, per sample, of a node, apart, overlapping,
   // by role
   std::string text;       // what and why

@@ -13,9 +13,8 @@ struct Graph {
 
   /// Its nodes are stale while the graph is open.
   OnnxFile file;
-  mlir::MLIRContext *context;       // of `inputs`
-  std::optional<OwnStep> step;      // of --training-info
-  std::vector<std::string> head;    // tensors of the new one
+  mlir::MLIRContext *context;    // of `inputs`
+  std::vector<std::string> head; // tensors of the new one
   std::map<std::string, Found> roles;
   std::unordered_map<std::string, int> uses; // of values by live nodes
   GraphInputs inputs;

@@ -37,18 +37,12 @@ Result<int> restoring(Graph &graph, const ImportOptions &options) {
 }
 
 /// One whose every place is a Decision.
-template <auto restore> Result<int> deciding(Graph &graph, const ImportOptions &) {
+template <auto restore>
+Result<int> deciding(Graph &graph, const ImportOptions &) {
   DLC_TRY(graph.close());
   const size_t before = graph.file.decisions.size();
   DLC_TRY(restore(graph.file));
   return int(graph.file.decisions.size() - before);
-}
-
-Result<int> takeStep(Graph &graph, const ImportOptions &) {
-  auto step = takeOwnStep(graph.file);
-  DLC_TRY(step.status().withContext("--training-info"));
-  graph.step = *std::move(step);
-  return 1;
 }
 
 Result<int> renewFoldedNorms(Graph &graph, const ImportOptions &options) {
@@ -69,9 +63,9 @@ Result<int> placeDropouts(Graph &graph, const ImportOptions &options) {
 
 Result<int> placeHead(Graph &graph, const ImportOptions &options) {
   DLC_ASSIGN(graph.head, replaceHead(graph.file, options.headClasses));
-  graph.file.remarks.push_back({fmt::format("new head: {} of {} classes",
-                                            fmt::join(graph.head, ", "),
-                                            options.headClasses)});
+  graph.file.remarks.push_back(
+      {fmt::format("new head: {} of {} classes", fmt::join(graph.head, ", "),
+                   options.headClasses)});
   return int(graph.head.size());
 }
 
@@ -87,8 +81,8 @@ Result<int> giveFeatures(Graph &graph, const ImportOptions &options) {
 }
 
 Result<int> expandBodies(Graph &graph, const ImportOptions &) {
-  return expandStandardBodies(
-      graph.file, [](auto &op) { return allRows().count(op) > 0; });
+  return expandStandardBodies(graph.file,
+                              [](auto &op) { return allRows().count(op) > 0; });
 }
 
 Result<int> dropDead(Graph &graph, const ImportOptions &) {
@@ -105,8 +99,6 @@ Result<int> bind(Graph &graph, const ImportOptions &options) {
 }
 
 constexpr Repair kRepairs[] = {
-    {"own-step", "takes the step that the model's training_info says",
-     Stage::Source, Skip::Yes, [](auto &o) { return o.ownStep; }, takeStep},
     {"constants", "makes Constant nodes that are weights initializers",
      Stage::Source, Skip::Yes, nullptr, deciding<takeConstants>},
     // The nodes that notes are on, before others take their place.
@@ -127,13 +119,15 @@ constexpr Repair kRepairs[] = {
     {"split-norms", "parts norms of one value that had equal parameters",
      Stage::Source, Skip::Yes, nullptr, restoring<partCalls>},
     // All below take a tensor of the source for one of the file.
-    {"split-merged", "parts tensors that were merged, as their values are equal",
-     Stage::Source, Skip::Yes, nullptr, restoring<untieInitializers>},
+    {"split-merged",
+     "parts tensors that were merged, as their values are equal", Stage::Source,
+     Skip::Yes, nullptr, restoring<untieInitializers>},
     {"unpack-recurrent", "makes packs of recurrent layers torch's tensors",
      Stage::Source, Skip::Yes, nullptr, restoring<unpackRecurrent>},
-    {"names-by-value", "gives tensors the names that --names has for their "
-     "values", Stage::Source, Skip::Yes,
-     [](auto &o) { return !o.names.empty(); },
+    {"names-by-value",
+     "gives tensors the names that --names has for their "
+     "values",
+     Stage::Source, Skip::Yes, [](auto &o) { return !o.names.empty(); },
      restoring<[](Restoring &work, const ImportOptions &o) {
        return nameByValue(work, o.names);
      }>},

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each repair of the import's list changes some file, is counted there, and can be left out or says why not."""
+
+import json
+import os
+import re
+import struct
+import sys
+
+import numpy as np
+import onnx
+
+sys.path.insert(0, os.path.dirname(__file__))
+import dlc
+from support import SIGNATURE, call, linear, model, node, value
+
+random = np.random.RandomState(0)
+NEEDED, NEVER = {"upgrade", "contrib", "standard-bodies"}, {"drop-dead", "bind-inputs"}
+
+
+def floats(*shape):
+    return random.randn(*shape).astype(np.float32)
+
+
+def of_torch(proto, *parameters):
+    proto.producer_name = "pytorch"
+    lines = [f"p_{re.sub('[.]', '_', p)}: PARAMETER target='{p}'" for p in parameters]
+    if parameters:
+        proto.graph.metadata_props.add(key=SIGNATURE, value="\n# inputs\n" + "\n".join(lines) + "\nx: USER_INPUT\n")
+    return proto
+
+
+def chain(*nodes, weights=None, outputs="y", **options):
+    return model(list(nodes), [value("x", [4, 8])], [value(outputs, None)], weights, **options)
+
+
+def parallel_norms():
+    """y = a(norm(x)) + b(norm2(x)), where the exporter kept one of two norms with equal parameters."""
+    norm = call(node("LayerNormalization", ["x", "n.weight", "n.bias"], ["layer_norm"], epsilon=0.25), "layer_norm",
+                "%x, [8], %p_n_weight, %p_n_bias, 0.25, False", "n")
+    nodes = [norm, call(node("MatMul", ["layer_norm", "a.weight"], ["p"]), "matmul", "%layer_norm, %p_a_weight", "a"),
+             call(node("MatMul", ["layer_norm", "b.weight"], ["q"]), "matmul", "%layer_norm_1, %p_b_weight", "b"),
+             call(node("Add", ["p", "q"], ["y"]), "add", "%p, %q")]
+    weights = {"a.weight": floats(8, 8), "b.weight": floats(8, 8), "n.weight": np.ones(8, np.float32), "n.bias": np.zeros(8, np.float32)}
+    return of_torch(chain(*nodes, weights=weights), *weights, "m.weight", "m.bias")
+
+
+def products(*names):
+    """The same weights in products of these names."""
+    inputs = ["x", *(f"h{i}" for i in range(len(names) - 1)), "y"]
+    return [node("MatMul", [a, "a.weight"], [b], name=name) for name, a, b in zip(names, inputs, inputs[1:])]
+
+
+class Repairs(dlc.TestCase):
+    def file(self, proto, name="m.onnx"):
+        onnx.save(proto, self.path(name))
+        return self.path(name)
+
+    def safetensors(self, name, array):
+        header = json.dumps({name: {"dtype": "F32", "shape": list(array.shape), "data_offsets": [0, array.nbytes]}}).encode()
+        with open(self.path("w.safetensors"), "wb") as file:
+            file.write(struct.pack("<Q", len(header)) + header + array.tobytes())
+        return self.path("w.safetensors")
+
+    def cases(self):
+        """{repair: (file, flags)}"""
+        ref = lambda name: os.path.join(dlc.REFS, name)
+        lenet, folded = os.path.join(dlc.ROOT, "models", "lenet.onnx"), ref("folded_bert.onnx")
+        w, place = floats(8, 8), np.array([8, 8])
+        constant = node("Constant", [], ["w"], value=onnx.numpy_helper.from_array(w))
+        gelu = chain(node("Gelu", ["x"], ["y"], domain="com.microsoft"), domains=["com.microsoft"])
+        product = node("MatMul", ["x", "onnx::MatMul_7"], ["y"])
+        return {
+            "constants": (self.file(chain(constant, node("MatMul", ["x", "w"], ["y"])), "constant.onnx"), []),
+            "stop-gradients": (ref("stops_vq-plain.onnx"), []),
+            "add-zero-biases": (ref("folded_convnext.onnx"), []),
+            "settle-folded": (folded, []),
+            "split-norms": (self.file(parallel_norms(), "norms.onnx"), []),
+            "split-merged": (folded, []),
+            "unpack-recurrent": (ref("recurrent_lstm-old.onnx"), []),
+            "names-by-value": (self.file(chain(product, weights={"onnx::MatMul_7": w}), "unnamed.onnx"),
+                               [f"--names={self.safetensors('fc.weight', w.T.copy())}"]),
+            "adopt-names": (folded, []),
+            "unfold-values": (folded, []),
+            "untie": (self.file(of_torch(chain(*products("/a/MatMul", "/b/MatMul"), weights={"a.weight": w})), "tied.onnx"),
+                      ["--untie=a.weight"]),
+            "fill-weights": (self.file(chain(node("ConstantOfShape", ["s"], ["w"]), node("MatMul", ["x", "w"], ["y"]), weights={"s": place}),
+                                       "filled.onnx"), []),
+            "unfold-bn": (ref("resnet8-eval.onnx"), ["--unfold-bn"]),
+            "dropout": (ref("dropout_mlp.onnx"), ["--dropout"]),
+            "new-head": (lenet, ["--replace-head=5"]),
+            "load-weights": (lenet, [f"--weights={lenet}"]),
+            "features": (self.file(chain(node("MatMul", ["x", "w"], ["h"]), node("Relu", ["h"], ["y"]), weights={"w": w}), "inner.onnx"),
+                         ["--features=h"]),
+            "upgrade": (self.file(chain(node("Softmax", ["x"], ["y"], axis=0), opset=11), "old.onnx"), []),
+            "contrib": (self.file(gelu, "gelu.onnx"), []),
+            "standard-bodies": (self.file(chain(node("Shrink", ["x"], ["y"])), "shrink.onnx"), []),
+            "drop-dead": (self.file(chain(node("Relu", ["x"], ["y"]), node("Neg", ["x"], ["z"])), "dead.onnx"), []),
+            "bind-inputs": (lenet, []),
+            "init": (lenet, ["--init=zeros"]),
+        }
+
+    def explained(self, path, *flags, code=dlc.OK):
+        """{repair: places}, in their order, and what was said."""
+        out, err = dlc.dlc("compile", path, "--stop-after=import", "--explain-import", *flags, code=code)
+        return {name: int(places) for name, places in re.findall(r"(?m)^// (\S+) +(\d+) +\d+\.\d+ ms  \S", out)}, err
+
+    def test_each_repairs_a_file_and_can_be_left_out(self):
+        cases = self.cases()
+        _, err = self.explained(cases["bind-inputs"][0], "--no-repair=upgrades", code=dlc.USAGE)
+        named = re.search(r"is called 'upgrades'; did you mean 'upgrade'\?; there are (.*)", err)
+        self.assertIsNotNone(named, err)
+        self.assertEqual(set(named[1].strip().split(", ")), set(cases) - NEVER)
+        order = []
+        for name, (path, flags) in cases.items():
+            with self.subTest(name):
+                places, _ = self.explained(path, *flags)
+                self.assertGreater(places[name], 0, places)
+                order += [repair for repair in places if repair not in order]
+                skip = f"--no-repair={name}"
+                if name in NEVER:
+                    self.assertIn(f"is called '{name}'", self.explained(path, skip, code=dlc.USAGE)[1])
+                elif name in NEEDED:
+                    self.assertRegex(self.explained(path, skip, *flags, code=dlc.USAGE)[1], f"{skip}: 1 nodes? of the model needs? it")
+                    self.explained(self.file(linear()), skip, "--train=w")
+                else:
+                    places, err = self.explained(path, skip, *flags)
+                    self.assertNotIn(name, places)
+                    self.assertIn(f"not run, by --no-repair: {name}; ", err)
+        self.assertEqual(set(order), set(cases))
+
+    def test_what_is_left_out_trains_as_the_file_has_it(self):
+        path = os.path.join(dlc.REFS, "folded_bert.onnx")
+        parameters = lambda *flags: dlc.dlc("compile", path, "--stop-after=import", *flags)[0].count(" param init")
+        self.assertEqual([parameters(), parameters("--no-repair=split-merged,dropout")], [33, 25])
+
+    def test_inspect_counts_them(self):
+        artifact = dlc.compile(os.path.join(dlc.REFS, "recurrent_gru-dynamo.onnx"), self.path("gru.dlc"), loss="mse")
+        decisions = json.loads(dlc.dlc("inspect", artifact, "--json")[0])["decisions"]
+        packed = sum(d["repair"] == "unpack-recurrent" for d in decisions)
+        self.assertGreater(packed, 0)
+        self.assertRegex(dlc.dlc("inspect", artifact)[0], rf"decided about tensors, by repairs: .*unpack-recurrent {packed}")
+
+
+if __name__ == "__main__":
+    dlc.main()
