@@ -2,8 +2,8 @@
 #include "compiler/import/Survey.h"
 #include "compiler/import/CustomOps.h"
 #include "compiler/import/Support.h"
+#include "compiler/import/file/OnnxFile.h"
 #include "compiler/import/fold/HostEval.h"
-#include "compiler/import/repair/Repair.h"
 #include "onnx-ml.pb.h"
 
 namespace dlc::import {
@@ -117,7 +117,7 @@ surveyOnnx(const std::string &path, int64_t budget,
            const std::vector<std::string> &opLibraries) {
   DLC_ASSIGN(const CustomOps custom, CustomOps::load(opLibraries, ""));
   DLC_ASSIGN(auto source, parseOnnx(path));
-  DLC_ASSIGN(OnnxFile file, loadRepaired(path, Budget(size_t(budget))));
+  DLC_ASSIGN(OnnxFile file, loadOnnx(path, Budget(size_t(budget))));
   const HostEvaluator evaluator(file.budget);
   Missing missing = missingOperators(file, [&](const std::string &op) {
     return evaluator.knows(op) || custom.find(op);

@@ -4,7 +4,7 @@
 #include "compiler/import/Narrow.h"
 #include "compiler/import/NodeLocation.h"
 #include "compiler/import/Outputs.h"
-#include "compiler/import/file/Declared.h"
+#include "compiler/import/bind/Declared.h"
 #include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/fold/HostEval.h"

@@ -11,7 +11,8 @@ namespace dlc::import {
 
 GraphEdit::GraphEdit(OnnxFile &file)
     : graph(*file.model->mutable_graph()), weights(file.weights), file(file),
-      oldNodes(graph.node_size()) {
+      oldNodes(graph.node_size()),
+      oldInitializers(size_t(graph.initializer_size())) {
   for (auto &tensor : *graph.mutable_initializer()) {
     order.push_back(tensor.name());
     initializer.insert(tensor.name());
@@ -75,6 +76,7 @@ void GraphEdit::replaceInitializer(const std::string &name,
                                    std::string bytes) {
   onnx::TensorProto &tensor = *tensors.at(name);
   reshaped.insert(name);
+  ++changed;
   tensor.clear_dims();
   for (int64_t dim : shape)
     tensor.add_dims(dim);
@@ -143,6 +145,8 @@ static int moveBehind(Elements &elements, Last last) {
 }
 
 void GraphEdit::close() {
+  if (isAsItWas())
+    return;
   auto &nodes = *graph.mutable_node();
   std::rotate(nodes.pointer_begin(), nodes.pointer_begin() + oldNodes,
               nodes.pointer_end());

@@ -68,6 +68,10 @@ public:
   /// How many inputs of nodes that were there read another value, and nodes
   /// were taken away.
   int changes() const { return changed; }
+  /// Nothing was changed or added.
+  bool isAsItWas() const {
+    return !changed && added.empty() && order.size() == oldInitializers;
+  }
   /// Drops removed nodes and initializers that lost all their uses, and moves
   /// new nodes to the front.
   void close();
@@ -75,6 +79,7 @@ public:
 private:
   OnnxFile &file;
   int oldNodes, changed = 0;
+  size_t oldInitializers;
   std::vector<std::string> order; // of initializers
   std::unordered_set<std::string> initializer, names, fixed, orphans, reshaped;
   std::unordered_set<const onnx::NodeProto *> added, removed;

@@ -219,6 +219,8 @@ void TorchNotes::readSignature(const std::string &text) {
 
 void TorchNotes::readCalls(const onnx::GraphProto &graph) {
   for (const auto &node : graph.node()) {
+    if (!node.metadata_props_size())
+      continue;
     TorchCall call;
     for (const auto &note : node.metadata_props()) {
       if (note.value().size() > kLongestNote)

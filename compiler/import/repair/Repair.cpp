@@ -20,8 +20,11 @@ Status Graph::close() {
   if (!work)
     return {};
   work->close();
+  const bool isSorted = work->edit.isAsItWas();
   work.reset();
-  DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));
+  if (!isSorted) {
+    DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));
+  }
   return {};
 }
 

@@ -11,14 +11,13 @@ namespace {
 /// one. Who reads it notes the value of the other, which no node gives.
 class CallParter {
 public:
-  explicit CallParter(Restoring &work) : work(work), edit(work.edit) {
-    for (const auto &node : edit.graph.node())
-      made.insert(node.output().begin(), node.output().end());
-  }
+  explicit CallParter(Restoring &work) : work(work), edit(work.edit) {}
 
   void run() {
     if (work.unnamed.empty())
       return;
+    for (const auto &node : edit.graph.node())
+      made.insert(node.output().begin(), node.output().end());
     for (int i = 0, count = edit.graph.node_size(); i < count; ++i) {
       const auto &node = edit.graph.node(i);
       if (node.op_type() == "LayerNormalization" ||

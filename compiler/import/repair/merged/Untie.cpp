@@ -40,10 +40,11 @@ namespace {
 
 class Untier {
 public:
-  explicit Untier(Restoring &work)
-      : work(work), edit(work.edit), scopes(work) {}
+  explicit Untier(Restoring &work) : work(work), edit(work.edit) {}
 
   Status run() {
+    if (hasUnnamed())
+      scopes.emplace(work);
     DLC_TRY(replaceIdentities());
     for (const std::string &name : std::vector(edit.initializers())) {
       const Weight *weight = edit.weight(name);
@@ -55,6 +56,15 @@ public:
   }
 
 private:
+  /// There are tensors that scopes may name.
+  bool hasUnnamed() const {
+    return std::ranges::any_of(edit.initializers(),
+                               [&](const std::string &name) {
+                                 return isMadeUp(work.notes, name);
+                               }) ||
+           std::ranges::any_of(edit.graph.node(), holdsNorm);
+  }
+
   struct Group {
     Origin origin;
     std::vector<Use> uses;
@@ -265,7 +275,7 @@ private:
       origin.filledIn = true;
       return {"filled in", origin};
     }
-    if (auto scoped = scopes.find(name, use, weight)) {
+    if (auto scoped = scopes ? scopes->find(name, use, weight) : std::nullopt) {
       origin.scoped = scoped;
       return {"scope " + scoped->target, origin};
     }
@@ -316,7 +326,7 @@ private:
 
   Restoring &work;
   GraphEdit &edit;
-  ScopeNames scopes;
+  std::optional<ScopeNames> scopes;
   std::unordered_map<std::string, std::string> keys; // of folded values
   std::unordered_map<std::string, bool> splats;
   size_t uses = 0;

@@ -66,13 +66,13 @@ void choose(OnnxFile &file, const onnx::NodeProto &node,
 }
 
 Status checkFits(const OnnxFile &file, const std::vector<Rule> &rules) {
-  std::vector<std::string> names;
-  for (const auto *node : file.nodes)
-    if (node->output_size())
-      names.push_back(nodeLabel(*node));
   for (const Rule &rule : rules) {
     if (rule.fits)
       continue;
+    std::vector<std::string> names;
+    for (const auto *node : file.nodes)
+      if (node->output_size())
+        names.push_back(nodeLabel(*node));
     if (rule.nodes)
       return usageError("--dropout={} matches no node{}", rule.text,
                         nearbyNames(rule.nodes->text(), names));

@@ -178,7 +178,7 @@ private:
 
   Restoring &work;
   GraphEdit &edit;
-  std::unordered_map<std::string, const onnx::NodeProto *> makers;
+  std::unordered_map<std::string_view, const onnx::NodeProto *> makers;
   std::set<std::string> floats; // inputs
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/file/Declared.h"
+#include "compiler/import/bind/Declared.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 
