@@ -237,10 +237,23 @@ private:
       }
       return make(KernelNode::Apply, v, children);
     }
+    if (isa<ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp, ir::SliceOp,
+            ir::PadOp, ir::ConcatOp>(op))
+      return computeMoved(op, index);
+    if (auto reduction = dyn_cast<ir::ReductionInterface>(op))
+      return computeReduce(reduction, index);
+    if (auto product = dyn_cast<ir::MatmulOp>(op))
+      return computeContraction(product, index);
+    return failNode(op, "cannot be part of a kernel");
+  }
+
+  /// Of an op that moves elements: that of an operand at another index.
+  KernelNode *computeMoved(Operation *op, ArrayRef<IndexForm> index) {
     if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
       return evalBroadcast(broadcast.getX(), index);
     if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
       Ints from = tensorType(reshape.getX()).getShape();
+      Ints shape = tensorType(reshape.getResult()).getShape();
       return eval(reshape.getX(),
                   forms.delinear(forms.linear(index, shape), from));
     }
@@ -258,13 +271,7 @@ private:
     }
     if (auto pad = dyn_cast<ir::PadOp>(op))
       return computePad(pad, index);
-    if (auto concat = dyn_cast<ir::ConcatOp>(op))
-      return computeConcat(concat, index);
-    if (auto reduction = dyn_cast<ir::ReductionInterface>(op))
-      return computeReduce(reduction, index);
-    if (auto product = dyn_cast<ir::MatmulOp>(op))
-      return computeContraction(product, index);
-    return failNode(op, "cannot be part of a kernel");
+    return computeConcat(cast<ir::ConcatOp>(op), index);
   }
 
   KernelNode *load(Value v, IndexForm at) {

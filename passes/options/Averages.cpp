@@ -51,6 +51,34 @@ Status check(const EmaOptions &o, const OptionTable::Given &given) {
   return {};
 }
 
+/// An argument of --ema's values.
+Option &emaArgument(Option &option, const Words &kinds) {
+  std::string argument = option.name();
+  std::replace(argument.begin(), argument.end(), '-', '_');
+  return option.named("--ema-" + option.name())
+      .in("ema.decay", std::move(argument), kinds);
+}
+/// One that only these kinds read.
+void emaArgumentOf(Option &option, const Words &kinds) {
+  emaArgument(option, kinds).only("ema.kind", kinds);
+}
+
+void addWarmup(OptionTable &table, EmaOptions &o) {
+  emaArgumentOf(table.toggle("ema.warmup", o.warmup,
+                             "rising decay 1 - (1 + (k - 1) / gamma)^-power at "
+                             "update k, at most decay"),
+                {"timm"});
+  auto rise = [&](const char *key, double &field, double low, double high,
+                  const char *help) {
+    emaArgument(table.number(key, field, low, high, help), {"timm"})
+        .only("ema.warmup", {"true"});
+  };
+  rise("ema.gamma", o.gamma, kAboveZero, kNoLimit,
+       "gamma of warmup, in updates");
+  rise("ema.power", o.power, kAboveZero, kNoLimit, "exponent power of warmup");
+  rise("ema.min-decay", o.minDecay, 0, 1, "lower bound of the decay of warmup");
+}
+
 } // namespace
 
 void EmaOptions::addTo(OptionTable &table) {
@@ -65,64 +93,47 @@ void EmaOptions::addTo(OptionTable &table) {
   ema.optionalWord = ema.commas = true;
   ema.set = [this](auto &words) { return setDecays(*this, words); };
   ema.get = [this] { return decaysText(*this); };
-  auto named = [](Option &option, const Words &kinds) -> Option & {
-    std::string argument = option.name();
-    std::replace(argument.begin(), argument.end(), '-', '_');
-    return option.named("--ema-" + option.name())
-        .in("ema.decay", std::move(argument), kinds);
-  };
-  named(table.choice(
-            "ema.kind", kind, kEmaKinds,
-            "decay d of update k: ultralytics: DECAY (1 - exp(-k / tau)); "
-            "constant: DECAY; timm: DECAY, or with warmup a rising "
-            "one; swa: 1 - 1 / k, the mean; auto: constant if a decay "
-            "or half-life is given, else ultralytics"),
-        kEmaKinds)
+  emaArgument(
+      table.choice(
+          "ema.kind", kind, kEmaKinds,
+          "decay d of update k: ultralytics: DECAY (1 - exp(-k / tau)); "
+          "constant: DECAY; timm: DECAY, or with warmup a rising "
+          "one; swa: 1 - 1 / k, the mean; auto: constant if a decay "
+          "or half-life is given, else ultralytics"),
+      kEmaKinds)
       .only("ema.decay", {});
-  const auto ofKinds = [&](Option &option, const Words &kinds) {
-    named(option, kinds).only("ema.kind", kinds);
-  };
-  ofKinds(table.number("ema.halflife", halflife, 0, kNoLimit,
-                       "half-life of the average in samples, in place of "
-                       "decay; 0: decay"),
-          {"auto", "ultralytics", "constant", "timm"});
-  ofKinds(
+  emaArgumentOf(table.number("ema.halflife", halflife, 0, kNoLimit,
+                             "half-life of the average in samples, in place of "
+                             "decay; 0: decay"),
+                {"auto", "ultralytics", "constant", "timm"});
+  emaArgumentOf(
       table.number(
           "ema.ramp", ramp, 0, kNoLimit,
           "bound on the half-life as a share of the samples seen; 0: no bound"),
       {"auto", "constant"});
-  ofKinds(table.number("ema.tau", tau, kAboveZero, kNoLimit,
-                       "time constant tau of the ramp 1 - exp(-k / tau), in "
-                       "updates"),
-          {"auto", "ultralytics"});
-  named(table.count(
-            "ema.start", start, 0,
-            "first updates, for which the average is a copy of the weights"),
-        kEmaKinds)
+  emaArgumentOf(
+      table.number("ema.tau", tau, kAboveZero, kNoLimit,
+                   "time constant tau of the ramp 1 - exp(-k / tau), in "
+                   "updates"),
+      {"auto", "ultralytics"});
+  emaArgument(
+      table.count(
+          "ema.start", start, 0,
+          "first updates, for which the average is a copy of the weights"),
+      kEmaKinds)
       .only("ema.decay", {});
-  ofKinds(table.toggle("ema.warmup", warmup,
-                       "rising decay 1 - (1 + (k - 1) / gamma)^-power at "
-                       "update k, at most decay"),
-          {"timm"});
-  auto rise = [&](const char *key, double &field, double low, double high,
-                  const char *help) {
-    named(table.number(key, field, low, high, help), {"timm"})
-        .only("ema.warmup", {"true"});
-  };
-  rise("ema.gamma", gamma, kAboveZero, kNoLimit, "gamma of warmup, in updates");
-  rise("ema.power", power, kAboveZero, kNoLimit, "exponent power of warmup");
-  rise("ema.min-decay", minDecay, 0, 1, "lower bound of the decay of warmup");
-  named(
+  addWarmup(table, *this);
+  emaArgument(
       table.choice("ema.buffers", buffers, {"average", "copy", "exclude"},
                    "running statistics of batch norms: averaged like weights, "
                    "copied, or left out of the averages"),
       kEmaKinds)
       .only("ema.decay", {});
-  named(table.choice(
-            "ema.device", device, {"device", "cpu"},
-            "where averages are computed and stored: the device, in the "
-            "step; or the host's memory, in parallel with the next step"),
-        kEmaKinds)
+  emaArgument(table.choice(
+                  "ema.device", device, {"device", "cpu"},
+                  "where averages are computed and stored: the device, in the "
+                  "step; or the host's memory, in parallel with the next step"),
+              kEmaKinds)
       .only("ema.decay", {});
   table.require([this](auto &given) { return check(*this, given); });
 }
