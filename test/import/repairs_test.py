@@ -121,7 +121,7 @@ class Repairs(dlc.TestCase):
                 if name in NEVER:
                     self.assertIn(f"is called '{name}'", self.explained(path, skip, code=dlc.USAGE)[1])
                 elif name in NEEDED:
-                    self.assertRegex(self.explained(path, skip, *flags, code=dlc.USAGE)[1], f"{skip}: 1 nodes? of the model needs? it")
+                    self.assertRegex(self.explained(path, skip, *flags, code=dlc.USAGE)[1], f"{skip}: 1 node of the model needs it, which ")
                     self.explained(self.file(linear()), skip, "--train=w")
                 else:
                     places, err = self.explained(path, skip, *flags)

@@ -58,9 +58,10 @@ Status repair(Graph &graph, Stage stage, const ImportOptions &options) {
     DLC_ASSIGN(const int places, row.run(graph, options));
     graph.runs.push_back({&row, places, secondsNow() - start});
     if (isNamed && places)
-      return usageError("--no-repair={}: {} nodes of the model need it, which "
-                        "{}",
-                        row.name, places, row.sentence);
+      return usageError("--no-repair={}: {} node{} of the model need{} it, "
+                        "which {}",
+                        row.name, places, places > 1 ? "s" : "",
+                        places > 1 ? "" : "s", row.sentence);
     for (size_t i = decided; i < graph.file.decisions.size(); ++i)
       graph.file.decisions[i].repair = row.name;
   }

@@ -125,9 +125,8 @@ constexpr Repair kRepairs[] = {
     {"unpack-recurrent", "makes packs of recurrent layers torch's tensors",
      Stage::Source, Skip::Yes, nullptr, restoring<unpackRecurrent>},
     {"names-by-value",
-     "gives tensors the names that --names has for their "
-     "values",
-     Stage::Source, Skip::Yes, [](auto &o) { return !o.names.empty(); },
+     "gives tensors the names that --names has for their values", Stage::Source,
+     Skip::Yes, [](auto &o) { return !o.names.empty(); },
      restoring<[](Restoring &work, const ImportOptions &o) {
        return nameByValue(work, o.names);
      }>},
