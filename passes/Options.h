@@ -221,10 +221,10 @@ struct OutlierOptions {
 };
 
 /// Formulas, names and defaults are torch.optim's, those of rmsprop_tf, lamb
-/// and lion timm's, that of adam_onnx ai.onnx.preview.training's. What is unset
-/// gets the optimizer's default (OptimizerRules.h).
+/// and lion timm's. What is unset gets the optimizer's default
+/// (OptimizerRules.h).
 struct OptimizerOptions {
-  /// --optimizer=sgd|adam|adamw|adam_onnx|radam|rmsprop|rmsprop_tf|adagrad|lamb|
+  /// --optimizer=sgd|adam|adamw|radam|rmsprop|rmsprop_tf|adagrad|lamb|
   /// lion|muon. muon moves matrices; all else moves by adamw with its default
   /// betas and eps.
   std::string name = "sgd";

@@ -78,23 +78,6 @@ template <bool decoupled> Exprs adam(const Update &u) {
   return result;
 }
 
-/// As ai.onnx.preview.training: the correction counts the updates before this
-/// one, the first has none, and epsilon is beside the root as it is.
-Exprs adamOnnxScalars(const Rates &r, const OptimizerOptions &o) {
-  Expr n = maximum(r.t, r.t.scalar(1)); // no 0 / 0
-  Expr size = r.lr * sqrt(1.0 - pow(n.scalar(*o.beta2), n)) /
-              (1.0 - pow(r.momentum, n));
-  Expr later = compare(ir::Predicate::gt, r.t, r.t.scalar(0));
-  return {select(later, size, r.lr), 1.0 - r.momentum};
-}
-Exprs adamOnnx(const Update &u) {
-  const OptimizerOptions &o = u.options;
-  Expr g = withDecay(u.g, u.w, o);
-  Expr m = average(u.moments[0], g, u.scalars[1]),
-       v = averageOfSquares(u.moments[1], g, *o.beta2);
-  return {u.w - u.scalars[0] * (m / (sqrt(v) + *o.epsilon)), m, v};
-}
-
 //===--- rmsprop, rmsprop_tf, adagrad -------------------------------------===//
 
 Moments rmspropMoments(const OptimizerOptions &o) {
@@ -219,8 +202,6 @@ const Rule rules[] = {
      adam<false>},
     {"adamw", likeAdam({.lr = 1e-3, .weightDecay = 1e-2, .amsgrad = true}),
      adamMoments, adamScalars, adam<true>},
-    {"adam_onnx", likeAdam({.lr = 1e-3, .epsilon = 1e-6}), adamMoments,
-     adamOnnxScalars, adamOnnx},
     {"radam", likeAdam({.lr = 1e-3}), adamMoments, radamScalars, radam},
     {"rmsprop",
      {.lr = 1e-2, .momentum = 0, .epsilon = 1e-8, .alpha = 0.99},

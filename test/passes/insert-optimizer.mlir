@@ -91,7 +91,7 @@
 // HALF: dlc.write @w.v, [[RV]] : tensor<2xbf16>
 
 // MOMENTS: moments: 'fp16' is not one of f32, bf16
-// UNKNOWN: optimizer: 'sgdm' is not one of sgd, adam, adamw, adam_onnx, radam, rmsprop, rmsprop_tf, adagrad, lamb, lion, muon
+// UNKNOWN: optimizer: 'sgdm' is not one of sgd, adam, adamw, radam, rmsprop, rmsprop_tf, adagrad, lamb, lion, muon
 // NESTEROV: nesterov needs a momentum above 0
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}) {
