@@ -18,6 +18,11 @@ const std::map<std::string, std::string> kGroups = {
     {"run", "Run"},
 };
 
+bool isUnset(const Option &option) {
+  const std::string value = option.yaml();
+  return value == "null" || value == "[]" || value == "\"\"";
+}
+
 // With the values of another option for which this one is read, and a line for
 // each argument of its values.
 std::string helpOf(const Option &option, const OptionTable &table) {
@@ -26,7 +31,8 @@ std::string helpOf(const Option &option, const OptionTable &table) {
     text += fmt::format(" ({})", fmt::join(option.values, ", "));
   for (const Option *row : table.argumentsOf(option))
     text += fmt::format("\n{}({}={}): {}", fmt::join(row->argumentKinds, "|"),
-                        row->argument, row->yaml(), row->help);
+                        row->argument, isUnset(*row) ? row->type : row->yaml(),
+                        row->help);
   return text;
 }
 
@@ -50,9 +56,8 @@ void OptionFlags::addFlag(CLI::App &command, const Option &option) {
                       ->type_name(option.type)
                       ->expected(1)
                       ->allow_extra_args(false);
-    const std::string value = option.yaml();
-    if (value != "null" && value != "[]" && value != "\"\"")
-      given->flag->default_str(value);
+    if (!isUnset(option))
+      given->flag->default_str(option.yaml());
   }
   if (option.repeats)
     given->flag->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
