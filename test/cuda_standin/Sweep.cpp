@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps over data on the CUDA backend over the stand-ins, a batch ahead.
-#include "runtime/train/session/Sweep.h"
+#include "runtime/train/session/BatchSweep.h"
 #include "Fixture.h"
 #include "runtime/train/session/Inputs.h"
 #include "runtime/train/session/State.h"
@@ -40,9 +40,9 @@ protected:
   Status run(int64_t first, int64_t stride, int last = -1) {
     found_.clear();
     int batch = 0;
-    return Sweep(*executor_, {{program_, 2}}, *data_)
+    return BatchSweep(*executor_, {{program_, 2}}, *data_)
         .run(first, stride,
-             [&](int64_t samples, const Sweep::Part &,
+             [&](int64_t samples, const BatchSweep::Part &,
                  std::span<const TensorView> outputs) {
                if (batch++ == last)
                  return failed("enough");
