@@ -29,7 +29,7 @@ def Exec_ScheduleAttr : AttrDef<Exec_Dialect, "Schedule"> {
 
 def Exec_ThreadsAttr : AttrDef<Exec_Dialect, "Threads"> {
   let mnemonic = "threads";
-  let summary = "how a kernel lies on threads (Threads.h): blocks, threads of a block, each thread's part";
+  let summary = "a kernel's mapping to threads (Threads.h): blocks, threads of a block, each thread's share";
   let parameters = (ins AttrParameter<"::dlc::exec::Threads", "", "const ::dlc::exec::Threads &">:$value);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
@@ -44,8 +44,8 @@ def Exec_RegionOp : Exec_Op<"region", [Symbol]> {
   let hasVerifier = 1;
 }
 def Exec_StateOp : Exec_SymbolUser<"state", [Symbol]> {
-  let summary = "a state tensor at its place in a region";
-  let description = "(C1) its type is static; (C2) it lies in a region that exists; (C3) `of` is a state.";
+  let summary = "a state tensor at an offset in a region";
+  let description = "(C1) its type is static; (C2) its range is inside an existing region; (C3) `of` is a state.";
   let example = [{exec.state @w : tensor<4x4xf32> "param" in @param at 0 init = "w" trainable}];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, StrAttr:$role, FlatSymbolRefAttr:$region,
       I64Attr:$offset, AnyAttr:$init, OptionalAttr<FlatSymbolRefAttr>:$of, UnitAttr:$trainable);
@@ -54,15 +54,15 @@ def Exec_StateOp : Exec_SymbolUser<"state", [Symbol]> {
 }
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove]> {
   let summary = "a cluster to be compiled: block arguments are the inputs, dlc.yield gives the outputs";
-  let description = [{`schedule`: how its loops run; dlc-schedule-kernels decides, code generators and the plan read.
-    `threads`: how these lie on the threads of a device that launches grids of them; dlc-map-threads decides.
-    `parted`: launches may run some of its items alone, as dlc-shard-updates has it, and all tensors have one shape; one of
-    rows sums as many of its input's first elements as a launch says, and reads the others as zero.
+  let description = [{`schedule`: the loops, set by dlc-schedule-kernels and read by code generators and the plan.
+    `threads`: the mapping of the loops to the threads of a device with grids, set by dlc-map-threads.
+    `parted`: launches may run a subset of its items, as dlc-shard-updates requires, and all tensors have one shape; a kernel
+    of rows sums only the first elements of its input, as many as a launch says, and reads the others as zero.
     (C1) the body ends with dlc.yield; of a schedule (C2) grain is at least 1, and nothing is below zero; (C3) a loop
-    stands once; (C4) a block cuts a group that is there; of threads (C5) there is at least one in a block and side by
+    occurs once; (C4) a block splits an existing group; of threads (C5) there is at least one in a block and side by
     side, and nothing is below zero; (C6) vectors are powers of two, indices have 32 or 64 bits; (C7) registers, sparse,
     transposed and tile exclude each other; (C8) a tile is a product's, or has two sizes, and its warps have the block's
-    threads; (C9) threads stand with a schedule.}];
+    threads; (C9) threads need a schedule.}];
   let example = [{
     exec.kernel @exp schedule = #exec.schedule<elementwise, inner = [[0, 1]: 16], grain = 2, flops = 16, bytes = 128> {
     ^bb0(%x: tensor<4x4xf32>):
@@ -102,8 +102,8 @@ def Exec_BufferOp : Exec_SymbolUser<"buffer", [Pure]> {
 }
 def Exec_PortOp : Exec_Op<"port"> {
   let summary = "a buffer that the host fills before the program (input) or reads after it (output)";
-  let description = "`limit`: what its integers are below; 0: nothing is known. They are not below 0, but for `from_end`: "
-    "not below -limit. (C1) the direction is input or output; "
+  let description = "`limit`: exclusive upper bound of its integers; 0: unknown. Their lower bound is 0, with `from_end` "
+    "-limit. (C1) the direction is input or output; "
     "(C2) the limit is not below 0; (C3) from_end has a limit.";
   let example = [{exec.port "input" "labels" %x {limit = 10 : i64} : memref<4xi64>}];
   let arguments = (ins StrAttr:$direction, StrAttr:$name, AnyMemRef:$buffer,
@@ -113,7 +113,7 @@ def Exec_PortOp : Exec_Op<"port"> {
 }
 def Exec_LaunchOp : Exec_SymbolUser<"launch", [AttrSizedOperandSegments]> {
   let summary = "a run of a generated kernel";
-  let description = "(C1) the kernel exists; (C2) buffers have the types of what it takes and yields.";
+  let description = "(C1) the kernel exists; (C2) the buffers have the types of its inputs and outputs.";
   let example = [{exec.launch @exp ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)}];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs);
   let assemblyFormat = [{$kernel `ins` `(` ($inputs^ `:` type($inputs))? `)` `outs` `(` ($outputs^ `:` type($outputs))? `)`
@@ -150,7 +150,7 @@ def Exec_AllReduceOp : Exec_Bucket<"all_reduce"> {
   let example = [{exec.all_reduce %x bucket = 0 : memref<4x4xf32>}];
 }
 def Exec_WaitOp : Exec_Bucket<"wait"> {
-  let summary = "the bucket's mean has arrived";
+  let summary = "waits for the bucket's mean";
   let example = [{exec.wait %x bucket = 0 : memref<4x4xf32>}];
 }
 #endif

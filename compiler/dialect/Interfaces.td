@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pass may ask an op; no pass asks for its name or its class to learn a property.
+// The interfaces by which passes query ops; no pass tests an op's name or class to learn a property.
 #ifndef DLC_INTERFACES
 #define DLC_INTERFACES
 
@@ -7,7 +7,7 @@ include "mlir/IR/OpBase.td"
 
 def CastPolicyInterface : OpInterface<"CastPolicyInterface"> {
   let cppNamespace = "::dlc::ir";
-  let description = [{Which precision autocast may run the op in (passes/autocast/CastLists.h).}];
+  let description = [{The precisions that autocast may choose for the op (passes/autocast/CastLists.h).}];
   let methods = [
     StaticInterfaceMethod<"The op's default list for fp16 (true) or bf16 (false).",
       "::dlc::ir::CastPolicy", "castPolicy", (ins "bool":$fp16)>,
@@ -33,7 +33,7 @@ def DifferentiableInterface : OpInterface<"DifferentiableInterface"> {
 def ElementwiseInterface : OpInterface<"ElementwiseInterface"> {
   let cppNamespace = "::dlc::ir";
   let description = [{The op computes every element of its results from the elements of its operands at the
-    same (broadcast) index. Operands and results of the body are scalars; half floats arrive as f32.}];
+    same (broadcast) index. Operands and results of the body are scalars; 16-bit floats are passed as f32.}];
   let methods = [
     InterfaceMethod<"Emits the scalar computation; returns one value per result.",
       "::llvm::SmallVector<::mlir::Value>", "buildBody",
@@ -51,7 +51,7 @@ def ReductionInterface : OpInterface<"ReductionInterface"> {
       (ins), "return $_op.getAxes();">,
     InterfaceMethod<"Whether reduced dimensions stay, with size 1.", "bool", "keepsAxes", (ins),
       "return $_op.getKeepdims();">,
-    InterfaceMethod<"Reduces these instead; the operand and the result's type are the caller's business.", "void",
+    InterfaceMethod<"Reduces these dimensions instead; the caller adapts the operand and the result's type.", "void",
       "setReducedAxes", (ins "::llvm::ArrayRef<int64_t>":$axes), "$_op.setAxes(axes);">,
     InterfaceMethod<"The same reduction of `x` over `axes`, which stay with size 1.", "::mlir::Value", "reduceToo",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$axes),
@@ -61,14 +61,14 @@ def ReductionInterface : OpInterface<"ReductionInterface"> {
 
 def GeneratorInterface : OpInterface<"GeneratorInterface"> {
   let cppNamespace = "::dlc::ir";
-  let description = [{An element follows from attributes and its index: better computed again than kept.}];
+  let description = [{An element is a function of attributes and its index: recomputing it is cheaper than storing it.}];
 }
 
 def MovementInterface : OpInterface<"MovementInterface"> {
   let cppNamespace = "::dlc::ir";
-  let description = [{Elements of the result are elements of operands at other places, or one value.}];
+  let description = [{Elements of the result are elements of operands at other indices, or a constant value.}];
   let methods = [
-    InterfaceMethod<"Of how many parts the result is made; each is a case in code.", "int64_t", "pieces", (ins), "",
+    InterfaceMethod<"The number of parts of the result; each is a case in generated code.", "int64_t", "pieces", (ins), "",
       "return 1;">,
     InterfaceMethod<[{Adapts the attributes to operands and a result whose dimension i was dimension order[i]; false, with
       nothing changed, where that is not possible.}], "bool", "permuteDims", (ins "::llvm::ArrayRef<int64_t>":$order)>,
@@ -78,9 +78,9 @@ def MovementInterface : OpInterface<"MovementInterface"> {
 def LookupInterface : OpInterface<"LookupInterface"> {
   let cppNamespace = "::dlc::ir";
   let methods = [
-    InterfaceMethod<"How many things the operand is an index of: it is less. 0: nothing is known of it.", "int64_t",
+    InterfaceMethod<"The exclusive upper bound of an index operand; 0: unknown.", "int64_t",
       "countOf", (ins "unsigned":$operand)>,
-    InterfaceMethod<"Whether the operand may be negative: it counts from the end, then, and is not below -countOf.", "bool",
+    InterfaceMethod<"Whether the operand may be negative, at least -countOf: it then counts from the end.", "bool",
       "countsFromEnd", (ins "unsigned":$operand), "", "return false;">,
   ];
 }
@@ -91,8 +91,8 @@ def ImageInterface : OpInterface<"ImageInterface"> {
     or last, "nhwc".}];
   let methods = [
     StaticInterfaceMethod<"Operands that are images.", "::llvm::SmallVector<unsigned>", "imageOperands">,
-    StaticInterfaceMethod<"Results that are.", "::llvm::SmallVector<unsigned>", "imageResults">,
-    InterfaceMethod<"Operands and types are the caller's business.", "void", "setImageLayout",
+    StaticInterfaceMethod<"Results that are images.", "::llvm::SmallVector<unsigned>", "imageResults">,
+    InterfaceMethod<"Sets the layout; the caller adapts operands and types.", "void", "setImageLayout",
       (ins "::llvm::StringRef":$layout), "$_op.setLayout(layout);">,
   ];
 }
@@ -109,9 +109,9 @@ def PlaceableInterface : OpInterface<"PlaceableInterface"> {
   let cppNamespace = "::dlc::ir";
   let description = [{A target may compute the op in several ways; `by` says which (compiler/target/Placer.h).}];
   let methods = [
-    StaticInterfaceMethod<"What --place calls it.", "::llvm::StringRef", "placedAs">,
-    InterfaceMethod<"Who computes it; Open until that is chosen.", "::dlc::ir::By", "getBy">,
-    InterfaceMethod<"Chooses.", "void", "setBy", (ins "::dlc::ir::By":$by)>,
+    StaticInterfaceMethod<"The op's name in --place.", "::llvm::StringRef", "placedAs">,
+    InterfaceMethod<"The way to compute the op; Open until it is chosen.", "::dlc::ir::By", "getBy">,
+    InterfaceMethod<"Sets the way to compute the op.", "void", "setBy", (ins "::dlc::ir::By":$by)>,
   ];
 }
 
@@ -129,11 +129,11 @@ def LibraryInterface : OpInterface<"LibraryInterface"> {
   let description = [{The op is a device library call of its own mnemonic; operands and attributes go to the plan
     as they are (runtime/plan/README.md).}];
   let methods = [
-    InterfaceMethod<"The attribute of each operand that may be absent, and whether it is there.",
+    InterfaceMethod<"The attribute of each optional operand, and whether the operand is present.",
       "::llvm::SmallVector<std::pair<::llvm::StringRef, bool>>", "optionalOperands", (ins), "", "return {};">,
-    InterfaceMethod<"Whether the result may lie where the operand does.", "bool", "mayOverwrite",
+    InterfaceMethod<"Whether the result may alias the operand.", "bool", "mayOverwrite",
       (ins "unsigned":$result, "unsigned":$operand), "", "return false;">,
-    InterfaceMethod<"Whether operands are but ranges of elements, so that adjacent ones may be passed as one.", "bool",
+    InterfaceMethod<"Whether operands are plain ranges of elements, so that adjacent ones may be passed as one.", "bool",
       "joinsOperands", (ins), "", "return false;">,
   ];
 }

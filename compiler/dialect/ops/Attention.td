@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot product attention. Its scores, [Tq, Tk] a head, are never a value: the backward op computes them again.
+// Scaled dot product attention. Its scores, [Tq, Tk] per head, are never stored: the backward op recomputes them.
 #ifndef DLC_ATTENTION
 #define DLC_ATTENTION
 include "DlcBase.td"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops. Broadcasting is numpy's and belongs to the family: operands of rank-0 or with
-// dimensions of 1 stretch. Element types must agree (autocast inserts the casts).
+// Elementwise ops. All of them broadcast like numpy: operands of rank 0 or with dimensions of 1 are
+// repeated. Element types must agree (autocast inserts the casts).
 #ifndef DLC_ELEMENTWISE
 #define DLC_ELEMENTWISE
 include "DlcBase.td"
@@ -41,7 +41,7 @@ def Dlc_ReciprocalOp : Dlc_Unary<"reciprocal", CastDenyFp16> { let summary = "1 
 def Dlc_TanhOp : Dlc_CostlyUnary<"tanh", CastInfer> { let summary = "hyperbolic tangent"; }
 def Dlc_SigmoidOp : Dlc_CostlyUnary<"sigmoid", CastInfer> { let summary = "1 / (1 + exp(-x))"; }
 def Dlc_StopGradientOp : Dlc_Unary<"stop_gradient", CastClear> {
-  let summary = "x, of which nothing learns: the gradient ends here; gone after autodiff";
+  let summary = "x, with gradient zero (detach); autodiff removes it";
 }
 def Dlc_ReluOp : Dlc_Unary<"relu", CastClear> { let summary = "max(x, 0)"; }
 def Dlc_ErfOp : Dlc_CostlyUnary<"erf", CastInfer> { let summary = "error function"; }
@@ -64,13 +64,13 @@ class Dlc_ActivationBackward<string mnemonic> : Dlc_Pure<mnemonic, CastNever, "i
   let description = "(C1) the activation's value has dy's type.";
 }
 def Dlc_ReluBackwardOp : Dlc_ActivationBackward<"relu_backward"> {
-  let summary = "dy, but 0 where relu's result y is no more than 0";
+  let summary = "dy where relu's result y is above 0, else 0";
   let example = [{%dx = dlc.relu_backward %dy, %y : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$dy, Dlc_Float:$y);
   let results = (outs Dlc_Float:$dx);
 }
 def Dlc_GeluBackwardOp : Dlc_ActivationBackward<"gelu_backward"> {
-  let summary = "dy times the slope of gelu at x, in f32 or wider";
+  let summary = "dy times the derivative of gelu at x, in f32 or wider";
   let example = [{%dx = dlc.gelu_backward %dy, %x {tanh} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$dy, Dlc_Float:$x, UnitAttr:$tanh);
   let results = (outs Dlc_Float:$dx);
@@ -93,9 +93,9 @@ def Dlc_CastOp : Dlc_Op<"cast", CastClear, [Pure, DeclareOpInterfaceMethods<Elem
   let hasVerifier = 1;
 }
 def Dlc_BitCastOp : Dlc_Op<"bit_cast", CastNever, [Pure, DeclareOpInterfaceMethods<ElementwiseInterface>]> {
-  let summary = "the bits of a number as another type's: of halves the lower 16, the others 0 or left out";
+  let summary = "reinterprets the bits of a number as another type; a 16-bit type is the lower 16 bits, the others are 0 or dropped";
   let shapes = "y as x";
-  let description = [{Which NaN a half is is not kept. (C1) operand and result have one shape; (C2) one is i64 and the other
+  let description = [{The payload of a 16-bit NaN is not preserved. (C1) operand and result have one shape; (C2) one is i64 and the other
     f64, or one i32 and the other f32, f16 or bf16.}];
   let example = [{%y = dlc.bit_cast %x : (tensor<2x3xf32>) -> tensor<2x3xi32>}];
   let arguments = (ins Dlc_Tensor:$x);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with the work around them in one call of a GPU's library. dlc-matmul-epilogues makes them and lowering alone
-// sees them, so that they have a header of their own, dialect/Epilogues.h. All operands and results of one are a single
-// product of matrices: b has no batch dimensions. Element types are those of a.
+// Matrix products with epilogues in one call of a GPU's library. dlc-matmul-epilogues creates them and only lowering
+// sees them, so they have their own header, dialect/Epilogues.h. Each is a single matrix product: b has no batch
+// dimensions. Element types are those of a.
 #ifndef DLC_EPILOGUES
 #define DLC_EPILOGUES
 include "DlcBase.td"
@@ -15,7 +15,7 @@ defvar Dlc_EpilogueLaws = [{(C1) b has rank 2 and a at least 2, or 2 if it is tr
     }];
 defvar Dlc_ActivationLaws = [{(C6) the activation is "relu" or "gelu_tanh"; (C7) `kept` has its type.}];
 def Dlc_MatmulActivationOp : Dlc_MatmulEpilogue<"matmul_activation"> {
-  let summary = "activation(a @ b (+ bias)), and what the activation's gradient needs";
+  let summary = "activation(a @ b (+ bias)), and the values that the activation's gradient needs";
   let shapes = "a [..., M, K]; b [K, N]; bias [N]; y [..., M, N]; kept as y, or [..., M, ceil(N / 128) * 16] of bits";
   let description = !strconcat([{`activation` is "relu" or "gelu_tanh". `kept` of gelu_tanh is a @ b + bias, as y; of relu a bit for
     each element of y, rows of y in whole 128 bits, i8 [..., ceil(N/128) * 16], that only the device understands.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms as a GPU's library computes them: dlc-norm-calls makes them of norms by the library, behind autodiff and layout.
+// Norms as a GPU's library computes them: dlc-norm-calls creates them from norms placed on the library, after autodiff
+// and layout.
 #ifndef DLC_LIBRARY_NORM
 #define DLC_LIBRARY_NORM
 include "DlcBase.td"
 
 def Dlc_FusedBatchNormOp : Dlc_Library<"fused_batch_norm", CastInfer, "inferFusedBatchNorm"> {
-  let summary = "training batch norm of images channels last, and what directly follows it";
+  let summary = "training batch norm of channels-last images, with a fused residual addition and ReLU";
   let shapes = "x, residual and y [N, D..., C]; all others [C]";
-  let description = [{y = (x - saved_mean) saved_rstd scale + bias, plus `residual`; with `relu` no less than 0.
-    saved_rstd = 1 / sqrt(var + epsilon) of the population variance. Running statistics are not its business.
+  let description = [{y = (x - saved_mean) saved_rstd scale + bias, plus `residual`; with `relu` max(y, 0).
+    saved_rstd = 1 / sqrt(var + epsilon) of the population variance. It does not update running statistics.
     (C1) x has rank 3 to 5; (C2) there is one value a channel in scale and bias; (C3) a residual has x's type.}];
   let example = [{%y, %m, %v = dlc.fused_batch_norm %x, %s, %s {epsilon = 1.0e-05 : f64, relu}
       : (tensor<1x8x8x4xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<1x8x8x4xf16>, tensor<4xf32>, tensor<4xf32>)}];
@@ -20,8 +21,8 @@ def Dlc_FusedBatchNormOp : Dlc_Library<"fused_batch_norm", CastInfer, "inferFuse
 def Dlc_FusedBatchNormBackwardOp : Dlc_Library<"fused_batch_norm_backward", CastInfer, "inferFusedBatchNormBackward"> {
   let summary = "gradients of fused_batch_norm's x, scale and bias";
   let shapes = "dy, x and dx [N, D..., C]; all others [C]";
-  let description = [{dy is the norm's gradient. With `bias`, the norm's, it is that of the ReLU behind the norm: it
-    counts where the norm of x, computed again, is above 0.
+  let description = [{dy is the gradient of the norm's result or, with `bias` (the norm's), of the ReLU after the norm:
+    it is masked where the norm of x, which is recomputed, is not above 0.
     (C1) x has rank 3 to 5; (C2) there is one value a channel in all but dy and x; (C3) dy has x's type.}];
   let example = [{%dx, %ds, %db = dlc.fused_batch_norm_backward %dy, %x, %s, %s, %s, %s
       : (tensor<1x8x8x4xf16>, tensor<1x8x8x4xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)

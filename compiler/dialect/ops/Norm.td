@@ -8,7 +8,7 @@ defvar Dlc_BatchNormLaws = [{(C1) x has rank 2 or more; (C2) there is one value 
     nchw or nhwc.}];
 
 def Dlc_BatchNormOp : Dlc_Library<"batch_norm", CastInfer, "inferBatchNorm", [ImageInterface, PlaceableInterface]> {
-  let summary = "training batch norm: normalises by the batch and moves the running statistics";
+  let summary = "training batch norm: normalises by the batch and updates the running statistics";
   let shapes = "x and y [N, C, ...] or, channels last, [N, ..., C]; all others [C]";
   let description = !strconcat([{new = old * momentum + batch * (1 - momentum). With `unbiased` the running variance gets
     batch_var * N / (N - 1), as frameworks do; without, the population variance, as ONNX says.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers. What they come from is explicit (Philox4x32-10, runtime/base/numbers/Philox.h): `dlc.uniform` is a function of
-// a key, the number of the draw and a position, so it fuses, and gives the same for any number of threads.
+// Random numbers (Philox4x32-10, runtime/base/numbers/Philox.h). `dlc.uniform` is a pure function of a key, the number of
+// the draw and a position, so it can be fused and does not depend on the number of threads.
 #ifndef DLC_RANDOM
 #define DLC_RANDOM
 include "DlcBase.td"
@@ -10,7 +10,7 @@ include "ops/Elementwise.td"
 def Dlc_DropoutOp : Dlc_Pure<"dropout", CastNever, "inferSameAsFirst"> {
   let summary = "in training: 0 with probability `ratio`, else x / (1 - ratio); otherwise x";
   let shapes = "y as x";
-  let description = [{Elements that differ only in `shared` dimensions share their fate.}];
+  let description = [{Elements that differ only in `shared` dimensions are dropped together.}];
   let example = [{%y = dlc.dropout %x {id = "a", ratio = 5.000000e-01 : f64, shared = array<i64: 0>}
       : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$x, F64Attr:$ratio, Dlc_Ints:$shared, StrAttr:$id);

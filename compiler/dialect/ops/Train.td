@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State, loss, gradients, optimizers and collectives: what makes a graph a training step.
+// State, loss, gradients, optimizers and collectives: the ops of a training step.
 #ifndef DLC_TRAIN
 #define DLC_TRAIN
 include "DlcBase.td"
@@ -45,7 +45,7 @@ def Dlc_WriteOp : Dlc_StateAccess<"write", []> {
 def Dlc_GradientOp : Dlc_StateAccess<"gradient", []> {
   let summary = "declares the gradient of a parameter; insert-optimizer consumes it";
   let shapes = "value as the state";
-  let description = !strconcat("`loss`: it is the part of that one of several losses. ", Dlc_AccessLaws);
+  let description = !strconcat("`loss`: the loss, one of several, that this gradient belongs to. ", Dlc_AccessLaws);
   let example = [{dlc.gradient @w, %x : tensor<2x3xf32>}];
   let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Float:$value, OptionalAttr<StrAttr>:$loss);
   let assemblyFormat = "$state `,` $value attr-dict `:` type($value)";
@@ -53,7 +53,7 @@ def Dlc_GradientOp : Dlc_StateAccess<"gradient", []> {
 def Dlc_SeedOp : Dlc_AnyOp<"seed", [Pure]> {
   let summary = "d loss / d loss, the factor that scale-loss sets";
   let shapes = "y scalar";
-  let description = [{`loss`: it starts the backward graph of that one of several losses.}];
+  let description = [{`loss`: the loss, one of several, whose backward graph this starts.}];
   let example = [{%y = dlc.seed : tensor<f32>}];
   let arguments = (ins OptionalAttr<StrAttr>:$loss);
   let results = (outs Dlc_Float:$y);
@@ -86,9 +86,9 @@ def Dlc_SoftmaxCrossEntropyBackwardOp
 }
 
 def Dlc_AllReduceOp : Dlc_Op<"all_reduce", CastNever, [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "mean over the ranks; values of one bucket travel together";
+  let summary = "mean over the ranks; values of one bucket are sent together";
   let shapes = "y as x";
-  let description = [{`of`: it is this parameter's gradient, which has its place in memory by that. Of one rank there are no buckets.
+  let description = [{`of`: the parameter whose gradient this is, which determines its memory offset. With one rank there are no buckets.
     (C1) the result has the operand's type; (C2) `of` is a parameter of that shape.}];
   let example = [{%y = dlc.all_reduce %x {bucket = 0 : i64, of = @w} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$x, OptionalAttr<I64Attr>:$bucket, OptionalAttr<FlatSymbolRefAttr>:$of);
@@ -112,7 +112,7 @@ def Dlc_AllFiniteOp : Dlc_Multi<"all_finite"> {
 }
 def Dlc_GlobalNormOp : Dlc_Multi<"global_norm"> {
   let summary = "Euclidean norm of all operands together, accumulated in f64";
-  let description = [{`limit`: of their elements clamped to [-limit, limit], in f64.
+  let description = [{`limit`: the norm of the elements clamped to [-limit, limit], in f64.
     (C1) there is an operand; (C2) the result is a scalar; (C3) it is by library or decomposed.}];
   let arguments = (ins Variadic<Dlc_Float>:$xs, OptionalAttr<F64Attr>:$limit, Dlc_PlacedBy:$by);
   let example = [{%y = dlc.global_norm %a, %b : (tensor<2x3xf32>, tensor<4xf32>) -> tensor<f32>}];
@@ -122,9 +122,9 @@ def Dlc_GlobalNormOp : Dlc_Multi<"global_norm"> {
 
 def Dlc_OrthogonalizeOp : Dlc_Pure<"orthogonalize", CastNever, "inferOrthogonalize",
     [LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
-  let summary = "columns that are orthonormal and span what those of x do: Q of x = Q R by Householder's reflections, in f64";
+  let summary = "an orthonormal basis of x's columns: Q of x = Q R by Householder reflections, in f64";
   let shapes = "x [M, R] with R <= M; y as x";
-  let description = [{Of columns that are linearly dependent Q has others in their place, so y always has R of them.
+  let description = [{For linearly dependent columns Q has other orthonormal columns, so y always has R columns.
     (C1) x is a matrix; (C2) it has no more columns than rows.}];
   let example = [{%y = dlc.orthogonalize %x : (tensor<4x2xf32>) -> tensor<4x2xf32>}];
   let arguments = (ins Dlc_Float:$x);
