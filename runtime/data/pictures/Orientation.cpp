@@ -98,10 +98,10 @@ Picture upright(Picture from, int orientation) {
   Picture to{
       turns ? from.width : from.height, turns ? from.height : from.width, {}};
   to.rgb.resize(from.rgb.size());
-  const bool flipsX = orientation == 2 || orientation == 3 ||
-                      orientation == 7 || orientation == 8;
-  const bool flipsY = orientation == 3 || orientation == 4 ||
-                      orientation == 6 || orientation == 7;
+  constexpr std::string_view kFlipsX = "2378", kFlipsY = "3467";
+  const char digit = static_cast<char>('0' + orientation);
+  const bool flipsX = kFlipsX.find(digit) != kFlipsX.npos;
+  const bool flipsY = kFlipsY.find(digit) != kFlipsY.npos;
   uint8_t *out = to.rgb.data();
   for (int y = 0; y < to.height; ++y)
     for (int x = 0; x < to.width; ++x, out += 3) {

@@ -181,16 +181,18 @@ Result<bool> TarReader::next(TarMember &member) {
     if (!pax.path.empty())
       header.name = pax.path;
     header.size = pax.size.value_or(header.size);
-    const bool isFile =
-        header.type == '0' || header.type == 0 || header.type == '7';
-    if (header.type == '1' || header.type == '2' || header.type == 'S')
+    constexpr std::string_view kFiles("\0"
+                                      "07",
+                                      3),
+        kOthers = "12S";
+    if (kOthers.find(header.type) != kOthers.npos)
       return failed("'{}' is a {}, expected a file", printable(header.name),
                     header.type == 'S' ? "sparse file" : "link");
     if (header.size > archive_.size() - header.offset)
       return failed("it ends within '{}', which claims {} bytes",
                     printable(header.name), header.size);
     at_ = header.end();
-    if (isFile) {
+    if (kFiles.find(header.type) != kFiles.npos) {
       member.name = std::move(header.name);
       member.offset = header.offset;
       member.size = header.size;

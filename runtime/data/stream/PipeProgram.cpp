@@ -105,6 +105,15 @@ PipeProgram::~PipeProgram() {
   closeEnd(life_);
 }
 
+// 0: there will be no more; none: not yet.
+static Result<std::optional<size_t>> readSome(int from, std::byte *to,
+                                              size_t most) {
+  const ssize_t some = ::read(from, to, most);
+  if (some < 0 && errno != EINTR && errno != EAGAIN)
+    return failed("cannot read samples: {}", std::strerror(errno));
+  return some < 0 ? std::nullopt : std::optional(size_t(some));
+}
+
 Result<size_t> PipeProgram::read(std::byte *to, size_t size,
                                  milliseconds patience,
                                  const std::atomic<bool> &stop) {
@@ -120,13 +129,11 @@ Result<size_t> PipeProgram::read(std::byte *to, size_t size,
     if (ready > 0 && files[1].revents)
       readErrors();
     if (ready > 0 && files[0].revents) {
-      const ssize_t some = ::read(output_, to + done, size - done);
-      if (some == 0)
+      DLC_ASSIGN(const auto some, readSome(output_, to + done, size - done));
+      if (some == 0U)
         return done;
-      if (some < 0 && errno != EINTR && errno != EAGAIN)
-        return failed("cannot read samples: {}", std::strerror(errno));
-      if (some > 0) {
-        done += size_t(some);
+      if (some) {
+        done += *some;
         last = steady_clock::now();
       }
     } else if (steady_clock::now() - last >= patience) {
