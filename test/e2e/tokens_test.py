@@ -86,7 +86,7 @@ class Tokens(dlc.TestCase):
                 (good + b"1", {}, r"claims 4097 tokens of 2 bytes, but has 8195 bytes of tokens: is the file truncated\?"),
                 (llmc(self.tokens, 20240520, 1, np.uint16, -5), {}, "claims -5 tokens"),
                 (llmc(self.tokens, 20240520, 2, np.uint16), {}, "has version 2, expected 1"),
-                (plain[:2 * T], dict(tokens="uint16"), "has 32 tokens, expected at least 33 in a row"),
+                (plain[:2 * T], dict(tokens="uint16"), "has 32 tokens, expected at least 33 contiguous ones"),
                 (b"", dict(tokens="uint16"), r"a\.bin"),
                 (high.tobytes(), dict(tokens="uint16"), r"60000 in row \d+ is out of range, expected 0 to 95")]:
             with self.subTest(message):
