@@ -21,6 +21,9 @@ ENDINGS = (".cpp", ".h", ".hpp", ".c", ".cu", ".td", ".proto", ".py", ".sh", ".c
 CORE = ("compiler/dialect/", "compiler/kernel/", "compiler/lower/", "compiler/placement/", "compiler/target/",
         "compiler/reference/", "compiler/driver/", "passes/", "runtime/exec/", "runtime/device/", "runtime/plan/",
         "runtime/collective/")
+# Families of operators, which rooms mirror, and the two backends' parts of one name.
+MIRRORED = {"Activation", "Attention", "BatchNorm", "Columns", "Conv", "Convolution", "Custom", "Elementwise", "Epilogues",
+            "Flat", "Linear", "Loss", "Matmul", "Norm", "Pool", "Recurrence", "Reduce", "Resize", "Shape", "Window"}
 SHARD_ROOMS = ("compiler/", "passes/", "runtime/plan/", "runtime/exec/", "runtime/train/", "runtime/device/")
 SHARD_WORDS = re.compile(r"shard|gathers\(\)|scatters\(\)", re.IGNORECASE)
 
@@ -58,9 +61,10 @@ def lines(text):
 
 
 def names_in_two_rooms(sources):
+    """Names of .cpp files, but for those of operators."""
     rooms = collections.defaultdict(set)
     for name in sources:
-        if name.endswith(".cpp"):
+        if name.endswith(".cpp") and os.path.basename(name)[:-4] not in MIRRORED:
             rooms[os.path.basename(name)].add(os.path.dirname(name))
     return sorted(name for name, folders in rooms.items() if len(folders) > 1)
 

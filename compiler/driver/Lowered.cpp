@@ -2,7 +2,7 @@
 #include "compiler/driver/Lowered.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/driver/MergeSizes.h"
-#include "compiler/driver/artifact/Decisions.h"
+#include "compiler/driver/artifact/DecisionFiles.h"
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/placement/Placer.h"
 #include "passes/Passes.h"

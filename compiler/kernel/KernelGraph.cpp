@@ -58,7 +58,6 @@ private:
   }
 
   //===--- the loops ------------------------------------------------------===//
-
   /// What contracts or reduces says what a row is, so it comes first; without
   /// it the loops are those of any output.
   bool findDomain(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) {
@@ -100,8 +99,8 @@ private:
     graph.contraction.column = last(y[1]);
     graph.contraction.row =
         y[0] == 1 ? -1 : (int)graph.variables.size() - 1 - (y[1] != 1);
-    int64_t depth =
-        tensorType(op.getA()).getShape().take_back(2)[op.getTransA() ? 0 : 1];
+    Ints a = tensorType(op.getA()).getShape().take_back(2);
+    const int64_t depth = a[op.getTransA() ? 0 : 1];
     addLoops({depth}, {0});
     graph.contraction.depth = last(depth);
     return true;
@@ -115,13 +114,11 @@ private:
   /// Dimensions of size one have no loop: shapes that differ in those alone
   /// share one index space.
   void addLoops(Ints shape, Ints axes) {
-    for (auto [i, size] : llvm::enumerate(shape))
+    for (auto [i, size] : llvm::enumerate(shape)) {
+      const bool reduces = llvm::is_contained(axes, (int64_t)i);
       if (size != 1)
-        graph.variables.push_back({KernelVariable::Loop,
-                                   size,
-                                   llvm::is_contained(axes, (int64_t)i),
-                                   {},
-                                   1});
+        graph.variables.push_back({KernelVariable::Loop, size, reduces, {}, 1});
+    }
   }
   bool matchesLoops(ir::ReductionInterface op) {
     Sizes sizes[2], loops[2];
@@ -135,7 +132,6 @@ private:
   }
 
   //===--- nodes ----------------------------------------------------------===//
-
   bool addOutput(Value v) {
     Ints shape = tensorType(v).getShape();
     int64_t n = product(shape), rows = graph.extent(false),
@@ -220,9 +216,9 @@ private:
       auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
       if (!dense)
         return failNode(op, "expected a dense value");
-      return dense.isSplat()
-                 ? make(KernelNode::Splat, v)
-                 : make(KernelNode::Table, v, {}, forms.linear(index, shape));
+      if (dense.isSplat())
+        return make(KernelNode::Splat, v);
+      return make(KernelNode::Table, v, {}, forms.linear(index, shape));
     }
     if (auto iota = dyn_cast<ir::IotaOp>(op))
       return make(KernelNode::Index, v, {}, index[iota.getAxis()]);
@@ -237,8 +233,7 @@ private:
       }
       return make(KernelNode::Apply, v, children);
     }
-    if (isa<ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp, ir::SliceOp,
-            ir::PadOp, ir::ConcatOp>(op))
+    if (isa<ir::BroadcastOp, ir::ReshapeOp, ir::MovementInterface>(op))
       return computeMoved(op, index);
     if (auto reduction = dyn_cast<ir::ReductionInterface>(op))
       return computeReduce(reduction, index);
@@ -252,10 +247,10 @@ private:
     if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
       return evalBroadcast(broadcast.getX(), index);
     if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
-      Ints from = tensorType(reshape.getX()).getShape();
-      Ints shape = tensorType(reshape.getResult()).getShape();
+      Ints to = tensorType(reshape.getResult()).getShape(),
+           from = tensorType(reshape.getX()).getShape();
       return eval(reshape.getX(),
-                  forms.delinear(forms.linear(index, shape), from));
+                  forms.delinear(forms.linear(index, to), from));
     }
     if (auto transpose = dyn_cast<ir::TransposeOp>(op)) {
       Forms x(index.size());

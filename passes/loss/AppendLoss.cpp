@@ -13,7 +13,7 @@
 #include "passes/loss/LossKinds.h"
 #include "passes/loss/LossResults.h"
 #include "passes/loss/LossTerms.h"
-#include "passes/loss/Scores.h"
+#include "passes/loss/ScoredOutput.h"
 #include "passes/loss/TrainingLoss.h"
 #include "llvm/ADT/StringExtras.h"
 

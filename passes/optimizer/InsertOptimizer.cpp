@@ -6,8 +6,8 @@
 //   The scalars: t = @step updates done, lr = schedule(t), and what the rule
 //   derives from both, in f64, rounded once. The rule: OptimizerRules.h.
 #include "passes/Passes.h"
+#include "passes/optimizer/LearningRate.h"
 #include "passes/optimizer/ParameterGroups.h"
-#include "passes/optimizer/Schedule.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;

@@ -2,7 +2,7 @@
 // A model that is loaded, for programs.
 #include "runtime/train/session/Session.h"
 #include "runtime/api/Handles.h"
-#include "runtime/api/Rows.h"
+#include "runtime/api/OptionList.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/plan/Types.h"
 #include "runtime/train/TrainOptions.h"

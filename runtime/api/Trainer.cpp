@@ -2,7 +2,7 @@
 // A training run, for programs.
 #include "runtime/train/Trainer.h"
 #include "runtime/api/Handles.h"
-#include "runtime/api/Rows.h"
+#include "runtime/api/OptionList.h"
 
 #include <algorithm>
 

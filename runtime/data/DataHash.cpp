@@ -2,7 +2,7 @@
 #include "runtime/data/DataHash.h"
 
 #include "runtime/base/files/Files.h"
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/base/process/Parallel.h"
 

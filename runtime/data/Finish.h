@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/data/Source.h"
-#include "runtime/data/pictures/Layout.h"
+#include "runtime/data/pictures/ArrayLayout.h"
 
 namespace dlc {
 

@@ -3,7 +3,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/numbers/Checked.h"
-#include "runtime/base/process/Memory.h"
+#include "runtime/base/process/MemoryLimit.h"
 
 #include <charconv>
 #include <cstring>

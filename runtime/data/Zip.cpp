@@ -2,7 +2,7 @@
 #include "runtime/data/Zip.h"
 
 #include "runtime/base/numbers/Checked.h"
-#include "runtime/base/process/Memory.h"
+#include "runtime/base/process/MemoryLimit.h"
 
 #include <cstring>
 #include <zlib.h>

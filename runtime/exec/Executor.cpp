@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/Executor.h"
 #include "runtime/base/options/Environment.h"
-#include "runtime/base/process/Memory.h"
+#include "runtime/base/process/MemoryLimit.h"
 #include "runtime/device/CpuFigures.h"
 #include "runtime/exec/Devices.h"
 #include "runtime/exec/Follower.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Steps.h"
 
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 #include "runtime/collective/flight/FlightLog.h"
 
 namespace dlc {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps over data on the CUDA backend over the stand-ins, a batch ahead.
-#include "runtime/train/session/BatchSweep.h"
 #include "Fixture.h"
+#include "runtime/train/session/BatchSweep.h"
 #include "runtime/train/session/Inputs.h"
 #include "runtime/train/session/State.h"
 #include "test/unit/TinyModel.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that the system does not have.
-#include "runtime/device/cpu/Threads.h"
+#include "runtime/device/cpu/ThreadPool.h"
 
 #include <gtest/gtest.h>
 

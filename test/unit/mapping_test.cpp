@@ -2,7 +2,7 @@
 // runtime/base/files/Mapping: files that shrink while they are mapped, and what
 // is no file. Each case is a process of its own: what was torn stays so.
 #include "runtime/base/files/Files.h"
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 #include "test/unit/TempFolder.h"
 
 #include <csignal>

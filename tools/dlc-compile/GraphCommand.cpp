@@ -12,7 +12,7 @@
 #include "tools/dlc-compile/Settings.h"
 #include "tools/dlc-compile/graph/Dot.h"
 #include "tools/dlc-compile/graph/GraphOfModule.h"
-#include "tools/dlc/Rows.h"
+#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/report/GraphJson.h"
 #include "tools/dlc/report/Page.h"
 

@@ -7,9 +7,9 @@
 #include "runtime/base/process/Log.h"
 #include "runtime/base/process/Subprocess.h"
 #include "tools/dlc-compile/Commands.h"
+#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
-#include "tools/dlc/Rows.h"
 #include "tools/process/StopRequest.h"
 
 #include <algorithm>

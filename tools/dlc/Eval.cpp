@@ -2,7 +2,7 @@
 // dlc eval: judge a model that is trained.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"
-#include "tools/dlc/predict/Samples.h"
+#include "tools/dlc/predict/PredictSamples.h"
 
 #include "runtime/base/Json.h"
 #include "runtime/base/process/Log.h"

@@ -7,7 +7,7 @@
 #include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>

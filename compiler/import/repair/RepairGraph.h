@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model while repairs change it.
 #pragma once
-#include "compiler/import/bind/Inputs.h"
+#include "compiler/import/bind/BindInputs.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include <memory>
 

@@ -2,7 +2,7 @@
 #define OPENSSL_API_COMPAT 10100 // SHA1_Init and its like
 #include "compiler/import/tensor/ExternalData.h"
 #include "onnx-ml.pb.h"
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/files/Files.h"
 
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -3,7 +3,7 @@
 #include "runtime/base/numbers/Hash.h"
 
 #include "runtime/base/files/Files.h"
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 
 #include <new>
 #include <openssl/sha.h>

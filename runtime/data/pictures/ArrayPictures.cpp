@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/pictures/ArrayPictures.h"
 
-#include "runtime/data/pictures/Layout.h"
+#include "runtime/data/pictures/ArrayLayout.h"
 
 namespace dlc {
 namespace {

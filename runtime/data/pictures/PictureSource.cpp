@@ -3,10 +3,10 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/augment/Augment.h"
-#include "runtime/data/pictures/Layout.h"
+#include "runtime/data/pictures/ArrayLayout.h"
 
 #include <algorithm>
 #include <atomic>

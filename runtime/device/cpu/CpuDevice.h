@@ -6,7 +6,7 @@
 
 #include "runtime/base/process/PrivateLibrary.h"
 #include "runtime/device/Device.h"
-#include "runtime/device/cpu/Threads.h"
+#include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/plan/ops/OpLibrary.h"
 
 namespace dlc {

@@ -7,7 +7,7 @@
 #include "runtime/device/cuda/Libraries.h"
 #include "runtime/device/cuda/Tuner.h"
 #include "runtime/device/cuda/driver/CommunicationStream.h"
-#include "runtime/device/cuda/driver/Memory.h"
+#include "runtime/device/cuda/driver/DeviceMemory.h"
 #include "runtime/device/cuda/driver/Modules.h"
 #include "runtime/device/cuda/driver/Staging.h"
 #include "runtime/plan/ops/OpLibrary.h"

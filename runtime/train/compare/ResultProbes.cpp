@@ -4,7 +4,7 @@
 #include "runtime/data/Convert.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/graph/Commands.h"
-#include "runtime/train/overflow/Range.h"
+#include "runtime/train/overflow/CommandRange.h"
 
 #include <algorithm>
 #include <cmath>

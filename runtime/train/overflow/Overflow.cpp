@@ -3,7 +3,7 @@
 
 #include "runtime/plan/Types.h"
 #include "runtime/plan/graph/Commands.h"
-#include "runtime/train/overflow/Range.h"
+#include "runtime/train/overflow/CommandRange.h"
 #include "runtime/train/session/Inputs.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/overflow/Replay.h"
 
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/plan/Types.h"

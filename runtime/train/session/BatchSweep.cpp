@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/session/BatchSweep.h"
 
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 #include "runtime/plan/shards/Shards.h"
 #include "runtime/train/session/Inputs.h"
 

@@ -2,9 +2,9 @@
 #include "runtime/train/session/State.h"
 
 #include "runtime/base/files/Atomic.h"
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 #include "runtime/base/numbers/FloatCast.h"
-#include "runtime/base/process/Memory.h"
+#include "runtime/base/process/MemoryLimit.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/StateNames.h"
 #include "runtime/plan/Types.h"

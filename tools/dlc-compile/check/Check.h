@@ -3,9 +3,9 @@
 #pragma once
 
 #include "compiler/driver/Options.h"
-#include "compiler/driver/artifact/Decisions.h"
+#include "compiler/driver/artifact/DecisionFiles.h"
 #include "runtime/base/Status.h"
-#include "tools/dlc-compile/check/Layers.h"
+#include "tools/dlc-compile/check/LayerTable.h"
 
 namespace dlc {
 

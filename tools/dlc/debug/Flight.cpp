@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc debug flight: where the ranks of a job that failed began to differ.
 #include "runtime/base/Text.h"
-#include "runtime/collective/flight/Compare.h"
+#include "runtime/collective/flight/CompareRanks.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc doctor bench: what this machine does at most.
+#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
-#include "tools/dlc/Rows.h"
 
 #include "runtime/base/files/CacheFolder.h"
 #include "runtime/device/CpuFigures.h"

@@ -4,7 +4,7 @@
 #include "runtime/base/Bytes.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/options/Environment.h"
-#include "runtime/base/process/Memory.h"
+#include "runtime/base/process/MemoryLimit.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/base/process/Quota.h"
 #include "runtime/device/TuneCache.h"

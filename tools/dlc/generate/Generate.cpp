@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc generate: text that a language model writes on.
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
-#include "tools/dlc/Rows.h"
 #include "tools/dlc/generate/Vocabulary.h"
 
 #include "runtime/base/files/Files.h"

@@ -16,7 +16,7 @@
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/Picture.h"
 #include "runtime/data/pictures/PictureSource.h"
-#include "runtime/data/shards/Shards.h"
+#include "runtime/data/shards/TarSamples.h"
 #include "runtime/data/spool/TableSource.h"
 #include "runtime/data/spool/TextFiles.h"
 #include "runtime/data/tokens/TokenFile.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc data preview: pictures as training sees them, in a grid.
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
-#include "tools/dlc/Rows.h"
 #include "tools/dlc/inspect/DataReport.h"
 #include "tools/dlc/inspect/PngFile.h"
 
@@ -12,8 +12,8 @@
 #include "runtime/base/process/Log.h"
 #include "runtime/data/Convert.h"
 #include "runtime/data/Loader.h"
+#include "runtime/data/pictures/ArrayLayout.h"
 #include "runtime/data/pictures/ArrayPictures.h"
-#include "runtime/data/pictures/Layout.h"
 
 #include <algorithm>
 #include <cstring>

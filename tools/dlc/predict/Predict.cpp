@@ -2,9 +2,9 @@
 // dlc predict: a trained model's outputs for samples, or their likeliest
 // classes by name.
 #include "tools/dlc/Commands.h"
-#include "tools/dlc/Rows.h"
+#include "tools/dlc/FlagRows.h"
+#include "tools/dlc/predict/PredictSamples.h"
 #include "tools/dlc/predict/RankTable.h"
-#include "tools/dlc/predict/Samples.h"
 
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Log.h"

@@ -2,9 +2,9 @@
 // dlc report: a page about runs, that needs nothing but a browser.
 #include "runtime/base/files/Files.h"
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
-#include "tools/dlc/Rows.h"
-#include "tools/dlc/report/Gather.h"
+#include "tools/dlc/report/GatherRuns.h"
 #include "tools/dlc/report/Page.h"
 
 namespace dlc::tool {

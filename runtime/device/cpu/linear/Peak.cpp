@@ -6,7 +6,7 @@
 #include "runtime/device/TuneCache.h"
 #include "runtime/device/cpu/Onednn.h"
 #include "runtime/device/cpu/Simd.h"
-#include "runtime/device/cpu/Threads.h"
+#include "runtime/device/cpu/ThreadPool.h"
 
 #include <chrono>
 #include <functional>

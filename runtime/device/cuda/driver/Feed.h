@@ -2,7 +2,7 @@
 // Copies the inputs of steps to the GPU in parallel with its computation.
 #pragma once
 
-#include "runtime/device/cuda/driver/Memory.h"
+#include "runtime/device/cuda/driver/DeviceMemory.h"
 
 #include <vector>
 

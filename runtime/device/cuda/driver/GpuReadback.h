@@ -2,7 +2,7 @@
 // Copies the results of steps to the host in parallel with later work.
 #pragma once
 
-#include "runtime/device/cuda/driver/Memory.h"
+#include "runtime/device/cuda/driver/DeviceMemory.h"
 
 #include <vector>
 

@@ -3,7 +3,7 @@
 // its bytes are in it; the GPU copies them later.
 #pragma once
 
-#include "runtime/device/cuda/driver/Memory.h"
+#include "runtime/device/cuda/driver/DeviceMemory.h"
 
 #include <vector>
 

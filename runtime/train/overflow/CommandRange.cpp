@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/overflow/Range.h"
+#include "runtime/train/overflow/CommandRange.h"
 
 #include "runtime/base/numbers/DType.h"
 #include "runtime/plan/Types.h"

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc debug compare: where two compilations of one model part.
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
-#include "tools/dlc/Rows.h"
 #include "tools/dlc/debug/OnnxRuntime.h"
-#include "tools/dlc/predict/Samples.h"
+#include "tools/dlc/predict/PredictSamples.h"
 
 #include "runtime/base/Json.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/base/process/Subprocess.h"
 #include "runtime/train/compare/CompareSteps.h"
-#include "runtime/train/overflow/Range.h"
+#include "runtime/train/overflow/CommandRange.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/base/process/Memory.h"
+#include "runtime/base/process/MemoryLimit.h"
 #include "runtime/base/Bytes.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/shards/Shards.h"
+#include "runtime/data/shards/TarSamples.h"
 
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/data/Range.h"
 #include "runtime/data/pictures/Folder.h"

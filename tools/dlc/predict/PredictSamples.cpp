@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc/predict/Samples.h"
-#include "tools/dlc/Rows.h"
+#include "tools/dlc/predict/PredictSamples.h"
+#include "tools/dlc/FlagRows.h"
 
 namespace dlc::tool {
 

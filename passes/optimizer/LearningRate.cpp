@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/optimizer/Schedule.h"
+#include "passes/optimizer/LearningRate.h"
 #include <cmath>
 #include <numbers>
 

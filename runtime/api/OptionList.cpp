@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/api/Rows.h"
+#include "runtime/api/OptionList.h"
 
 #include "runtime/train/session/AveragesRow.h"
 

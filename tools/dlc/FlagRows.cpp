@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc/Rows.h"
+#include "tools/dlc/FlagRows.h"
 
 namespace dlc::tool {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/bind/Inputs.h"
+#include "compiler/import/bind/BindInputs.h"
 #include "compiler/import/bind/DimExpression.h"
 #include "compiler/import/rows/Rows.h"
 #include "compiler/import/tensor/DataType.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/driver/artifact/Decisions.h"
+#include "compiler/driver/artifact/DecisionFiles.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/pictures/Layout.h"
+#include "runtime/data/pictures/ArrayLayout.h"
 
 #include <cstring>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc export: trained weights as an ONNX model.
-#include "compiler/export/Export.h"
 #include "compiler/driver/artifact/Adapters.h"
-#include "compiler/driver/artifact/Layout.h"
+#include "compiler/driver/artifact/SourceLayout.h"
+#include "compiler/export/Export.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/process/Log.h"
@@ -11,8 +11,8 @@
 #include "runtime/plan/StateNames.h"
 #include "runtime/plan/shards/StateFiles.h"
 #include "tools/dlc-compile/Commands.h"
+#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
-#include "tools/dlc/Rows.h"
 
 namespace dlc::tool {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/MappedFile.h"
 
 #include "runtime/base/files/Files.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/device/cpu/Threads.h"
+#include "runtime/device/cpu/ThreadPool.h"
 
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Parallel.h"

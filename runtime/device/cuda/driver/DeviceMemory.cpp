@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/device/cuda/driver/Memory.h"
+#include "runtime/device/cuda/driver/DeviceMemory.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 // dlc debug replay: does a step again that ended a run.
 #include "runtime/train/overflow/Replay.h"
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
-#include "tools/dlc/Rows.h"
 
 namespace dlc::tool {
 namespace {

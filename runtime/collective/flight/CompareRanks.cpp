@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/collective/flight/Compare.h"
+#include "runtime/collective/flight/CompareRanks.h"
 
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/driver/artifact/Layout.h"
+#include "compiler/driver/artifact/SourceLayout.h"
 #include "runtime/base/Json.h"
 
 namespace dlc {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc/report/Gather.h"
+#include "tools/dlc/report/GatherRuns.h"
 
 #include "runtime/base/files/Files.h"
 #include "runtime/plan/Model.h"
