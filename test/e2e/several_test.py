@@ -127,8 +127,8 @@ class Several(dlc.TestCase):
             (dict(loss="mse", loss_scale_per_loss=True, loss_scale=8), r"--loss-scale-per-loss needs several losses"),
             (dict(loss_scale_per_loss=True, amp=True), r"--loss-scale-per-loss needs --loss-scale=dynamic"),
             (dict(groups=["^kind:adamm"]), r"--optimizer-group: expected REGEX:NAME with one of sgd, .*'\^kind:adamm'"),
-            (dict(groups=["^kind:sgd,beta1=1"]), r"expected options of sgd as KEY=VALUE, not 'beta1=1'"),
-            (dict(groups=["^kind:sgd,lr=fast"]), r"expected options of sgd as KEY=VALUE, not 'lr=fast'"),
+            (dict(groups=["^kind:sgd,beta1=1"]), r"expected arguments of sgd as KEY=VALUE, not 'beta1=1'"),
+            (dict(groups=["^kind:sgd,lr=fast"]), r"expected arguments of sgd as KEY=VALUE, not 'lr=fast'"),
             (dict(groups=["none:sgd"]), r"--optimizer-group=none:sgd matches no trained parameter"),
             (dict(groups=["(:sgd"]), r"'\(' is not a regular expression"),
         ]:
