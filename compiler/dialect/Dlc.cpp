@@ -5,6 +5,7 @@
 #include "compiler/dialect/LibraryNorm.h"
 #include "compiler/dialect/ops/Custom.h"
 #include "compiler/dialect/ops/Recurrence.h"
+#include "compiler/dialect/ops/Split.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -29,6 +30,7 @@ void DlcDialect::initialize() {
   registerEpilogues(*this);
   registerRecurrences(*this);
   registerCustom(*this);
+  registerSplits(*this);
 }
 
 Operation *DlcDialect::materializeConstant(OpBuilder &b, Attribute value,
@@ -270,6 +272,9 @@ LogicalResult BroadcastOp::verify() {
 LogicalResult AllReduceOp::verify() {
   if (getX().getType() != getY().getType())
     return emitOpError("(C1) expected result type ") << getX().getType();
+  if (getOp() != Combine::mean && getOp() != Combine::sum)
+    return emitOpError("(C3) expected mean or sum, found ")
+           << stringifyCombine(getOp());
   return success();
 }
 LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {

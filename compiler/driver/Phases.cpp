@@ -224,6 +224,10 @@ const Phase kPhases[] = {
          const RecomputeOptions o = recompute(c);
          return !o.nodes.empty() || o.budget || o.parameters;
        }}}},
+    {"shard",
+     "updates work on each rank's shard of what --zero splits",
+     Both,
+     {{[](C c) { return createShard({ranks(c).zero}); }, shards}}},
     {"memory",
      "programs are commands on buffers at fixed offsets",
      Both,
@@ -238,10 +242,11 @@ const Phase kPhases[] = {
      "every kernel says how its loops run",
      Both,
      {plain<createScheduleKernels>()}},
-    {"shard",
-     "each rank keeps and updates the shards of --zero",
+    {"parts",
+     "launches on shards have numbered parts; gradients are scattered and "
+     "parameters gathered",
      Both,
-     {{[](C c) { return createShardUpdates({scatters(c)}); }, shards},
+     {plain<createNumberParts>(shards),
       {[](C c) {
          return createGatherParameters(
              {ranks(c).zeroPrefetch, ranks(c).zeroWholeBytes});

@@ -23,8 +23,12 @@ constexpr llvm::StringLiteral kMayLack = "dlc.may_lack";
 /// stands behind or another one of that number.
 constexpr llvm::StringLiteral kInstead = "instead";
 
-/// Of a launch: elements of an item, of which each rank runs some.
+/// Of a launch of which each rank runs some items: elements of an item, which
+/// dlc-number-parts knows.
 constexpr llvm::StringLiteral kShard = "shard";
+
+/// Of such a launch: the numbers of its results that are to be whole behind it.
+constexpr llvm::StringLiteral kGather = "gather";
 
 /// Of an op, and of its call: the device has no such call. Kernels of ranks'
 /// parts take its place (dlc-scatter-gradients).

@@ -97,6 +97,15 @@ def StoreSummed : Lower_FunctionPass<"dlc-store-summed"> {
     them, too. Behind dlc-fuse and dlc-fuse-matmul.}];
 }
 
+//===--- shard ------------------------------------------------------------===//
+
+def Shard : Lower_ModulePass<"dlc-shard"> {
+  let summary = "each rank updates a part of moments, averages and parameters";
+  let description = [{What updates moments or averages of parameters element by element works on shards of them, and of all
+    that it reads; parameters are gathered behind. Kernels do not change. Behind dlc-fuse.}];
+  let options = [Option<"level", "level", "int64_t", "1", "of --zero: from 2 also what updates parameters alone">];
+}
+
 def JoinCasts : Lower_FunctionPass<"dlc-join-casts"> {
   let summary = "mark casts of whole states and gradients, which become one launch";
   let description = [{Clusters that only cast a state to halves, or halves to a gradient, get the attribute `dlc.joined`.
@@ -144,12 +153,11 @@ def MapThreads : Lower_TargetPass<"dlc-map-threads"> {
     out a schedule's items as they run. Behind dlc-schedule-kernels.}];
 }
 
-def ShardUpdates : Lower_ModulePass<"dlc-shard-updates"> {
-  let summary = "each rank updates a part of moments, averages and parameters";
-  let description = [{Of a kernel that updates moments or averages of parameters element by element, each rank runs some of the
-    items: the command has `shard`, the elements of an item. An all_gather behind it completes the parameters; its wait
-    stands before the first other command that touches parameters, else at the end. Behind dlc-schedule-kernels.}];
-  let options = [Option<"all", "all", "bool", "false", "also kernels that update parameters alone, which have no moments">];
+def NumberParts : Lower_ModulePass<"dlc-number-parts"> {
+  let summary = "say of how many elements the parts are that ranks have";
+  let description = [{Of a launch with `shard` each rank runs some items: `shard` becomes the elements of an item. An all_gather
+    behind it completes what is to be whole; its wait stands before the first other command that touches parameters, else
+    at the end. Behind dlc-schedule-kernels.}];
 }
 
 def GatherParameters : Lower_ModulePass<"dlc-gather-parameters"> {

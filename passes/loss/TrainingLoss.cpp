@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/loss/TrainingLoss.h"
-#include "compiler/dialect/ops/Ranks.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -117,10 +116,8 @@ private:
     parts.push_back(
         first.make<ir::ConstantOp>(1, RankedTensorType::get({1}, f64)));
     Expr joined = first.make<ir::ConcatOp>(ValueRange(parts), uint64_t(0));
-    auto reduce = ir::AllReduceOp::create(b, first.loc, joined.type(), joined,
-                                          nullptr, nullptr);
-    reduce->setDiscardableAttr(ir::kSumOfRanks, b.getUnitAttr());
-    sums = reduce.getY();
+    sums = ir::AllReduceOp::create(b, first.loc, joined.type(), joined, nullptr,
+                                   nullptr, ir::Combine::sum);
   }
 
   func::FuncOp f;

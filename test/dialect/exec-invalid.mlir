@@ -343,6 +343,14 @@ exec.all_reduce %x bucket = -1 : memref<4xf32>
 exec.region @a "scratch" bytes = 64
 exec.program @p scratch = 0 {
 %x = exec.buffer @a at 0 : memref<4xf32>
+// expected-error @+1 {{(C2) expected mean or sum, found max}}
+exec.all_reduce %x bucket = 0 op = "max" : memref<4xf32>
+}
+
+// -----
+exec.region @a "scratch" bytes = 64
+exec.program @p scratch = 0 {
+%x = exec.buffer @a at 0 : memref<4xf32>
 // expected-error @+1 {{(C1) expected a bucket of 0 or more}}
 exec.wait %x bucket = -1 : memref<4xf32>
 }

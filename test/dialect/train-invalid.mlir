@@ -54,6 +54,14 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
+  // expected-error @+1 {{(C3) expected mean or sum, found max}}
+  %y = dlc.all_reduce %x op = max : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
   // expected-error @+1 {{(C2) expected a parameter @w of the shape of 'tensor<2xf32>'}}
   %y = dlc.all_reduce %x {of = @w} : (tensor<2xf32>) -> tensor<2xf32>
   return

@@ -53,6 +53,7 @@ MAY_INCLUDE = {
     "compiler/lower/fuse": IR + ["compiler/kernel", LOWER, LOWER + "memory", "compiler/target/", "compiler/placement"],
     "compiler/lower/decompose": IR + ["compiler/kernel", LOWER, LOWER + "memory", LOWER + "fuse"],
     "compiler/lower/place": IR + [LOWER, "compiler/target/", "compiler/placement"],
+    "compiler/lower/shard": IR + [LOWER, LOWER + "memory", LOWER + "emit"],
     "compiler/lower/emit": RUNTIME + ["compiler/dialect", "compiler/kernel", LOWER, LOWER + "memory", "compiler/target/"],
     "compiler/target": RUNTIME + ["compiler/dialect", "compiler/kernel"],
     "compiler/target/cpu": RUNTIME + ["compiler/target/", "compiler/dialect", "compiler/kernel"],

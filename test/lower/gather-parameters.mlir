@@ -1,5 +1,5 @@
-// RUN: %dlc-opt %s --dlc-schedule-kernels --dlc-shard-updates --dlc-gather-parameters --split-input-file --verify-diagnostics | FileCheck %s
-// RUN: %dlc-opt %s --dlc-schedule-kernels --dlc-shard-updates --dlc-gather-parameters="ahead=0 least=65" --split-input-file 2>/dev/null | FileCheck %s --check-prefix=ALONE
+// RUN: %dlc-opt %s --dlc-schedule-kernels --dlc-number-parts --dlc-gather-parameters --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: %dlc-opt %s --dlc-schedule-kernels --dlc-number-parts --dlc-gather-parameters="ahead=0 least=65" --split-input-file 2>/dev/null | FileCheck %s --check-prefix=ALONE
 
 // Three layers there and back, each its own bucket. Two are in memory at a time: c takes a's place as soon as that was used, beside
 // the use of b; both stay for the way back, until a takes c's place. Nothing is gathered behind the updates, which read parts.
@@ -84,9 +84,9 @@ exec.program @step scratch = 16384 attributes {dlc.gradient_head = 64 : i64} {
   exec.wait %cg bucket = 0 : memref<4096xf32>
   exec.wait %bg bucket = 1 : memref<4096xf32>
   exec.wait %ag bucket = 2 : memref<4096xf32>
-  exec.launch @move ins(%a, %am, %ag : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%a, %am : memref<4096xf32>, memref<4096xf32>)
-  exec.launch @move ins(%b, %bm, %bg : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%b, %bm : memref<4096xf32>, memref<4096xf32>)
-  exec.launch @move ins(%c, %cm, %cg : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%c, %cm : memref<4096xf32>, memref<4096xf32>)
+  exec.launch @move ins(%a, %am, %ag : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%a, %am : memref<4096xf32>, memref<4096xf32>) {shard, gather = array<i64: 0>}
+  exec.launch @move ins(%b, %bm, %bg : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%b, %bm : memref<4096xf32>, memref<4096xf32>) {shard, gather = array<i64: 0>}
+  exec.launch @move ins(%c, %cm, %cg : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%c, %cm : memref<4096xf32>, memref<4096xf32>) {shard, gather = array<i64: 0>}
 }
 exec.program @look scratch = 16384 {
   %b = exec.buffer @param at 16448 : memref<16xf32>
@@ -127,8 +127,8 @@ exec.program @step scratch = 64 {
   %wm = exec.buffer @moment.m at 64 : memref<16xf32>
   %x = exec.buffer @scratch at 0 : memref<16xf32>
   exec.copy %v to %x : memref<16xf32>, memref<16xf32>
-  exec.launch @move ins(%v, %vm : memref<16xf32>, memref<16xf32>) outs(%v, %vm : memref<16xf32>, memref<16xf32>)
-  exec.launch @move ins(%w, %wm : memref<16xf32>, memref<16xf32>) outs(%w, %wm : memref<16xf32>, memref<16xf32>)
+  exec.launch @move ins(%v, %vm : memref<16xf32>, memref<16xf32>) outs(%v, %vm : memref<16xf32>, memref<16xf32>) {shard, gather = array<i64: 0>}
+  exec.launch @move ins(%w, %wm : memref<16xf32>, memref<16xf32>) outs(%w, %wm : memref<16xf32>, memref<16xf32>) {shard, gather = array<i64: 0>}
   // expected-warning @+1 {{--zero=3: the parameters of '}}
   exec.port "output" "w" %w : memref<16xf32>
 }

@@ -1,4 +1,4 @@
-// RUN: %dlc-opt %s --dlc-schedule-kernels --dlc-shard-updates --dlc-scatter-gradients --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: %dlc-opt %s --dlc-schedule-kernels --dlc-number-parts --dlc-scatter-gradients --split-input-file --verify-diagnostics | FileCheck %s
 
 // Three buckets take turns in two slots: the third one waits for the first one's scatter. What travels with them (the loss) is
 // reduced as before. The norm is that of parts, added as integers.
@@ -20,7 +20,7 @@
 // CHECK-NEXT: exec.wait
 // CHECK-NEXT: exec.wait
 // CHECK-NEXT: exec.call "square_sums" ins({{.*}}) outs(%[[SUM]] : memref<69xi64>) {parts = 1 : i64}
-// CHECK-NEXT: exec.all_reduce %[[SUM]] bucket = [[IN:[0-9]+]] {dlc.sum} : memref<69xi64>
+// CHECK-NEXT: exec.all_reduce %[[SUM]] bucket = [[IN:[0-9]+]] op = "sum" : memref<69xi64>
 // CHECK-NEXT: exec.wait %[[SUM]] bucket = [[IN]]
 // CHECK-NEXT: exec.call "norm_of_squares" ins(%[[SUM]] : memref<69xi64>)
 // CHECK-COUNT-3: exec.launch @move ins({{.*}}) outs({{.*}}) {shard = 4096 : i64}
@@ -56,9 +56,9 @@ exec.program @step scratch = 64 attributes {dlc.gradient_head = 64 : i64} {
   exec.wait %bg bucket = 1 : memref<4096xf32>
   exec.wait %cg bucket = 2 : memref<4096xf32>
   exec.call "global_norm" ins(%ag, %bg, %cg : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%norm : memref<f32>) {}
-  exec.launch @move ins(%a, %am, %ag : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%a, %am : memref<4096xf32>, memref<4096xf32>)
-  exec.launch @move ins(%b, %bm, %bg : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%b, %bm : memref<4096xf32>, memref<4096xf32>)
-  exec.launch @move ins(%c, %cm, %cg : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%c, %cm : memref<4096xf32>, memref<4096xf32>)
+  exec.launch @move ins(%a, %am, %ag : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%a, %am : memref<4096xf32>, memref<4096xf32>) {shard, gather = array<i64: 0>}
+  exec.launch @move ins(%b, %bm, %bg : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%b, %bm : memref<4096xf32>, memref<4096xf32>) {shard, gather = array<i64: 0>}
+  exec.launch @move ins(%c, %cm, %cg : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%c, %cm : memref<4096xf32>, memref<4096xf32>) {shard, gather = array<i64: 0>}
 }
 exec.kernel @move {
 ^bb0(%w: tensor<4096xf32>, %m: tensor<4096xf32>, %g: tensor<4096xf32>):
@@ -86,7 +86,7 @@ exec.program @step scratch = 16384 attributes {dlc.gradient_head = 0 : i64} {
   exec.wait %ag bucket = 0 : memref<4096xf32>
   // expected-error @+1 {{--zero=2: what reads the gradients of}}
   exec.copy %ag to %s : memref<4096xf32>, memref<4096xf32>
-  exec.launch @move ins(%a, %am, %ag : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%a, %am : memref<4096xf32>, memref<4096xf32>)
+  exec.launch @move ins(%a, %am, %ag : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%a, %am : memref<4096xf32>, memref<4096xf32>) {shard, gather = array<i64: 0>}
 }
 exec.kernel @move {
 ^bb0(%w: tensor<4096xf32>, %m: tensor<4096xf32>, %g: tensor<4096xf32>):
@@ -101,7 +101,7 @@ exec.kernel @move {
 // CHECK: exec.program @step
 // CHECK: exec.launch @squares_of_part ins(%{{.*}} : memref<4096xf32>) outs(%{{.*}} : memref<8xf64>)
 // CHECK-NEXT: exec.launch @sum_of_parts ins(%{{.*}} : memref<8xf64>) outs(%[[T:.*]] : memref<1xf64>)
-// CHECK-NEXT: exec.all_reduce %[[T]] bucket = [[ID:[0-9]+]] {dlc.sum} : memref<1xf64>
+// CHECK-NEXT: exec.all_reduce %[[T]] bucket = [[ID:[0-9]+]] op = "sum" : memref<1xf64>
 // CHECK-NEXT: exec.wait %[[T]] bucket = [[ID]]
 // CHECK-NEXT: exec.launch @norm_of_parts ins(%[[T]] : memref<1xf64>) outs(%{{.*}} : memref<f32>)
 // CHECK-NEXT: exec.launch @others_of_part ins(%{{.*}} : memref<4096xf32>) outs(%{{.*}} : memref<8xf32>)
@@ -125,7 +125,7 @@ exec.program @step scratch = 128 attributes {dlc.gradient_head = 0 : i64} {
   exec.wait %ag bucket = 0 : memref<4096xf32>
   exec.call "global_norm" ins(%ag : memref<4096xf32>) outs(%norm : memref<f32>) {dlc.of_parts}
   exec.call "all_finite" ins(%ag : memref<4096xf32>) outs(%finite : memref<i1>) {dlc.of_parts}
-  exec.launch @move ins(%a, %am, %ag : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%a, %am : memref<4096xf32>, memref<4096xf32>)
+  exec.launch @move ins(%a, %am, %ag : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%a, %am : memref<4096xf32>, memref<4096xf32>) {shard, gather = array<i64: 0>}
 }
 exec.kernel @move {
 ^bb0(%w: tensor<4096xf32>, %m: tensor<4096xf32>, %g: tensor<4096xf32>):

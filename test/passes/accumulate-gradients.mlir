@@ -61,7 +61,7 @@ func.func @train_step(%loss: tensor<f32>, %dw: tensor<2xf32>, %dh: tensor<3xbf16
 // CHECK-SAME: [[LOSS:%.*]]: tensor<f32>, [[DW:%.*]]: tensor<2xf32>, [[OWN:%.*]]: tensor<f32>, [[WEIGHTS:%.*]]: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}, tensor<f32> {dlc.name = "found_inf.a"})
 // CHECK: [[BEFORE:%.*]] = dlc.read @accumulate.weights
 // CHECK: [[SENT:%.*]] = dlc.add [[BEFORE]], [[WEIGHTS]]
-// CHECK: [[SUMS:%.*]] = dlc.all_reduce [[SENT]] {dlc.sum}
+// CHECK: [[SUMS:%.*]] = dlc.all_reduce [[SENT]] op = sum
 // CHECK: [[D:%.*]] = dlc.reshape
 // CHECK: [[WIDE:%.*]] = dlc.cast [[D]] : {{.*}} -> tensor<f64>
 // CHECK: [[INVERSE:%.*]] = dlc.div {{%.*}}, [[WIDE]]
@@ -89,7 +89,7 @@ func.func @train_step(%loss: tensor<f32>, %dw: tensor<2xf32>, %dh: tensor<3xbf16
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %dw: tensor<2xf32>, %own: tensor<f32>, %weights: tensor<2xf32>)
     -> (tensor<f32> {dlc.name = "loss"}, tensor<f32> {dlc.name = "divisor.own"}, tensor<f32> {dlc.name = "divisor.whole"}, tensor<f32> {dlc.name = "found_inf.a"}) {
-  %sums = dlc.all_reduce %weights {dlc.sum} : (tensor<2xf32>) -> tensor<2xf32>
+  %sums = dlc.all_reduce %weights op = sum : (tensor<2xf32>) -> tensor<2xf32>
   %first = dlc.slice %sums {sizes = array<i64: 1>, starts = array<i64: 0>, steps = array<i64: 1>} : (tensor<2xf32>) -> tensor<1xf32>
   %whole = dlc.reshape %first : (tensor<1xf32>) -> tensor<f32>
   dlc.gradient @w, %dw : tensor<2xf32>

@@ -8,7 +8,7 @@ dlc.state @w : tensor<10xf32> param init = 0.0 : f32 trainable
 // CHECK-NOT: dlc.read
 // CHECK: [[SUM:%.*]] = dlc.reduce_sum
 // CHECK: [[PART:%.*]] = dlc.reduce_mean
-// CHECK: [[SUMS:%.*]] = dlc.all_reduce {{%.*}} {{.*}}dlc.sum} : (tensor<3xf64>)
+// CHECK: [[SUMS:%.*]] = dlc.all_reduce {{%.*}} op = sum{{.*}} : (tensor<3xf64>)
 // CHECK: dlc.read @w
 // CHECK: [[A:%.*]] = dlc.slice [[SUMS]] {{.*}}starts = array<i64: 0>
 // CHECK: [[ALL:%.*]] = dlc.reshape [[A]]

@@ -27,7 +27,7 @@
 // RANKS: [[OWN:%.*]] = dlc.reduce_sum {{%.*}} {axes = array<i64: 0>
 // RANKS: [[ONE:%.*]] = dlc.constant dense<1.000000e+00> : tensor<1xf64>
 // RANKS: [[SENT:%.*]] = dlc.concat {{%.*}}, [[ONE]]
-// RANKS: [[SUMS:%.*]] = dlc.all_reduce [[SENT]] {{.*}}dlc.sum} : (tensor<2xf64>)
+// RANKS: [[SUMS:%.*]] = dlc.all_reduce [[SENT]] op = sum{{.*}} : (tensor<2xf64>)
 // RANKS: dlc.relu
 // RANKS: [[FIRST:%.*]] = dlc.slice [[SUMS]] {{.*}}starts = array<i64: 0>
 // RANKS: [[ALL:%.*]] = dlc.reshape [[FIRST]]
@@ -40,14 +40,14 @@
 
 // Those of several losses travel together.
 // TERMS-LABEL: @train_step
-// TERMS: dlc.all_reduce {{%.*}} {{.*}}dlc.sum} : (tensor<3xf64>)
+// TERMS: dlc.all_reduce {{%.*}} op = sum{{.*}} : (tensor<3xf64>)
 // TERMS-NOT: dlc.all_reduce
 
 // A micro-batch divides by its own, and says what all are divided by.
 // MICRO-LABEL: @train_step
 // MICRO-SAME: (tensor<f32> {dlc.name = "loss"}, tensor<f32> {dlc.name = "divisor.own"}, tensor<f32> {dlc.name = "divisor.whole"})
 // MICRO: [[OWN:%.*]] = dlc.reduce_sum {{%.*}} {axes = array<i64: 0>
-// MICRO: dlc.all_reduce {{%.*}} {{.*}}dlc.sum} : (tensor<2xf64>)
+// MICRO: dlc.all_reduce {{%.*}} op = sum{{.*}} : (tensor<2xf64>)
 // MICRO: [[WIDE:%.*]] = dlc.select
 // MICRO: [[WHOLE:%.*]] = dlc.cast [[WIDE]] {{.*}} -> tensor<f32>
 // MICRO: [[BY:%.*]] = dlc.select {{%.*}}, {{%.*}}, [[OWN]]

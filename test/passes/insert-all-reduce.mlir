@@ -45,7 +45,7 @@ func.func @train_step(%loss: tensor<f32>, %g: tensor<3xf32>) -> (tensor<f32> {dl
 // The sum of rows' weights has a bucket before those of the gradients, of which the first is as small as ever.
 // CHECK: module
 // CHECK: @train_step(
-// CHECK: dlc.all_reduce {{%.*}} {bucket = 0 : i64, dlc.sum} : (tensor<2xf32>)
+// CHECK: dlc.all_reduce {{%.*}} op = sum {bucket = 0 : i64} : (tensor<2xf32>)
 // CHECK: dlc.all_reduce {{%.*}} {bucket = 1 : i64} : (tensor<f32>)
 // CHECK: dlc.all_reduce {{%.*}} {bucket = 1 : i64, of = @a}
 // CHECK: dlc.all_reduce {{%.*}} {bucket = 2 : i64, of = @b}
@@ -56,7 +56,7 @@ func.func @train_step(%loss: tensor<f32>, %g: tensor<3xf32>) -> (tensor<f32> {dl
 dlc.state @a : tensor<3xf32> param init = "a" trainable
 dlc.state @b : tensor<3xf32> param init = "b" trainable
 func.func @train_step(%sent: tensor<2xf32>, %g: tensor<3xf32>) -> (tensor<f32> {dlc.name = "loss"}) {
-  %sums = dlc.all_reduce %sent {dlc.sum} : (tensor<2xf32>) -> tensor<2xf32>
+  %sums = dlc.all_reduce %sent op = sum : (tensor<2xf32>) -> tensor<2xf32>
   %first = dlc.slice %sums {sizes = array<i64: 1>, starts = array<i64: 0>, steps = array<i64: 1>} : (tensor<2xf32>) -> tensor<1xf32>
   %loss = dlc.reshape %first : (tensor<1xf32>) -> tensor<f32>
   dlc.gradient @a, %g : tensor<3xf32>

@@ -14,13 +14,13 @@
 // Forward: sum, sum of squares and count of each channel, in f64; the running variance is by the count of all ranks.
 // OPS-LABEL: @train_step
 // OPS: %[[SENT:.*]] = dlc.concat {{.*}} : (tensor<3xf64>, tensor<3xf64>, tensor<1xf64>) -> tensor<7xf64>
-// OPS: %[[ALL:.*]] = dlc.all_reduce %[[SENT]] {bucket = 4 : i64, dlc.sum} : (tensor<7xf64>)
+// OPS: %[[ALL:.*]] = dlc.all_reduce %[[SENT]] op = sum {bucket = 4 : i64} : (tensor<7xf64>)
 // OPS: dlc.slice %[[ALL]] {{.*}} -> tensor<1xf64>
 // OPS: dlc.rsqrt
 // Backward: the two sums that dx needs; those that are gradients stay this rank's.
 // OPS: %[[SUM:.*]] = dlc.reduce_sum
 // OPS: %[[SENT2:.*]] = dlc.concat {{.*}} -> tensor<7xf64>
-// OPS: dlc.all_reduce %[[SENT2]] {bucket = 5 : i64, dlc.sum}
+// OPS: dlc.all_reduce %[[SENT2]] op = sum {bucket = 5 : i64}
 // OPS: dlc.all_reduce {{.*}} {bucket = 3 : i64, of = @bias}
 dlc.state @scale : tensor<3xf32> param init = "scale" trainable
 dlc.state @bias : tensor<3xf32> param init = "bias" trainable

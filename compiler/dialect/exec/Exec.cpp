@@ -144,7 +144,11 @@ static LogicalResult verifyBucket(Operation *op, int64_t bucket) {
            << bucket;
   return success();
 }
-LogicalResult AllReduceOp::verify() { return verifyBucket(*this, getBucket()); }
+LogicalResult AllReduceOp::verify() {
+  if (getOp() != "mean" && getOp() != "sum")
+    return emitOpError("(C2) expected mean or sum, found ") << getOp();
+  return verifyBucket(*this, getBucket());
+}
 LogicalResult WaitOp::verify() { return verifyBucket(*this, getBucket()); }
 
 } // namespace dlc::exec

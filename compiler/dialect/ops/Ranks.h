@@ -11,7 +11,4 @@ namespace dlc::ir {
 /// collective; no library has one.
 constexpr llvm::StringLiteral kNormBucket = "dlc.bucket";
 
-/// On an all-reduce, in either dialect: the sum over the ranks, not the mean.
-constexpr llvm::StringLiteral kSumOfRanks = "dlc.sum";
-
 } // namespace dlc::ir

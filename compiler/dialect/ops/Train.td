@@ -8,7 +8,8 @@ include "ops/Elementwise.td"
 def Dlc_StateOp : Dlc_AnyOp<"state", [Symbol]> {
   let summary = "a named tensor that outlives a step";
   let description = [{`init`: a string names a tensor of the weight store; a number fills; a symbol copies that
-    state's initial value. `of` is the state that a moment or an ema belongs to.}];
+    state's initial value. `of` is the state that a moment or an ema belongs to. Each rank keeps its part of a shard.
+    (C1) a shard is split as its own parameter or as that of `of`.}];
   let example = [{
     dlc.state @w : tensor<2x3xf32> param init = "w" trainable
     dlc.state @w.m : tensor<2x3xf32> moment init = 0.0 : f32 of = @w
@@ -16,6 +17,7 @@ def Dlc_StateOp : Dlc_AnyOp<"state", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, Dlc_Role:$role,
       AnyAttr:$init, OptionalAttr<FlatSymbolRefAttr>:$of, UnitAttr:$trainable);
   let assemblyFormat = "$sym_name `:` $type $role `init` `=` $init (`of` `=` $of^)? (`trainable` $trainable^)? attr-dict";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
   }];
@@ -86,13 +88,15 @@ def Dlc_SoftmaxCrossEntropyBackwardOp
 }
 
 def Dlc_AllReduceOp : Dlc_Op<"all_reduce", CastNever, [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "mean over the ranks; values of one bucket are sent together";
+  let summary = "mean or sum over the ranks; values of one bucket are sent together";
   let shapes = "y as x";
   let description = [{`of`: the parameter whose gradient this is, which determines its memory offset. With one rank there are no buckets.
-    (C1) the result has the operand's type; (C2) `of` is a parameter of that shape.}];
-  let example = [{%y = dlc.all_reduce %x {bucket = 0 : i64, of = @w} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
-  let arguments = (ins Dlc_Float:$x, OptionalAttr<I64Attr>:$bucket, OptionalAttr<FlatSymbolRefAttr>:$of);
-  let results = (outs Dlc_Float:$y);
+    (C1) the result has the operand's type; (C2) `of` is a parameter of that shape; (C3) it is the mean, or the sum.}];
+  let example = [{%y = dlc.all_reduce %x op = sum {bucket = 0 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
+  let arguments = (ins Dlc_Tensor:$x, OptionalAttr<I64Attr>:$bucket, OptionalAttr<FlatSymbolRefAttr>:$of,
+      DefaultValuedAttr<Dlc_Combine, "::dlc::ir::Combine::mean">:$op);
+  let results = (outs Dlc_Tensor:$y);
+  let assemblyFormat = "operands (`op` `=` $op^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 class Dlc_Multi<string mnemonic> : Dlc_Op<mnemonic, CastNever,
@@ -135,6 +139,9 @@ def Dlc_FusedOp : Dlc_AnyOp<"fused", [Pure, IsolatedFromAbove,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "a cluster that becomes one kernel";
   let shapes = "inputs and outputs any";
+  let description = [{Inside, tensors are whole: shards are so outside alone. (C1) if a result is a shard, all operands and results
+    of rank 1 or more are shards of one parameter, and of one shape.}];
+  let hasVerifier = 1;
   let example = [{
     %y = dlc.fused(%a) : (tensor<2x3xf32>) -> tensor<2x3xf32> {
     ^bb0(%x: tensor<2x3xf32>):

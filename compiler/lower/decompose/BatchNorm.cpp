@@ -73,8 +73,8 @@ Sums overRanks(Expr a, Expr b, double n, IntegerAttr bucket) {
   Value parts[] = {a.cast(f64).reshape({channels}),
                    b.cast(f64).reshape({channels}), count};
   Expr sent = a.make<ConcatOp>(ValueRange(parts), 0);
-  Expr sum = a.make<AllReduceOp>(sent.type(), sent.v, bucket, nullptr);
-  sum.v.getDefiningOp()->setDiscardableAttr(kSumOfRanks, a.b->getUnitAttr());
+  Expr sum =
+      a.make<AllReduceOp>(sent.type(), sent.v, bucket, nullptr, Combine::sum);
   auto part = [&](int64_t at, int64_t size, Ints shape) {
     return sum.make<SliceOp>(sum.v, Ints(at), Ints(size), Ints(1))
         .reshape(shape);

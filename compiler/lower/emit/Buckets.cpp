@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/emit/Buckets.h"
 #include "compiler/dialect/Dlc.h"
-#include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/memory/StateLayout.h"
 
@@ -33,7 +32,7 @@ SmallVector<int64_t> parameterBuckets(exec::ProgramOp program) {
                       begin +
                       byteSize(cast<MemRefType>(reduce.getBuffer().getType()));
     if (buffer.getRegion() != "gradient" || end <= head.getInt() ||
-        reduce->hasAttr(ir::kSumOfRanks))
+        reduce.getOp() != "mean")
       continue;
     begins.push_back(narrow && begin >= narrow.getInt() &&
                              ir::isHalf(ir::elementType(reduce.getBuffer()))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/dialect/Exec.h"
-#include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/memory/StateLayout.h"
@@ -171,7 +170,7 @@ private:
     };
     if (auto reduce = dyn_cast<exec::AllReduceOp>(op))
       return bucket(reduce.getBuffer(), reduce.getBucket(), "all_reduce",
-                    reduce->hasAttr(ir::kSumOfRanks) ? "sum" : "mean");
+                    reduce.getOp());
     if (auto wait = dyn_cast<exec::WaitOp>(op))
       return bucket(wait.getBuffer(), wait.getBucket(), "wait", "");
     return op->emitError("is no command");

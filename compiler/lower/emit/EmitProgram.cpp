@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/emit/EmitProgram.h"
-#include "compiler/dialect/ops/Ranks.h"
+#include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/emit/CallsApart.h"
 #include <map>
@@ -26,7 +26,7 @@ public:
     for (Operation &op : block)
       if (!places.isCommand(&op) &&
           !isa<ir::ReadOp, ir::WriteOp, ir::ReshapeOp, ir::AllReduceOp,
-               func::ReturnOp>(op) &&
+               ir::TakeShardOp, ir::AllGatherOp, func::ReturnOp>(op) &&
           !Placement::isInPlace(&op))
         return op.emitError()
                << "'" << op.getName() << "' has no lowering to a command";
@@ -153,9 +153,21 @@ private:
       return failure();
     for (Value v : op.getOutputs())
       outs.push_back(buffer(v));
-    exec::LaunchOp::create(b, op.getLoc(), kernels.get(op).getSymName(), ins,
-                           outs);
+    auto launch = exec::LaunchOp::create(
+        b, op.getLoc(), kernels.get(op).getSymName(), ins, outs);
+    if (llvm::any_of(op.getOutputs(), [](Value v) { return ir::splitOf(v); }))
+      markShared(launch, op);
     return success();
+  }
+  static void markShared(exec::LaunchOp launch, ir::FusedOp op) {
+    Builder b(op.getContext());
+    SmallVector<int64_t> whole;
+    for (OpResult r : op->getResults())
+      if (llvm::any_of(r.getUsers(), llvm::IsaPred<ir::AllGatherOp>))
+        whole.push_back(r.getResultNumber());
+    launch->setAttr(kShard, b.getUnitAttr());
+    if (!whole.empty())
+      launch->setAttr(kGather, b.getDenseI64ArrayAttr(whole));
   }
   /// Of all tensors in the range, and of what lies between them.
   void launchCasts(OpBuilder &b, const CastRange &range) {
@@ -285,23 +297,21 @@ private:
     if (++bucket.seen < (int64_t)bucket.members.size())
       return;
     bucket.started = true;
-    using Kind = std::pair<Type, unsigned>; // element, 1 for a sum
+    using Kind = std::pair<Type, ir::Combine>;
     llvm::MapVector<Kind, SmallVector<std::pair<int64_t, int64_t>>> ranges;
     SmallVector<Location> locs;
     for (ir::AllReduceOp member : bucket.members) {
       Place p = places.placeOf(member.getY());
-      ranges[{ir::elementType(member.getX()), member->hasAttr(ir::kSumOfRanks)}]
-          .push_back(
-              {p.offset, p.offset + byteSize(tensorType(member.getX()))});
+      ranges[{ir::elementType(member.getX()), member.getOp()}].push_back(
+          {p.offset, p.offset + byteSize(tensorType(member.getX()))});
       locs.push_back(member.getLoc());
     }
     for (auto &[kind, parts] : ranges)
       for (auto [begin, end] : joined(parts, kind.first)) {
         Value range = flat(begin, end, kind.first);
-        auto made = exec::AllReduceOp::create(
-            b, FusedLoc::get(b.getContext(), locs), range, nextBucket);
-        if (kind.second)
-          made->setAttr(ir::kSumOfRanks, b.getUnitAttr());
+        exec::AllReduceOp::create(b, FusedLoc::get(b.getContext(), locs), range,
+                                  nextBucket,
+                                  ir::stringifyCombine(kind.second));
         bucket.ranges.push_back({range, nextBucket++});
       }
   }

@@ -4,10 +4,10 @@
 // kernel over the flat arrays.
 //
 // A launch joins the group of an earlier one when both compute the same with
-// the same scalars, each of its buffers follows the other's at the same
-// distance in elements, and no command in between touches what the group reads
-// or writes. Gaps between states, and between gradients, hold zeros that nobody
-// reads.
+// the same scalars and attributes, each of its buffers follows the other's at
+// the same distance in elements, and no command in between touches what the
+// group reads or writes. Gaps between states, and between gradients, hold zeros
+// that nobody reads.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
@@ -147,6 +147,7 @@ private:
     if (it->second.empty())
       return "";
     std::string key = it->second;
+    llvm::raw_string_ostream(key) << launch->getDiscardableAttrDictionary();
     for (Value v : launch->getOperands()) {
       if (isScalar(v)) {
         Range r = rangeOf(v);
@@ -259,7 +260,8 @@ private:
       ins.push_back(flat(v));
     for (Value v : first.getOutputs())
       outs.push_back(flat(v));
-    exec::LaunchOp::create(b, last.getLoc(), kernel.getSymName(), ins, outs);
+    exec::LaunchOp::create(b, last.getLoc(), kernel.getSymName(), ins, outs)
+        ->setDiscardableAttrs(first->getDiscardableAttrDictionary());
     for (exec::LaunchOp launch : group.launches)
       launch.erase();
   }

@@ -4,7 +4,6 @@
 // then of the ranks. In f64, where a norm is concerned, so that another order
 // changes it by less than its result is rounded by.
 #include "compiler/lower/emit/PartSums.h"
-#include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/FlatSums.h"
 #include "compiler/lower/memory/StateLayout.h"
 
@@ -113,8 +112,7 @@ void PartSums::replace(exec::CallOp call, int64_t bucket,
     const int64_t axes[] = {0};
     return x.sum(axes, /*keepdims=*/true);
   });
-  exec::AllReduceOp::create(b, loc, total, bucket)
-      ->setAttr(ir::kSumOfRanks, b.getUnitAttr());
+  exec::AllReduceOp::create(b, loc, total, bucket, "sum");
   exec::WaitOp::create(b, loc, total, bucket);
   Value y = call.getOutputs().front();
   launch(call, sum.isNorm ? "norm_of_parts" : "none_in_parts", total, y,

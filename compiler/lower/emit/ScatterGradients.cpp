@@ -11,7 +11,6 @@
 //   3. What sums up all gradients (norm, finiteness) sums parts, and then
 //   ranks.
 #include "compiler/dialect/Exec.h"
-#include "compiler/dialect/ops/Ranks.h"
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/Lower.h"
@@ -104,7 +103,7 @@ private:
     for (auto reduce : block.getOps<exec::AllReduceOp>()) {
       auto range = gradientRange(reduce.getBuffer());
       if (!head || !range || range->end <= head.getInt() ||
-          reduce->hasAttr(ir::kSumOfRanks))
+          reduce.getOp() != "mean")
         continue;
       range->begin = std::max(range->begin, head.getInt());
       auto at = buckets.try_emplace(
@@ -266,7 +265,7 @@ private:
       bucket.head = flat("gradient", range->begin,
                          bucket.range.begin - range->begin, all);
       exec::AllReduceOp::create(b, reduce.getLoc(), bucket.head,
-                                reduce.getBucket());
+                                reduce.getBucket(), "mean");
     }
     for (const Part &part : bucket.parts) {
       const int64_t bytes = part.range.end - part.range.begin;
@@ -333,8 +332,7 @@ private:
                          arguments.getDictionary(b.getContext()),
                          call.getFlops());
     const int64_t id = nextId++;
-    exec::AllReduceOp::create(b, loc, sum, id)
-        ->setAttr(ir::kSumOfRanks, b.getUnitAttr());
+    exec::AllReduceOp::create(b, loc, sum, id, "sum");
     exec::WaitOp::create(b, loc, sum, id);
     exec::CallOp::create(b, loc, summary.result, sum, call.getOutputs(),
                          b.getDictionaryAttr({}));

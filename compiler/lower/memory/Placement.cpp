@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/memory/Placement.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/dialect/ops/Split.h"
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/memory/Scratch.h"
@@ -16,7 +17,7 @@ ir::AllReduceOp allReduceOf(Value v) {
   while (Operation *op = v.getDefiningOp()) {
     if (auto reduce = dyn_cast<ir::AllReduceOp>(op))
       return reduce;
-    if (!isa<ir::ReshapeOp>(op))
+    if (!isa<ir::ReshapeOp, ir::TakeShardOp>(op))
       return nullptr;
     v = op->getOperand(0);
   }
@@ -79,6 +80,7 @@ bool Placement::isCommand(Operation *op) const {
 
 bool Placement::isView(Operation *op) const {
   return (isa<ir::ReshapeOp, ir::AllReduceOp>(op) && !copies.contains(op)) ||
+         isa<ir::TakeShardOp, ir::AllGatherOp>(op) ||
          (isa<ir::SliceOp>(op) && isInPlace(op));
 }
 

@@ -16,9 +16,10 @@ ir::AllReduceOp allReduceOf(mlir::Value v);
 /// Gives every tensor of a function its memory.
 ///
 ///   1. States have their places already (StateLayout.h).
-///   2. Reshapes, all-reduces and slices in place are views of their operand;
-///      but an all-reduce whose operand is wanted later, too, reduces a copy of
-///      it. Operands of a concat in place are born in it, or copied there.
+///   2. Reshapes, all-reduces and slices in place are views of their operand,
+///      and so is a part of the whole; but an all-reduce whose operand is
+///      wanted later, too, reduces a copy of it. Operands of a concat in place
+///      are born in it, or copied there.
 ///   3. Gradients are born at their parameter's offset in the gradient region,
 ///      where their bucket is.
 ///   4. A value that is written to a state is born in the state when nobody

@@ -1,7 +1,7 @@
-// RUN: %dlc-opt %s --dlc-schedule-kernels --dlc-shard-updates --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: %dlc-opt %s --dlc-schedule-kernels --dlc-number-parts | FileCheck %s
 
-// What updates a parameter and its moment runs in items, of which each rank runs some; the parameter is gathered, and waited
-// for before the next command that reads parameters. Averages of buffers are each rank's own.
+// A launch with `shard` runs in items, of which each rank runs some; what it says is gathered, and waited for before the next
+// command that reads parameters. Others are each rank's own.
 // CHECK: exec.program @step
 // CHECK: %[[W:.*]] = exec.buffer @param at 0 : memref<10000xf32>
 // CHECK: exec.launch @move ins({{.*}}) outs({{.*}}) {shard = 2048 : i64}
@@ -28,7 +28,7 @@ exec.program @step scratch = 40000 {
   %s = exec.buffer @scratch at 0 : memref<10000xf32>
   exec.all_reduce %g bucket = 0 : memref<10000xf32>
   exec.wait %g bucket = 0 : memref<10000xf32>
-  exec.launch @move ins(%w, %m, %g : memref<10000xf32>, memref<10000xf32>, memref<10000xf32>) outs(%w, %m : memref<10000xf32>, memref<10000xf32>)
+  exec.launch @move ins(%w, %m, %g : memref<10000xf32>, memref<10000xf32>, memref<10000xf32>) outs(%w, %m : memref<10000xf32>, memref<10000xf32>) {shard, gather = array<i64: 0>}
   exec.launch @average ins(%e, %b : memref<4xf32>, memref<4xf32>) outs(%e : memref<4xf32>)
   exec.copy %w to %s : memref<10000xf32>, memref<10000xf32>
 }
@@ -42,24 +42,4 @@ exec.kernel @average {
 ^bb0(%e: tensor<4xf32>, %b: tensor<4xf32>):
   %0 = dlc.add %e, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   dlc.yield %0 : tensor<4xf32>
-}
-
-// -----
-
-// A moment that sums of its tensor move is no sum of parts.
-exec.region @param "state" bytes = 64
-exec.region @moment.m "state" bytes = 64
-exec.region @scratch "scratch" bytes = 64
-exec.state @w : tensor<4xf32> "param" in @param at 0 init = "w" trainable
-// expected-error @+1 {{--zero: what updates 'w.m' needs more of its tensor than the element that it updates}}
-exec.state @w.m : tensor<4xf32> "moment" in @moment.m at 0 init = 0.0 : f32 of = @w
-exec.program @step scratch = 64 {
-  %m = exec.buffer @moment.m at 0 : memref<4xf32>
-  exec.launch @normed ins(%m : memref<4xf32>) outs(%m : memref<4xf32>)
-}
-exec.kernel @normed {
-^bb0(%m: tensor<4xf32>):
-  %0 = dlc.reduce_sum %m {axes = array<i64: 0>, keepdims} : (tensor<4xf32>) -> tensor<1xf32>
-  %1 = dlc.sub %m, %0 : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
-  dlc.yield %1 : tensor<4xf32>
 }
