@@ -12,11 +12,11 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 132_890,
+    "product lines": 134_100,
     "lines of runtime/data": 8_500,
-    "files that know shards": 38,
-    "file names in two rooms": 55,
-    "files of compiler/ that include passes/ or tools/": 10,
+    "files that know shards": 46,
+    "file names in two rooms": 14,
+    "files of compiler/ that include passes/ or tools/": 3,
     "words of README.md": 700,
 }
 

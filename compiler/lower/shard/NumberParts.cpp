@@ -39,9 +39,8 @@ public:
       if (launch && launch->hasAttr(kShard))
         number(launch);
       else if (!isa<exec::BufferOp, exec::PortOp>(op) &&
-               llvm::any_of(op.getOperands(), [](Value v) {
-                 return rangeInRegion(v, "param");
-               }))
+               llvm::any_of(op.getOperands(),
+                            [](Value v) { return rangeInRegion(v, "param"); }))
         wait(OpBuilder(&op), op.getLoc());
     }
     wait(OpBuilder::atBlockEnd(&program.getBody().front()), program.getLoc());
