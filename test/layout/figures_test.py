@@ -12,9 +12,9 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 134_100,
+    "product lines": 133_840,
     "lines of runtime/data": 8_500,
-    "files that know shards": 46,
+    "files that know shards": 44,
     "file names in two rooms": 14,
     "files of compiler/ that include passes/ or tools/": 3,
     "words of README.md": 700,

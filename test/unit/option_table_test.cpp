@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/base/options/Arguments.h"
 #include "runtime/base/options/OptionTable.h"
 #include <gtest/gtest.h>
 
@@ -179,6 +180,30 @@ TEST_F(OptionTableTest, ChecksFieldsThatAProgramHasSet) {
   sample.rate = 3;
   EXPECT_EQ(table.validate().message(),
             "--rate: expected a number from 0 to 1, found '3'");
+}
+
+TEST(Arguments, AreTakenOutOfValues) {
+  std::string text = "f(x):focal(gamma=2, on):0.5,b:mse(betas=[0.9,0.99])";
+  const auto taken = takeArguments(text, {"focal", "mse"});
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ(text, "f(x):focal:0.5,b:mse");
+  ASSERT_EQ(taken->size(), 3u);
+  EXPECT_EQ((*taken)[0].kind, "focal");
+  EXPECT_EQ((*taken)[0].key, "gamma");
+  EXPECT_EQ((*taken)[0].words, Words{"2"});
+  EXPECT_EQ((*taken)[1].words, Words{"true"});
+  EXPECT_EQ((*taken)[2].words, (Words{"0.9", "0.99"}));
+}
+
+TEST(Arguments, MustBeKeysAndValues) {
+  for (std::string text :
+       {"focal(gamma=2", "focal(=2)", "focal(a b=2)", "focal(gamma=[])"}) {
+    const std::string whole = text;
+    EXPECT_FALSE(takeArguments(text, {"focal"}).ok()) << whole;
+  }
+  std::string none = "focal()";
+  EXPECT_TRUE(takeArguments(none, {"focal"})->empty());
+  EXPECT_EQ(none, "focal");
 }
 
 } // namespace
