@@ -9,7 +9,7 @@ out=${1:-build/quickstart}
 bold='' plain=''
 if [[ -t 1 && -z ${NO_COLOR-} ]]; then bold=$'\e[1m' plain=$'\e[0m'; fi
 step() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
-run() { printf '$ %s\n' "$*"; "$@"; }
+run() { printf '$'; printf ' %q' "$@"; printf '\n'; "$@"; }
 
 step "1/6  set up and build"
 run bash tools/setup.sh
