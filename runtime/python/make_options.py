@@ -85,7 +85,7 @@ def record(name, about, rows):
             continue
         key = row["name"].replace("-", "_")
         assert key.isidentifier() and not keyword.iskeyword(key), key
-        text = row["help"].replace("\\", "\\\\").replace('"', "'")
+        text = row["help"].replace("\\", "\\\\").replace('"', "'").replace("\n", "\n    ")
         lines += [f"    {key}: {type_of(row)}", f'    """{text}"""']
     return "\n".join(lines) + "\n\n"
 

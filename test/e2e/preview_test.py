@@ -69,7 +69,7 @@ class Preview(dlc.TestCase):
                 ((self.path("a.npz"), "-o", self.path("p.html")), dlc.USAGE, "cannot be augmented: expected pictures"),
                 ((self.path("a.npz"), "-o", self.path("p.jpg")), dlc.USAGE, "expected a name that ends in .html or .png"),
                 ((self.path("none"), "-o", self.path("p.png")), dlc.FAILED, "none'"),
-                ((self.path("a.npz"), "-o", self.path("p.png"), "--mixup=1"), dlc.USAGE, "before that")]:
+                ((self.path("a.npz"), "-o", self.path("p.png"), "--mixup=1"), dlc.USAGE, "which combine two samples")]:
             with self.subTest(message):
                 _, err = dlc.dlc("data", "preview", *words, code=code)
                 self.assertIn(message, err)

@@ -14,8 +14,8 @@ class Stops(dlc.TestCase):
         np.savez(self.path("data.npz"), x=np.concatenate(arrays["x"]).astype(np.float32))
         model = os.path.join(dlc.REFS, f"stops_{name}-{form}.onnx")
         artifact = self.path("m.dlc")
-        _, notes = dlc.dlc("compile", model, output=artifact, batch=16, loss="loss:graph", optimizer="sgd", lr=0.1, momentum=0.9,
-                        weight_decay=0, schedule="constant")
+        _, notes = dlc.dlc("compile", model, output=artifact, batch=16, loss="loss:graph", optimizer="sgd(momentum=0.9)", lr=0.1,
+                           weight_decay=0, schedule="constant")
         (self.assertNotIn if warning is None else self.assertIn)(warning or "warning", notes)
         run = dlc.train(artifact, self.path("data.npz"), self.path(form), shuffle="off", steps=20, threads=1, save_every=20)
         np.testing.assert_allclose(run.metrics("loss"), arrays["losses"], rtol=1e-5)

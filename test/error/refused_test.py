@@ -87,7 +87,7 @@ class Refused(dlc.TestCase):
     def test_no_inputs(self):
         proto = model([helper.make_node("MatMul", ["v.weight", "w.weight"], ["z"])], [], [value("z", [4, 3])],
                       {"v.weight": np.ones([4, 8], np.float32), "w.weight": np.ones([8, 3], np.float32)})
-        self.refuse(proto, r"m\.onnx: the model's result depends on no input")
+        self.refuse(proto, r"m\.onnx: the model's result does not depend on an input")
 
     def test_input_types(self):
         for kind in TensorProto.STRING, TensorProto.COMPLEX64, TensorProto.COMPLEX128, 77:

@@ -68,7 +68,7 @@ class Typing(unittest.TestCase):
             keys = getattr(dlc.options, name).__annotations__
             self.assertGreater(len(keys), 30)
             for key in keys:
-                self.assertRegex(text, rf'    {key}: .*\n    """.+"""')
+                self.assertRegex(text, rf'    {key}: .*\n    """[^"]+"""')
 
 
 if __name__ == "__main__":
