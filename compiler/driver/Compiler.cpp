@@ -27,28 +27,20 @@ public:
     if (options.stopAfter.empty())
       DLC_TRY(ArtifactWriter::check(options.output));
     DLC_ASSIGN(Lowered lowered, lower(options, context, log));
-    CompileResult result;
     if (options.stopAfter.empty()) {
       DLC_TRY(checkMemory(lowered));
       const auto start = std::chrono::steady_clock::now();
       DLC_ASSIGN(const CompiledKernels kernels, generate(lowered));
-      result.kernelSeconds = secondsSince(start);
+      lowered.result.kernelSeconds = secondsSince(start);
       DLC_TRY(describe(lowered));
       DLC_TRY(writeArtifact(lowered, kernels.files));
     }
-    result.plan = std::move(lowered.plan);
-    result.program = std::move(lowered.program);
-    result.importReport = std::move(lowered.importReport);
-    result.castReport = std::move(lowered.castReport);
-    result.placementReport = std::move(lowered.placementReport);
-    result.importSeconds = lowered.importSeconds;
-    result.passSeconds = lowered.passSeconds;
-    return result;
+    return std::move(lowered.result);
   }
 
   Result<uint64_t> stepBytes() {
     DLC_ASSIGN(const Lowered lowered, lower(options, context, log));
-    return totalBytes(lowered.plan);
+    return totalBytes(lowered.result.plan);
   }
 
 private:
@@ -60,12 +52,12 @@ private:
 
   Status checkMemory(const Lowered &lowered) {
     const double budget = double(options.memory.budget),
-                 bytes = double(totalBytes(lowered.plan));
+                 bytes = double(totalBytes(lowered.result.plan));
     const auto tooMuch = [&](const std::string &way) {
       return limitExceeded("{}: a step of {} samples takes {}, {}\n{}",
                            options.model, lowered.model.batch,
                            roundBytes(bytes), way,
-                           memoryTable(lowered.plan, kTableRows));
+                           memoryTable(lowered.result.plan, kTableRows));
     };
     if (budget != 0 && bytes > budget)
       return tooMuch(fmt::format("--memory allows {}; use a smaller --batch, "
@@ -80,8 +72,9 @@ private:
 
   Result<CompiledKernels> generate(Lowered &lowered) {
     const auto target = makeTarget(options.train.target);
-    lowered.plan.set_target(target->name().str());
-    auto compiled = target->generate(*lowered.model.module, lowered.plan);
+    lowered.result.plan.set_target(target->name().str());
+    auto compiled =
+        target->generate(*lowered.model.module, lowered.result.plan);
     if (!compiled && compiled.status().code() == Code::Failed)
       return errorOf(log, Code::Failed, options.model,
                      compiled.status().message().c_str());
@@ -92,7 +85,7 @@ private:
   /// of an artifact holds before it is written.
   Status describe(Lowered &lowered) {
     const CompileOptions &o = lowered.options;
-    plan::Plan &plan = lowered.plan;
+    plan::Plan &plan = lowered.result.plan;
     plan.set_version(kPlanVersion);
     plan.set_producer("dlc " + std::string(dlcVersion()));
     plan.set_world_size(o.train.allReduce.world);

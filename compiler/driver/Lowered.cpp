@@ -29,26 +29,23 @@ public:
            DiagnosticLog &log)
       : options(options), isWhole(isLowered(options)), context(context),
         log(log) {
-    result.options = options;
+    lowered.options = options;
   }
 
   Result<Lowered> run() {
     DLC_TRY(checkOptions());
-    DLC_TRY(phasesOf(options).status());
-    bool isFirst = true;
-    for (const plan::Size &size : options.sizes()) {
-      DLC_TRY(addSize(size, isFirst));
-      isFirst = false;
-    }
+    DLC_ASSIGN(phases, phasesOf(options));
+    for (const plan::Size &size : options.sizes())
+      DLC_TRY(addSize(size));
     if (!isWhole)
-      return std::move(result);
+      return std::move(lowered);
     if (options.stopAfter.empty())
       DLC_TRY(checkPlaces());
     else
-      result.program = printed(*result.model.module);
-    if (failed(emitPlan(*result.model.module, result.plan)))
+      lowered.result.program = printed(*lowered.model.module);
+    if (failed(emitPlan(*lowered.model.module, lowered.result.plan)))
       return error(Code::Failed, "the plan cannot be written");
-    return std::move(result);
+    return std::move(lowered);
   }
 
 private:
@@ -67,23 +64,24 @@ private:
   }
 
   /// The first size is the model; programs of the others are added to it.
-  Status addSize(const plan::Size &size, bool isFirst) {
+  Status addSize(const plan::Size &size) {
     DLC_ASSIGN(import::ImportedModel model, import(size));
-    result.sizes.push_back(size);
-    result.sizes.back().set_batch(model.batch);
-    const std::string label = plan::nameOf(result.sizes.back());
+    const bool isFirst = lowered.sizes.empty();
+    lowered.sizes.push_back(size);
+    lowered.sizes.back().set_batch(model.batch);
+    const std::string label = plan::nameOf(lowered.sizes.back());
     DLC_TRY(checkModel(*model.module));
     if (!isFirst) {
-      result.program += fmt::format("// -----\n// {}\n", label);
+      lowered.result.program += fmt::format("// -----\n// {}\n", label);
       if (isWhole)
-        keepPlaces(*result.model.module, *model.module);
+        keepPlaces(*lowered.model.module, *model.module);
     }
     DLC_TRY(runPhases(model, isFirst ? "" : label));
     if (isFirst)
-      result.model = std::move(model);
+      lowered.model = std::move(model);
     else if (isWhole)
-      return mergeSize(result.model, std::move(model),
-                       int64_t(result.sizes.size()) - 1, label)
+      return mergeSize(lowered.model, std::move(model),
+                       int64_t(lowered.sizes.size()) - 1, label)
           .withContext(options.model);
     return {};
   }
@@ -94,9 +92,9 @@ private:
         import::importOnnx(context, options.model, options.importing(size));
     if (!imported.ok())
       return error(imported.status().code(), "the model cannot be imported");
-    result.importSeconds += secondsSince(start);
-    if (options.import.explain && result.importReport.empty())
-      result.importReport = import::explain(imported->repairs);
+    lowered.result.importSeconds += secondsSince(start);
+    if (options.import.explain && lowered.result.importReport.empty())
+      lowered.result.importReport = import::explain(imported->repairs);
     if (std::string warning = regroupedWarning(
             imported->decisions, options.train.optimizer.wholeTensorRule());
         !warning.empty())
@@ -128,7 +126,6 @@ private:
   Status runPhases(import::ImportedModel &model, const std::string &label) {
     const auto start = std::chrono::steady_clock::now();
     const PhaseContext asked(withTrained(model));
-    DLC_ASSIGN(const auto phases, phasesOf(asked.options));
     std::vector<std::string> casts;
     std::vector<PlacementNote> notes;
     for (const Phase *phase : phases) {
@@ -139,13 +136,13 @@ private:
       llvm::append_range(casts, takeCastReport(*model.module));
       llvm::append_range(notes, takePlacementNotes(*model.module));
       if (options.stopAfter.empty() && phase->isModelText)
-        result.program += printed(*model.module);
+        lowered.result.program += printed(*model.module);
     }
     if (!isWhole)
-      result.program += printed(*model.module);
-    add(casts, label, result.castReport);
-    add(linesOf(notes), label, result.placementReport);
-    result.passSeconds += secondsSince(start);
+      lowered.result.program += printed(*model.module);
+    add(casts, label, lowered.result.castReport);
+    add(linesOf(notes), label, lowered.result.placementReport);
+    lowered.result.passSeconds += secondsSince(start);
     return {};
   }
   /// What is named for training, or new, is trained beside adapters, too.
@@ -171,7 +168,7 @@ private:
   /// Each word of --place was for something.
   Status checkPlaces() {
     for (const std::string &rule :
-         unfollowed(*result.model.module, options.train.placement))
+         unfollowed(*lowered.model.module, options.train.placement))
       return usageError("{}: --place={} matches no op; --explain-placement "
                         "lists all ops",
                         options.model, rule);
@@ -182,7 +179,8 @@ private:
   const bool isWhole;            // sizes that stop before the end stay apart
   MLIRContext &context;
   DiagnosticLog &log;
-  Lowered result;
+  Lowered lowered;
+  std::vector<const Phase *> phases;
 };
 
 } // namespace

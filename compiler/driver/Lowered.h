@@ -2,6 +2,7 @@
 // From a model's file to its programs as commands.
 #pragma once
 
+#include "compiler/driver/Compiler.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/Phases.h"
 #include "compiler/import/Importer.h"
@@ -15,15 +16,11 @@ struct Lowered {
   CompileOptions options;
   import::ImportedModel model; // its module has the programs of all sizes
   std::vector<plan::Size> sizes;
-  /// What emitPlan makes of the module. Empty if it stopped before the last
-  /// phase: then the module is that of the first size.
-  plan::Plan plan;
-  /// The module's text before lowering; with stopAfter: after that phase. Those
-  /// of several sizes are parted by "// -----".
-  std::string program;
-  std::vector<std::string> importReport, castReport,
-      placementReport; // see CompileResult
-  double importSeconds = 0, passSeconds = 0;
+  /// What a compilation returns, so far. `plan` is what emitPlan makes of the
+  /// module; empty if it stopped before the last phase: then the module is that
+  /// of the first size. `program` without stopAfter: the module's text before
+  /// lowering. Texts of several sizes are parted by "// -----".
+  CompileResult result;
 };
 
 /// `context` has registerEverything's dialects and outlives the result; `log`

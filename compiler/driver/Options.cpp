@@ -5,7 +5,8 @@
 
 namespace dlc {
 
-static CompileOptions resolved(CompileOptions options) {
+CompileOptions CompileOptions::resolved() const {
+  CompileOptions options = *this;
   options.train.resolve();
   return options;
 }
@@ -14,7 +15,7 @@ static CompileOptions resolved(CompileOptions options) {
 static CompileOptions defaultsOf(const CompileOptions &options) {
   CompileOptions d;
   d.train.optimizer.name = options.train.optimizer.name;
-  return resolved(d);
+  return d.resolved();
 }
 
 std::vector<plan::Size> CompileOptions::sizes() const {
@@ -58,7 +59,7 @@ auto CompileOptions::importing(const plan::Size &size) const
 }
 
 std::string toYaml(const CompileOptions &options) {
-  CompileOptions o = resolved(options);
+  CompileOptions o = options.resolved();
   OptionTable table;
   o.addTo(table);
   return table.yaml(false);
@@ -77,7 +78,7 @@ static bool isTelling(const OptionTable &table, const Option &option,
 }
 
 std::string toLine(const CompileOptions &options) {
-  CompileOptions o = resolved(options), d = defaultsOf(options);
+  CompileOptions o = options.resolved(), d = defaultsOf(options);
   OptionTable table, defaults;
   o.addTo(table);
   d.addTo(defaults);
@@ -90,7 +91,7 @@ std::string toLine(const CompileOptions &options) {
 }
 
 void describe(const CompileOptions &options, plan::Plan &plan) {
-  CompileOptions o = resolved(options), d = defaultsOf(options);
+  CompileOptions o = options.resolved(), d = defaultsOf(options);
   OptionTable table, defaults;
   o.addTo(table);
   d.addTo(defaults);

@@ -43,6 +43,8 @@ struct CompileOptions {
   std::vector<plan::Size> sizes() const;
   /// The importer's for one of them, with what it is to know of the others.
   import::ImportOptions importing(const plan::Size &size) const;
+  /// With what "auto" and unset options of the step stand for.
+  CompileOptions resolved() const;
   /// All options as rows, but the model, the artifact and where to stop.
   void addTo(OptionTable &table);
 };

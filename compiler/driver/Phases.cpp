@@ -24,11 +24,6 @@ Wishes wishesOf(const StepOptions &options) {
   return wishes;
 }
 
-CompileOptions withStepResolved(CompileOptions options) {
-  options.train.resolve();
-  return options;
-}
-
 using C = const PhaseContext &;
 using Create = std::unique_ptr<Pass> (*)();
 
@@ -268,9 +263,8 @@ bool isIn(const Phase &phase, const CompileOptions &options) {
 } // namespace
 
 PhaseContext::PhaseContext(const CompileOptions &given)
-    : options(withStepResolved(given)), lowering{makeTarget(
-                                                     options.train.target),
-                                                 wishesOf(options.train)},
+    : options(given.resolved()), lowering{makeTarget(options.train.target),
+                                          wishesOf(options.train)},
       traits(lowering.target->lowering()) {}
 
 std::span<const Phase> allPhases() { return kPhases; }

@@ -107,12 +107,13 @@ private:
 } // namespace
 
 void AmpOptions::addLists(OptionTable &table, Words onnxOperators) {
+  const auto known = std::make_shared<const Words>(std::move(onnxOperators));
   for (auto [key, field] :
        {std::pair("amp.allow", &allow), std::pair("amp.deny", &deny),
         std::pair("amp.infer", &infer), std::pair("amp.clear", &clear)})
-    table.find(key)->set = [field, onnxOperators](auto &words) -> Status {
+    table.find(key)->set = [field, known](auto &words) -> Status {
       for (const std::string &word : words)
-        DLC_TRY(checkCastName(word, onnxOperators));
+        DLC_TRY(checkCastName(word, *known));
       *field = words;
       return {};
     };
@@ -121,12 +122,12 @@ void AmpOptions::addLists(OptionTable &table, Words onnxOperators) {
             "YAML file of ops to add to the lists allow, deny, infer and clear")
       .named("--amp-lists")
       .only("amp.level", {"O1", "O2", "O3"})
-      .set = [this, onnxOperators](auto &words) -> Status {
+      .set = [this, known](auto &words) -> Status {
     fileLists.clear();
     listsFile = words.size() == 1 ? words[0] : "";
     if (listsFile.empty())
       return {};
-    DLC_ASSIGN(fileLists, ListsFile(listsFile, onnxOperators).read());
+    DLC_ASSIGN(fileLists, ListsFile(listsFile, *known).read());
     return {};
   };
 }

@@ -62,8 +62,8 @@ Result<plan::ProgramGraph> graphOfModel(GraphArguments &a) {
   if (!isLowered(a.options))
     return graphOf(lowered.model.module.get(), a.program);
   DLC_ASSIGN(const plan::Program *program,
-             chooseProgram(lowered.plan, a.program));
-  return plan::graphOf(lowered.plan, *program);
+             chooseProgram(lowered.result.plan, a.program));
+  return plan::graphOf(lowered.result.plan, *program);
 }
 
 Result<plan::ProgramGraph> graphOfArtifact(const GraphArguments &a) {

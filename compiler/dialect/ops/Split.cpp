@@ -10,8 +10,6 @@ using llvm::LogicalResult;
 namespace dlc::ir {
 namespace {
 
-constexpr int64_t kWordsOfSquares = 69, kWordsOfCount = 1;
-
 LogicalResult checkParts(Operation *op, Value shard, Value whole) {
   if (tensorType(shard).getShape() != tensorType(whole).getShape() ||
       elementType(shard) != elementType(whole))

@@ -10,6 +10,9 @@
 
 namespace dlc::ir {
 
+/// Integers of square_sums' result, and of count_nonfinite's.
+constexpr int64_t kWordsOfSquares = 69, kWordsOfCount = 1;
+
 /// The parameter as which `type` is split; null: it is whole.
 inline mlir::FlatSymbolRefAttr splitOf(mlir::Type type) {
   return llvm::dyn_cast_or_null<mlir::FlatSymbolRefAttr>(

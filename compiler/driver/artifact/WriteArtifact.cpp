@@ -80,7 +80,7 @@ const ArtifactFile kFiles[] = {
     {"decisions.json", decisions},
     {"tensors.json", tensors},
     {"scores.json", [](auto &c) -> Text { return scoresJson(c.module()); }},
-    {"model.mlir", [](auto &c) -> Text { return c.lowered.program; }},
+    {"model.mlir", [](auto &c) -> Text { return c.lowered.result.program; }},
     {"layout.json",
      [](auto &c) -> Text {
        return c.layout.empty() ? "" : layoutJson(c.layout);
@@ -108,7 +108,7 @@ Status writeArtifact(const Lowered &lowered,
     if (!text.empty())
       DLC_TRY(writeNewFile(path(file.name), text));
   }
-  return writer.finish(lowered.plan,
+  return writer.finish(lowered.result.plan,
                        "dlc compile " + shellQuoted(options.model));
 }
 

@@ -11,6 +11,7 @@
 //   3. What sums up all gradients (norm, finiteness) sums parts, and then
 //   ranks.
 #include "compiler/dialect/Exec.h"
+#include "compiler/dialect/ops/Split.h"
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/Lower.h"
@@ -41,8 +42,8 @@ struct Summary {
   int64_t words;
 };
 constexpr Summary kSummaries[] = {
-    {"all_finite", "count_nonfinite", "none_counted", 1},
-    {"global_norm", "square_sums", "norm_of_squares", 69},
+    {"all_finite", "count_nonfinite", "none_counted", ir::kWordsOfCount},
+    {"global_norm", "square_sums", "norm_of_squares", ir::kWordsOfSquares},
 };
 
 class Scatterer {

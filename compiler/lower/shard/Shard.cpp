@@ -54,7 +54,11 @@ public:
     for (auto state : module.getOps<ir::StateOp>())
       if (state.getRole() == ir::Role::moment ||
           (state.getRole() == ir::Role::ema && isOfParameter(state)))
-        split(state);
+        state.setType(ir::splitType(state.getType(), state.getOfAttr()));
+    for (auto f : module.getOps<func::FuncOp>())
+      for (auto read : f.getOps<ir::ReadOp>())
+        read.getValue().setType(
+            symbols.lookup<ir::StateOp>(read.getState()).getTensorType());
     for (auto f : module.getOps<func::FuncOp>())
       for (auto fused : llvm::make_early_inc_range(f.getOps<ir::FusedOp>()))
         if (FlatSymbolRefAttr of = parameterOf(fused))
@@ -70,14 +74,6 @@ private:
   bool isOfParameter(ir::StateOp state) {
     auto of = symbols.lookup<ir::StateOp>(state.getOf().value_or(""));
     return of && of.getRole() == ir::Role::param;
-  }
-
-  void split(ir::StateOp state) {
-    state.setType(ir::splitType(state.getType(), state.getOfAttr()));
-    for (auto f : module.getOps<func::FuncOp>())
-      for (auto read : f.getOps<ir::ReadOp>())
-        if (read.getState() == state.getSymName())
-          read.getValue().setType(state.getTensorType());
   }
 
   /// The state that has `v` as its new value; null if there is none.
