@@ -4,7 +4,9 @@
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/target/Target.h"
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
@@ -38,19 +40,33 @@ void inferResults(func::FuncOp f) {
                         f.front().getTerminator()->getOperandTypes()));
 }
 
-/// The function with another type; null if that is no program.
-OwningOpRef<ModuleOp> retyped(func::FuncOp f, const std::string &type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << f;
-  // Of tensors only: numbers among attributes stay f64.
-  for (size_t at = 0; (at = text.find("f64>", at)) != std::string::npos;)
-    text.replace(at, 3, type);
-  auto module = parseSourceString<ModuleOp>(
-      text, ParserConfig(f.getContext(), /*verifyAfterParse=*/false));
-  if (module)
-    for (auto function : module->getOps<func::FuncOp>())
-      inferResults(function);
-  return module && succeeded(verify(*module)) ? std::move(module) : nullptr;
+/// The function with another type of elements for f64; null if that is not
+/// valid. Numbers among attributes stay f64.
+OwningOpRef<ModuleOp> retyped(func::FuncOp f, Type element) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([&](RankedTensorType type) -> std::optional<Type> {
+    if (type.getElementType().isF64())
+      return type.clone(element);
+    return std::nullopt;
+  });
+  replacer.addReplacement(
+      [&](DenseFPElementsAttr values) -> std::optional<Attribute> {
+        const auto &semantics = cast<FloatType>(element).getFloatSemantics();
+        return values.mapValues(element, [&](const APFloat &value) {
+          APFloat rounded = value;
+          bool losesInfo = false;
+          rounded.convert(semantics, APFloat::rmNearestTiesToEven, &losesInfo);
+          return rounded.bitcastToAPInt();
+        });
+      });
+  OwningOpRef<ModuleOp> module = ModuleOp::create(f.getLoc());
+  auto clone = f.clone();
+  module->push_back(clone);
+  replacer.recursivelyReplaceElementsIn(clone, /*replaceAttrs=*/true,
+                                        /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+  inferResults(clone);
+  return succeeded(verify(*module)) ? std::move(module) : nullptr;
 }
 
 OwningOpRef<ModuleOp> fusedStep(func::FuncOp f) {
@@ -86,14 +102,22 @@ OpsModule opsModule(const std::string &path, const std::string &type,
     return result;
   result.kernels = ModuleOp::create(file->getLoc());
   OpBuilder b = OpBuilder::atBlockEnd(result.kernels->getBody());
-  // The caller says which functions could not be taken.
-  ScopedDiagnosticHandler quiet(&context,
-                                [](Diagnostic &) { return success(); });
+  const Type element = parseType(type, &context);
+  // The caller says which functions could not be taken, and why.
+  std::string why;
+  ScopedDiagnosticHandler keep(&context, [&](Diagnostic &diagnostic) {
+    if (why.empty())
+      why = diagnostic.str();
+    return success();
+  });
   for (auto f : file->getOps<func::FuncOp>()) {
-    auto one = retyped(f, type);
+    if (f->hasAttr("dlc.f64_only"))
+      continue;
+    why.clear();
+    auto one = retyped(f, element);
     auto step = one ? fusedStep(*one->getOps<func::FuncOp>().begin()) : nullptr;
     if (!step) {
-      result.leftOut.push_back(f.getSymName().str());
+      result.leftOut.push_back(f.getSymName().str() + " (" + why + ")");
       continue;
     }
     int count = 0;

@@ -9,7 +9,7 @@ namespace dlc::test {
 
 struct OpsModule {
   mlir::OwningOpRef<mlir::ModuleOp> kernels; // null: the file is not readable
-  std::vector<std::string> leftOut; // functions that are no program then
+  std::vector<std::string> leftOut;          // "FUNCTION (why it is not valid)"
 };
 
 /// Dialects and what passes need to know of their ops.

@@ -150,7 +150,7 @@ func.func @through_integers(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
 }
 
 // its sign alone
-func.func @bit_cast_gate(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
+func.func @bit_cast_gate(%x: tensor<2x3xf64>) -> tensor<2x3xf64> attributes {dlc.f64_only} {
   %i = dlc.bit_cast %x : (tensor<2x3xf64>) -> tensor<2x3xi64>
   %zero = dlc.constant dense<0> : tensor<i64>
   %c = dlc.compare lt %i, %zero : (tensor<2x3xi64>, tensor<i64>) -> tensor<2x3xi1>

@@ -60,6 +60,14 @@ if [[ $list == yes ]]; then
 fi
 ((${#names[@]})) || { echo "run.sh: no test matches '$only'" >&2; exit 2; }
 
+unpack() {
+  if type -P xz >/dev/null; then
+    tar -xJf "$here/payload.tar.xz" -C "$ROOT"
+  else
+    python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$here/payload.tar.xz" "$ROOT"
+  fi
+}
+
 # Unpack once.
 begin=$SECONDS
 id=$(cat "$here/payload.id")
@@ -67,7 +75,7 @@ work=${work:-${TMPDIR:-/tmp}/dlc-gpu-$(id -u)-$id}
 export ROOT=$work/package
 if [[ ! -e $work/unpacked-$id ]]; then
   rm -rf "$ROOT"
-  mkdir -p "$ROOT" && tar -xzf "$here/payload.tar.gz" -C "$ROOT" && touch "$work/unpacked-$id" || exit 1
+  mkdir -p "$ROOT" && unpack && touch "$work/unpacked-$id" || exit 1
 fi
 out=${out:-gpu-results}
 mkdir -p "$out" "$work/logs" "$work/bench" && out=$(cd "$out" && pwd) || exit 1

@@ -37,15 +37,6 @@ template <class T> T *as(void *handle) { return static_cast<T *>(handle); }
 void *pointer(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
 
 int ownSm() { return environment("DLC_STANDIN_SM", 90); }
-// The CUDA version that brought a form of a function with the parameters that
-// cuda.h declares, as cudaTypedefs.h lists them; of most, 7.0 or older.
-int formOf(std::string_view function) {
-  return function == "cuGraphInstantiate"     ? 12000
-         : function == "cuStreamBeginCapture" ? 10010
-         : function == "cuStreamEndCapture"   ? 10000
-         : function == "cuDeviceGetUuid"      ? 9020
-                                              : 7000;
-}
 int devices() { return environment("DLC_STANDIN_DEVICES", 1); }
 
 constexpr int kMostShared = 227 << 10; // bytes of a block, with consent
@@ -426,9 +417,10 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph *graph) {
   return call.error();
 }
 
-CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *executable, CUgraph graph,
-                                    unsigned long long) {
-  STANDIN_IN_CONTEXT("cuGraphInstantiate", "");
+CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *executable,
+                                             CUgraph graph,
+                                             unsigned long long) {
+  STANDIN_IN_CONTEXT("cuGraphInstantiateWithFlags", "");
   GraphExec *made = nullptr;
   STANDIN_TRY(instantiate(graph, &made));
   *executable = reinterpret_cast<CUgraphExec>(made);
@@ -464,11 +456,14 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **function,
   const std::string name = symbol;
   if (listed("DLC_STANDIN_MISSING", name))
     return CUDA_SUCCESS;
-#define STANDIN_FIND(own, asked)                                               \
-  if (name == #own)                                                            \
-    *function = reinterpret_cast<void *>(&own);
+  int form = 0;
+#define STANDIN_FIND(own, introduced)                                          \
+  if (name == #own) {                                                          \
+    *function = reinterpret_cast<void *>(&own);                                \
+    form = introduced;                                                         \
+  }
   DLC_DRIVER_FUNCTIONS(STANDIN_FIND)
-  if (*function && formOf(name) > version)
+  if (form > version)
     return violation(CUDA_ERROR_INVALID_VALUE,
                      fmt::format("the form of {} for CUDA {} has other "
                                  "parameters",

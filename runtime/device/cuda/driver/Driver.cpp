@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cuda/driver/Driver.h"
 
+#include <cudaTypedefs.h>
+
+#include <type_traits>
+
 namespace dlc {
 
 constexpr int kOldest = 12000;
+
+// The driver returns what the name meant in that version, whatever its type.
+#define DLC_CHECK(name, version)                                               \
+  static_assert(                                                               \
+      version <= kOldest &&                                                    \
+          std::is_same_v<decltype(&::name), PFN_##name##_v##version>,          \
+      #name " has other parameters in that version of CUDA");
+DLC_DRIVER_FUNCTIONS(DLC_CHECK)
+#undef DLC_CHECK
 
 std::string cudaVersionText(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);

@@ -11,52 +11,53 @@
 
 namespace dlc {
 
-// The name, and the CUDA version whose form of the function dlc calls, as
-// cuda.h declares it.
+// The name, and the CUDA version that brought the form of the function that dlc
+// calls: an older driver API of that name may have other parameters. Driver.cpp
+// checks both against cudaTypedefs.h, which cuda.h's own names do not follow.
 #define DLC_DRIVER_FUNCTIONS(F)                                                \
-  F(cuInit, 12000)                                                             \
-  F(cuGetErrorName, 12000)                                                     \
-  F(cuGetErrorString, 12000)                                                   \
-  F(cuDeviceGetCount, 12000)                                                   \
-  F(cuDeviceGet, 12000)                                                        \
-  F(cuDeviceGetName, 12000)                                                    \
-  F(cuDeviceGetUuid, 12000)                                                    \
-  F(cuDeviceGetAttribute, 12000)                                               \
-  F(cuDeviceTotalMem, 12000)                                                   \
-  F(cuDevicePrimaryCtxRetain, 12000)                                           \
-  F(cuCtxSetCurrent, 12000)                                                    \
-  F(cuCtxGetStreamPriorityRange, 12000)                                        \
-  F(cuMemGetInfo, 12000)                                                       \
-  F(cuMemAlloc, 12000)                                                         \
-  F(cuMemFree, 12000)                                                          \
-  F(cuMemHostAlloc, 12000)                                                     \
-  F(cuMemFreeHost, 12000)                                                      \
-  F(cuMemcpyHtoDAsync, 12000)                                                  \
-  F(cuMemcpyDtoHAsync, 12000)                                                  \
-  F(cuMemcpyDtoDAsync, 12000)                                                  \
-  F(cuMemsetD8Async, 12000)                                                    \
-  F(cuStreamCreateWithPriority, 12000)                                         \
-  F(cuStreamDestroy, 12000)                                                    \
-  F(cuStreamSynchronize, 12000)                                                \
-  F(cuStreamWaitEvent, 12000)                                                  \
-  F(cuStreamBeginCapture, 12000)                                               \
-  F(cuStreamEndCapture, 12000)                                                 \
-  F(cuEventCreate, 12000)                                                      \
-  F(cuEventDestroy, 12000)                                                     \
-  F(cuEventRecord, 12000)                                                      \
-  F(cuEventQuery, 12000)                                                       \
-  F(cuEventSynchronize, 12000)                                                 \
-  F(cuEventElapsedTime, 12000)                                                 \
-  F(cuModuleLoadDataEx, 12000)                                                 \
-  F(cuModuleUnload, 12000)                                                     \
-  F(cuModuleGetFunction, 12000)                                                \
-  F(cuFuncGetAttribute, 12000)                                                 \
-  F(cuFuncSetAttribute, 12000)                                                 \
-  F(cuLaunchKernel, 12000)                                                     \
-  F(cuGraphInstantiate, 12000)                                                 \
-  F(cuGraphExecDestroy, 12000)                                                 \
-  F(cuGraphDestroy, 12000)                                                     \
-  F(cuGraphLaunch, 12000)
+  F(cuInit, 2000)                                                              \
+  F(cuGetErrorName, 6000)                                                      \
+  F(cuGetErrorString, 6000)                                                    \
+  F(cuDeviceGetCount, 2000)                                                    \
+  F(cuDeviceGet, 2000)                                                         \
+  F(cuDeviceGetName, 2000)                                                     \
+  F(cuDeviceGetUuid, 11040)                                                    \
+  F(cuDeviceGetAttribute, 2000)                                                \
+  F(cuDeviceTotalMem, 3020)                                                    \
+  F(cuDevicePrimaryCtxRetain, 7000)                                            \
+  F(cuCtxSetCurrent, 4000)                                                     \
+  F(cuCtxGetStreamPriorityRange, 5050)                                         \
+  F(cuMemGetInfo, 3020)                                                        \
+  F(cuMemAlloc, 3020)                                                          \
+  F(cuMemFree, 3020)                                                           \
+  F(cuMemHostAlloc, 2020)                                                      \
+  F(cuMemFreeHost, 2000)                                                       \
+  F(cuMemcpyHtoDAsync, 3020)                                                   \
+  F(cuMemcpyDtoHAsync, 3020)                                                   \
+  F(cuMemcpyDtoDAsync, 3020)                                                   \
+  F(cuMemsetD8Async, 3020)                                                     \
+  F(cuStreamCreateWithPriority, 5050)                                          \
+  F(cuStreamDestroy, 4000)                                                     \
+  F(cuStreamSynchronize, 2000)                                                 \
+  F(cuStreamWaitEvent, 3020)                                                   \
+  F(cuStreamBeginCapture, 10010)                                               \
+  F(cuStreamEndCapture, 10000)                                                 \
+  F(cuEventCreate, 2000)                                                       \
+  F(cuEventDestroy, 4000)                                                      \
+  F(cuEventRecord, 2000)                                                       \
+  F(cuEventQuery, 2000)                                                        \
+  F(cuEventSynchronize, 2000)                                                  \
+  F(cuEventElapsedTime, 2000)                                                  \
+  F(cuModuleLoadDataEx, 2010)                                                  \
+  F(cuModuleUnload, 2000)                                                      \
+  F(cuModuleGetFunction, 2000)                                                 \
+  F(cuFuncGetAttribute, 2020)                                                  \
+  F(cuFuncSetAttribute, 9000)                                                  \
+  F(cuLaunchKernel, 4000)                                                      \
+  F(cuGraphInstantiateWithFlags, 11040)                                        \
+  F(cuGraphExecDestroy, 10000)                                                 \
+  F(cuGraphDestroy, 10000)                                                     \
+  F(cuGraphLaunch, 10000)
 
 struct DriverFunctions {
 #define DLC_FIELD(name, version) decltype(&::name) name = nullptr;

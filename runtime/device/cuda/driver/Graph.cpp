@@ -41,8 +41,9 @@ Result<std::unique_ptr<Command>> endGraph(const GpuContext &context) {
   DLC_TRY(context.check(driver.cuStreamEndCapture(context.compute(), &graph),
                         "cuStreamEndCapture"));
   CUgraphExec executable = nullptr;
-  const Status status = context.check(
-      driver.cuGraphInstantiate(&executable, graph, 0), "cuGraphInstantiate");
+  const Status status =
+      context.check(driver.cuGraphInstantiateWithFlags(&executable, graph, 0),
+                    "cuGraphInstantiateWithFlags");
   if (!status.ok()) {
     driver.cuGraphDestroy(graph);
     return status;
