@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/dialect/Epilogues.h"
 #include "compiler/dialect/Infer.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -12,17 +11,7 @@ namespace dlc::ir {
 
 void registerEpilogues(DlcDialect &dialect) {
   RegisteredOperationName::insert<MatmulActivationOp>(dialect);
-  RegisteredOperationName::insert<MatmulActivationBackwardOp>(dialect);
   RegisteredOperationName::insert<MatmulBiasBackwardOp>(dialect);
-}
-
-RankedTensorType keptType(StringRef activation, RankedTensorType y) {
-  constexpr int64_t kBits = 128;
-  if (activation != "relu")
-    return y;
-  SmallVector<int64_t> shape(y.getShape());
-  shape.back() = llvm::divideCeil(shape.back(), kBits) * (kBits / 8);
-  return RankedTensorType::get(shape, IntegerType::get(y.getContext(), 8));
 }
 
 //===--- laws -------------------------------------------------------------===//
@@ -53,19 +42,6 @@ LogicalResult checkBias(Location loc, Value bias, int64_t columns, Value a) {
   return sameElements(loc, "(C5)", {a, bias});
 }
 
-/// (C6), (C7): what the gradient of the activation of y needs.
-template <class Op> LogicalResult checkKept(Op op, Value y) {
-  StringRef name = op.getActivation();
-  if (name != "relu" && name != "gelu_tanh")
-    return op.emitOpError("(C6) expected activation relu or gelu_tanh, found ")
-           << name;
-  auto type = keptType(name, tensorType(y));
-  if (op.getKept().getType() != type)
-    return op.emitOpError("(C7) expected `kept` of type ")
-           << type << ", found " << op.getKept().getType();
-  return success();
-}
-
 int64_t columnsOf(Value v) { return tensorType(v).getShape().back(); }
 
 } // namespace
@@ -74,17 +50,13 @@ LogicalResult MatmulActivationOp::verify() {
   if (failed(checkProduct(*this, getY())) ||
       failed(checkBias(getLoc(), getBias(), columnsOf(getY()), getA())))
     return failure();
-  return checkKept(*this, getY());
-}
-LogicalResult MatmulActivationBackwardOp::verify() {
-  if (failed(checkProduct(*this, getDx())) ||
-      failed(checkBias(getLoc(), getDbias(), columnsOf(getDx()), getA())))
-    return failure();
-  if (Value y = getActivated();
-      y && (getActivation() != "relu" || y.getType() != getDx().getType()))
-    return emitOpError("(C8) expected `activated` of relu alone and of type ")
-           << getDx().getType() << ", found " << y.getType();
-  return checkKept(*this, getDx());
+  if (getActivation() != "gelu_tanh")
+    return emitOpError("(C6) expected activation gelu_tanh, found ")
+           << getActivation();
+  if (getKept().getType() != getY().getType())
+    return emitOpError("(C7) expected `kept` of type ")
+           << getY().getType() << ", found " << getKept().getType();
+  return success();
 }
 LogicalResult MatmulBiasBackwardOp::verify() {
   if (failed(checkProduct(*this, getY())))
@@ -110,9 +82,6 @@ static int64_t productFlops(Value a, bool transA, Value y) {
 
 int64_t MatmulActivationOp::countFlops() {
   return productFlops(getA(), getTransA(), getY());
-}
-int64_t MatmulActivationBackwardOp::countFlops() {
-  return productFlops(getA(), getTransA(), getDx());
 }
 int64_t MatmulBiasBackwardOp::countFlops() {
   return productFlops(getA(), getTransA(), getY());

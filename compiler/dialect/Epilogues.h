@@ -9,10 +9,6 @@
 
 namespace dlc::ir {
 
-/// What the product `y` of that activation keeps for its gradient: (C7).
-mlir::RankedTensorType keptType(llvm::StringRef activation,
-                                mlir::RankedTensorType y);
-
 /// Called once, by the dialect.
 void registerEpilogues(DlcDialect &dialect);
 

@@ -16,13 +16,6 @@ constexpr llvm::StringLiteral kInPlace = "dlc.in_place";
 /// A cluster that is a part of one launch with others, before all commands.
 constexpr llvm::StringLiteral kJoined = "dlc.joined";
 
-/// A call that the device may lack, so that there are commands to run instead.
-constexpr llvm::StringLiteral kMayLack = "dlc.may_lack";
-
-/// Of a call or launch: it runs only where the device lacks the call that it
-/// stands behind or another one of that number.
-constexpr llvm::StringLiteral kInstead = "instead";
-
 /// Of a launch of which each rank runs some items: elements of an item, which
 /// dlc-number-parts knows.
 constexpr llvm::StringLiteral kShard = "shard";

@@ -25,9 +25,6 @@ struct Way {
   std::string caveat = {};
   /// Predicted; none: nothing is known.
   std::optional<double> seconds = {};
-  /// Only a device can tell whether it has a call for it: programs have
-  /// commands to run instead.
-  bool mayLack = false;
 };
 /// The preferred one first.
 using Ways = llvm::SmallVector<Way, 3>;

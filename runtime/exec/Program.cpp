@@ -50,53 +50,15 @@ Status Program::bindCommands() {
   const int count = program_.commands_size();
   commands_.resize(static_cast<size_t>(count));
   timings_.resize(commands_.size());
-  std::set<int64_t> lacking; // groups of which the device has not all
   for (int i = 0; i < count; ++i) {
     const plan::Command &command = program_.commands(i);
-    if (plan::insteadOf(command) >= 0)
-      continue;
     const CommandSpec spec = ownSpec(command);
     if (!context_.collectives)
       collectives.skip(plan::intAttribute(command, "bucket", -1));
-    auto bound = CollectiveBinder::binds(spec.command.kind())
-                     ? collectives.bind(spec)
-                     : context_.device.bind(spec);
-    const int64_t group = groupBehind(i);
-    if (bound.status().code() == Code::Incompatible && group >= 0) {
-      tellOfLack(bound.status());
-      lacking.insert(group);
-      continue;
-    }
-    DLC_TRY(bound.status());
-    commands_[static_cast<size_t>(i)] = *std::move(bound);
-  }
-  return lacking.empty() ? Status() : bindInstead(lacking);
-}
-
-// Of the commands that may run instead of the i-th; -1 if there are none.
-int64_t Program::groupBehind(int i) const {
-  return i + 1 < program_.commands_size() &&
-                 plan::insteadOf(program_.commands(i)) < 0
-             ? plan::insteadOf(program_.commands(i + 1))
-             : -1;
-}
-
-void Program::tellOfLack(const Status &why) {
-  static std::once_flag once;
-  std::call_once(once, [&] {
-    info("{}: here and elsewhere several commands do it",
-         why.message().substr(0, why.message().rfind("; compile with")));
-  });
-}
-
-Status Program::bindInstead(const std::set<int64_t> &lacking) {
-  for (int i = 0; i < program_.commands_size(); ++i) {
-    std::unique_ptr<Command> &command = commands_[static_cast<size_t>(i)];
-    if (lacking.count(groupBehind(i)))
-      command.reset();
-    if (lacking.count(plan::insteadOf(program_.commands(i)))) {
-      DLC_ASSIGN(command, context_.device.bind(ownSpec(program_.commands(i))));
-    }
+    DLC_ASSIGN(commands_[static_cast<size_t>(i)],
+               CollectiveBinder::binds(spec.command.kind())
+                   ? collectives.bind(spec)
+                   : context_.device.bind(spec));
   }
   return {};
 }

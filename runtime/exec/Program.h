@@ -69,9 +69,6 @@ private:
   Program(const ProgramContext &context, const plan::Program &program)
       : context_(context), program_(program) {}
   Status bindCommands();
-  int64_t groupBehind(int i) const;
-  static void tellOfLack(const Status &why);
-  Status bindInstead(const std::set<int64_t> &lacking);
   CommandSpec ownSpec(const plan::Command &command);
   Status inject();
   bool isInRegion(uint32_t buffer, std::string_view region) const;

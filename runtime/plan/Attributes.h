@@ -66,18 +66,6 @@ inline std::string valueText(const Attribute &attribute) {
   return "";
 }
 
-// The number of a command that replaces the command before it on devices that
-// lack that command, or another one followed by commands of this number; -1:
-// none.
-inline int64_t insteadOf(const Command &command) {
-  return intAttribute(command, "instead", -1);
-}
-
-// Suffix of a command's name in messages.
-inline std::string insteadMark(const Command &command) {
-  return insteadOf(command) < 0 ? "" : " (instead)";
-}
-
 // "conv 'node_1'", for messages; the symbol for a generated kernel without a
 // node.
 inline std::string describe(const Command &command) {

@@ -231,7 +231,6 @@ private:
       };
       DLC_TRY(checkCommand(program, program.commands(i), started)
                   .withContext(where()));
-      DLC_TRY(checkInstead(program, i).withContext(where()));
     }
     if (!started.empty())
       return corrupt("bucket {} is never waited for", *started.begin());
@@ -276,23 +275,6 @@ private:
   static bool startsBucket(const plan::Command &command) {
     return command.kind() == "all_reduce" || command.kind() == "all_gather" ||
            command.kind() == "reduce_scatter";
-  }
-
-  // Neither joins what ranks do: these have devices of their own.
-  static Status checkInstead(const plan::Program &program, int i) {
-    const plan::Command &command = program.commands(i);
-    const int64_t group = plan::insteadOf(command);
-    if (group < 0)
-      return {};
-    const auto joins = [](const plan::Command &c) {
-      return startsBucket(c) || c.kind() == "wait";
-    };
-    const plan::Command *before = i ? &program.commands(i - 1) : nullptr;
-    const int64_t other = before ? plan::insteadOf(*before) : -1;
-    if (!before || joins(command) || joins(*before) ||
-        (other >= 0 && other != group))
-      return corrupt("runs instead of no command");
-    return {};
   }
 
   template <class Ids>

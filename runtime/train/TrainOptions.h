@@ -55,7 +55,8 @@ struct TrainOptions {
   bool quiet = false;
   bool logJson = false; // messages are JSON (Log.h); not kept
   bool noGraph = false; // on a GPU, launch commands one by one; not kept
-  TuneOptions tune;     // of a GPU's libraries; only tf32 is kept
+  // Of a GPU's libraries; only tf32 is kept.
+  TuneOptions tune{.mode = TuneOptions::Mode::Benchmark};
   bool profile = false; // times every command after the first step; not kept
   // Skipped steps in a row that end the run.
   int64_t maxSkips = 10;

@@ -3,7 +3,9 @@
 // JSON to FOLDER, one object a file.
 //   gpu-bench copy FOLDER                     copy bandwidth of the device
 //   gpu-bench step ARTIFACT NAME FOLDER       a training step, and its commands
-//   gpu-bench tuned ARTIFACT NAME FOLDER      the same with measured algorithms
+//   gpu-bench tuned ARTIFACT NAME FOLDER      the same with measured
+//   algorithms;
+//       DLC_BENCH_CANDIDATES, DLC_BENCH_WORKSPACE_MIB: others than by default
 //   gpu-bench deterministic ARTIFACT NAME FOLDER   the step alone
 //   gpu-bench kernels PACK FOLDER             kernels of dlc-kernel-pack matrix
 //   gpu-bench data ARTIFACT BATCHES FILE.npz  random samples for dlc train
@@ -195,7 +197,10 @@ Status step(const std::string &path, const std::string &name,
   TuneOptions tune;
   if (tuned) {
     tune.mode = TuneOptions::Mode::Benchmark;
-    tune.workspace = uint64_t(256) << 20;
+    if (const char *candidates = std::getenv("DLC_BENCH_CANDIDATES"))
+      tune.candidates = std::atoi(candidates);
+    if (const char *mebibytes = std::getenv("DLC_BENCH_WORKSPACE_MIB"))
+      tune.workspace = std::strtoull(mebibytes, nullptr, 10) << 20;
     tune.cacheFolder = folder + "/cache";
   } else {
     tune.mode = TuneOptions::Mode::Off;
@@ -217,7 +222,7 @@ Status step(const std::string &path, const std::string &name,
   DLC_ASSIGN(const plan::Program *program, trainingStep(artifact.plan()));
   const GpuProperties &gpu = device.context().properties();
   Ordered result = {{"model", name},
-                    {"by", tuned ? "dlc --tune=benchmark" : "dlc"},
+                    {"by", tuned ? "dlc" : "dlc --tune=off"},
                     {"gpu", gpu.name}};
   result.update(
       measuresOf(artifact, *program, commands, seconds, bandwidth, gpu.sm));

@@ -14,25 +14,15 @@ class CudaMatmulEpilogue : public Cuda {
 protected:
   // [8, 16] @ [16, 24] with what `kind` has besides.
   static TestCommand commandOf(const std::string &kind,
-                               const std::string &activation, bool more,
+                               const std::string &activation, bool hasBias,
                                std::byte *base, plan::DType type = plan::F32) {
     TestCommand command(kind);
-    const bool isRelu = activation == "relu";
-    const bool isBackward = kind == "matmul_activation_backward";
     command.in(base, {8, 16}, type).in(base + kB, {16, 24}, type);
-    const auto kept = [&](auto add) {
-      add(base + kKept, std::vector<int64_t>{8, isRelu ? 16 : 24},
-          isRelu ? plan::U8 : type);
-    };
-    if (isBackward)
-      kept([&](auto... of) { command.in(of...); });
-    else if (more)
+    if (hasBias)
       command.in(base + kVector, {24}, type).set("has_bias", int64_t(1));
     command.out(base + kY, {8, 24}, type);
     if (kind == "matmul_activation")
-      kept([&](auto... of) { command.out(of...); });
-    else if (isBackward && more)
-      command.out(base + kVector, {24}, type);
+      command.out(base + kKept, {8, 24}, type);
     command.set("activation", activation.c_str());
     return command;
   }
@@ -69,66 +59,17 @@ TEST_F(CudaMatmulEpilogue, AreTheLibrarys) {
                           kind, name));
   };
   const auto make = [&](const std::string &kind, const std::string &activation,
-                        bool more) {
-    return commandOf(kind, activation, more, base);
+                        bool hasBias) {
+    return commandOf(kind, activation, hasBias, base);
   };
-  const std::string first = "matmul_activation", second = first + "_backward";
+  const std::string keeps = "matmul_activation";
   expect(2, "RELU", make("matmul", "relu", false));
   expect(36, "GELU_BIAS", make("matmul", "gelu_tanh", true));
-  expect(130, "RELU_AUX", make(first, "relu", false));
-  expect(134, "RELU_AUX_BIAS", make(first, "relu", true));
-  expect(160, "GELU_AUX", make(first, "gelu_tanh", false));
-  expect(164, "GELU_AUX_BIAS", make(first, "gelu_tanh", true));
-  expect(136, "DRELU", make(second, "relu", false));
-  expect(192, "DGELU", make(second, "gelu_tanh", false));
-}
-
-// Without the epilogue that sums, the sum is a product: the same numbers, in a
-// graph, too.
-TEST_F(CudaMatmulEpilogue, SumsMayBeApart) {
-  auto gpu = open();
-  const auto run = [&](const char *missing, const auto &commandOf) {
-    const Environment none("DLC_STANDIN_NO_EPILOGUE", missing);
-    for (bool recorded : {false, true}) {
-      std::vector<float> found, expected;
-      standin_->clearTrace();
-      ASSERT_NO_FATAL_FAILURE(
-          runOnBoth(*gpu, commandOf, kAll / 4, recorded, found, expected));
-      for (int64_t i = 0; i < kAll / 4; ++i)
-        EXPECT_NEAR(found[i], expected[i], 1e-4) << missing << " " << i;
-      const std::string lines = trace();
-      const size_t first = lines.find("library cublasLtMatmul");
-      ASSERT_NE(first, lines.npos);
-      EXPECT_NE(lines.find("library cublasLtMatmul", first + 1), lines.npos);
-    }
-  };
+  expect(160, "GELU_AUX", make(keeps, "gelu_tanh", false));
+  expect(164, "GELU_AUX_BIAS", make(keeps, "gelu_tanh", true));
   // The library's A is our second operand.
-  run("512", [](std::byte *base) { return sumOf("a", base); });
-  run("256", [](std::byte *base) { return sumOf("b", base); });
-  run("208", [](std::byte *base) {
-    return commandOf("matmul_activation_backward", "gelu_tanh", true, base);
-  });
-}
-
-// The documentation promises no epilogue that keeps or sums in f32, but with
-// TF32.
-TEST_F(CudaMatmulEpilogue, InF32MayBeMissing) {
-  const Environment none("DLC_STANDIN_NO_F32_EPILOGUES", "1");
-  auto gpu = open();
-  std::byte *const base = *gpu->allocate(kAll, "memory");
-  EXPECT_EQ(refuse(*gpu, sumOf("a", base)), "");
-  const std::string kind = "matmul_activation";
-  EXPECT_NE(refuse(*gpu, commandOf(kind, "gelu_tanh", true, base))
-                .find("no algorithm for it with GELU_AUX_BIAS"),
-            std::string::npos);
-  EXPECT_EQ(refuse(*gpu, commandOf(kind, "gelu_tanh", true, base, plan::BF16)),
-            "");
-  TuneOptions options;
-  options.tf32 = true;
-  auto fast = CudaDevice::create(0, options);
-  ASSERT_TRUE(fast.ok());
-  std::byte *const there = *(*fast)->allocate(kAll, "memory");
-  EXPECT_EQ(refuse(**fast, commandOf(kind, "gelu_tanh", true, there)), "");
+  expect(512, "BGRADB", sumOf("a", base));
+  expect(256, "BGRADA", sumOf("b", base));
 }
 
 // What was measured for aligned vectors is not taken for others.
@@ -160,19 +101,17 @@ TEST_F(CudaMatmulEpilogue, AlignmentIsAPartOfTheKey) {
 TEST_F(CudaMatmulEpilogue, MeansTheSame) {
   auto gpu = open();
   for (bool recorded : {false, true})
-    for (bool more : {false, true})
-      for (const char *kind :
-           {"matmul_activation", "matmul_activation_backward"}) {
-        std::vector<float> found, expected;
-        ASSERT_NO_FATAL_FAILURE(runOnBoth(
-            *gpu,
-            [&](std::byte *base) {
-              return commandOf(kind, "gelu_tanh", more, base);
-            },
-            kAll / 4, recorded, found, expected));
-        for (int64_t i = 0; i < kAll / 4; ++i)
-          EXPECT_NEAR(found[i], expected[i], 1e-4) << kind << " " << i;
-      }
+    for (bool hasBias : {false, true}) {
+      std::vector<float> found, expected;
+      ASSERT_NO_FATAL_FAILURE(runOnBoth(
+          *gpu,
+          [&](std::byte *base) {
+            return commandOf("matmul_activation", "gelu_tanh", hasBias, base);
+          },
+          kAll / 4, recorded, found, expected));
+      for (int64_t i = 0; i < kAll / 4; ++i)
+        EXPECT_NEAR(found[i], expected[i], 1e-4) << i;
+    }
 }
 
 // Algorithms are measured on results of their own: none of the command's
@@ -188,9 +127,7 @@ TEST_F(CudaMatmulEpilogue, IsMeasuredElsewhere) {
   std::vector<std::byte> before(kAll, std::byte(1)), after(kAll);
   ASSERT_TRUE((*gpu)->upload(base, before.data(), kAll).ok());
   std::vector<TestCommand> commands;
-  for (const char *activation : {"relu", "gelu_tanh"})
-    for (const char *kind : {"matmul_activation", "matmul_activation_backward"})
-      commands.push_back(commandOf(kind, activation, true, base));
+  commands.push_back(commandOf("matmul_activation", "gelu_tanh", true, base));
   commands.push_back(sumOf("a", base));
   for (const TestCommand &command : commands) {
     standin_->clearTrace();

@@ -73,7 +73,7 @@ class Engines(standins.StandinTest):
     def test_limits(self):
         """Scratch, the number of candidates, and an engine that builds but does not start."""
         large, fails = {"DLC_STANDIN_FAST_ENGINE": "5"}, {"DLC_STANDIN_FAST_ENGINE": "12"}
-        for cache, words, environment, expected in [("a", [], large, {7, 3}), ("b", ["--workspace-mb=64"], large, {5}),
+        for cache, words, environment, expected in [("a", ["--workspace-mb=32"], large, {7, 3}), ("b", [], large, {5}),
                                                     ("c", ["--tune-candidates=1"], FAST, {7}),
                                                     ("d", [], fails, {7, 3})]:
             with self.subTest(words=words, environment=environment):

@@ -11,7 +11,7 @@ from gpu_models import MODELS, STEPS, GpuModels
 
 class ByLibrary(GpuModels):
     def check_epilogues(self, name, kinds, **options):
-        """Activations, their gradients and sums in the products' calls, as without further options in f32."""
+        """Activations and sums in the products' calls, as without further options in f32."""
         self.check(name, **options)
         with open(self.path("plan.mlir")) as file:
             step = file.read().split("exec.program @train_step")[1].split("\n  }\n")[0]
@@ -19,7 +19,7 @@ class ByLibrary(GpuModels):
             self.assertEqual(step.count(f'exec.call "{kind}"'), count, kind)
 
     def check_gpt_tiny_epilogues(self, tolerance, **options):
-        self.check_epilogues("gpt_tiny", dict(matmul_activation=2, matmul_activation_backward=2, matmul_bias_backward=6),
+        self.check_epilogues("gpt_tiny", dict(matmul_activation=2, matmul_bias_backward=8),
                              tolerance=tolerance, **options)
 
     def test_gpt_tiny_epilogues_bf16(self):
@@ -34,33 +34,8 @@ class ByLibrary(GpuModels):
                              loss_scale=1024, cuda=dict(matmul="library"))
 
     def test_lenet_epilogues(self):
-        self.check_epilogues("lenet", dict(matmul_activation=1, matmul_activation_backward=1, matmul_bias_backward=1),
+        self.check_epilogues("lenet", dict(matmul_activation=0, matmul_bias_backward=2),
                              steps=10, cuda=dict(matmul_epilogues="all"))
-
-    def check_lacks(self, name, some):
-        """What the library lacks runs in parts, which is said once, with the losses of a plan without epilogues: all that
-        keep or sum in f32, and `some` by number."""
-        data, batch, options = MODELS[name]
-        runs = {"off": {}, "f32": {"NO_F32_EPILOGUES": "1"}, "some": {"NO_EPILOGUE": some}}
-        losses = {}
-        for run, lacks in runs.items():
-            if run != "some":
-                self.compile_for_cuda(name, batch=batch, matmul_epilogues="off" if run == "off" else "all", **options)
-            _, err = self.run_on_standins(
-                self.path("cuda.dlc"), data=dlc.data(data), run=self.path(run), steps=STEPS, seed=1, threads=1,
-                environment={"DLC_STANDIN_" + key: value for key, value in lacks.items()})
-            said = re.findall(r"matmul_activation\w* '.*': cuBLASLt \d+ has no algorithm for it with D?[RG]ELU\w* on "
-                              r"Stand-in GPU: here and elsewhere several commands do it", err)
-            self.assertEqual(len(said), 1 if lacks else 0, err)
-            losses[run] = dlc.Run(self.path(run)).metrics("loss")
-        for run in "f32", "some":
-            np.testing.assert_allclose(losses[run], losses["off"], rtol=1e-5)
-
-    def test_lenet_lacks(self):
-        self.check_lacks("lenet", "136,152")  # DRELU, DRELU_BGRAD: then bits are of no use
-
-    def test_gpt_tiny_lacks(self):
-        self.check_lacks("gpt_tiny", "192,208")  # DGELU, DGELU_BGRAD
 
     def test_no_epilogues(self):
         self.check_epilogues("gpt_tiny", dict(matmul_activation=0, matmul_bias_backward=0), steps=3,

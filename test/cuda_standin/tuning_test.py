@@ -46,6 +46,10 @@ class Tuning(standins.StandinTest):
         out, _ = dlc.dlc("doctor", "cache", *words, cache_dir=self.cache, **options)
         return out
 
+    def test_runs_measure(self):
+        self.run_on_standins(self.artifact, tune=None, cache_dir=self.cache, data=dlc.data("digits-train"), steps=1, run=self.path("run"))
+        self.assertIn("matmul", self.cache_command("list"))
+
     def test_measured_once(self):
         self.assertEqual(self.train(**FAST), ([0] * PRODUCTS, PRODUCTS))  # nothing was measured
         plain = self.losses

@@ -10,9 +10,10 @@ namespace {
 
 constexpr plan::DType kHalves[] = {plan::BF16, plan::F16};
 
-// What hides a key: PlaceAttention gives cuDNN these, not infinities.
+// What hides a key: the compiler gives cuDNN these, not infinities, and of bf16
+// not the lowest number, which times log2(e) is infinite.
 double lowest(plan::DType type) {
-  return type == plan::F16 ? -65504 : -std::ldexp(255, 120);
+  return type == plan::F16 ? -65504 : -std::ldexp(1, 127);
 }
 
 // Some keys hidden; with `blind` all of each head's second query, and its dy is

@@ -5,27 +5,11 @@ func.func @product0(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %c: tensor<4xf16>)
   %y, %k = dlc.matmul_activation %a, %b, %c {activation = "gelu_tanh"} : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf16>) -> (tensor<2x4xf16>, tensor<2x4xf16>)
   return
 }
-func.func @product1(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>) {
-  %y, %k = dlc.matmul_activation %a, %b {activation = "relu"} : (tensor<2x3xf16>, tensor<3x4xf16>) -> (tensor<2x4xf16>, tensor<2x16xi8>)
-  return
-}
-func.func @product2(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %k: tensor<2x4xf16>) {
-  %y, %d = dlc.matmul_activation_backward %a, %b, %k {activation = "gelu_tanh"} : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)
-  return
-}
-func.func @product3(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %k: tensor<2x16xi8>) {
-  %y = dlc.matmul_activation_backward %a, %b, %k {activation = "relu"} : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x16xi8>) -> tensor<2x4xf16>
-  return
-}
 func.func @product4(%a: tensor<3x2xf16>, %b: tensor<3x4xf16>) {
   %y, %d = dlc.matmul_bias_backward %a, %b {of = "a", trans_a} : (tensor<3x2xf16>, tensor<3x4xf16>) -> (tensor<2x4xf16>, tensor<2xf16>)
   return
 }
 func.func @product5(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>) {
   %y, %d = dlc.matmul_bias_backward %a, %b {of = "b"} : (tensor<2x3xf16>, tensor<3x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)
-  return
-}
-func.func @product6(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %k: tensor<2x16xi8>, %r: tensor<2x4xf32>) {
-  %y = dlc.matmul_activation_backward %a, %b, %k, %r {activation = "relu"} : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<2x16xi8>, tensor<2x4xf32>) -> tensor<2x4xf32>
   return
 }

@@ -1,9 +1,8 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-autodiff --canonicalize --cse '--dlc-matmul-epilogues=matmul=library matmul-epilogues=all' | FileCheck %s
 // RUN: %dlc-opt %s --split-input-file --dlc-autodiff --canonicalize --cse --dlc-matmul-epilogues | FileCheck %s --check-prefix=AUTO
 
-// A hidden layer with gelu, in halves: the forward product keeps gelu's operand, the backward one ends with gelu's
-// gradient and its sum, behind the gradients of the last layer. That layer's bias gradient is its weight gradient's; the
-// operand that is summed is the transposed one. Small as they are, auto leaves all products to generated kernels, which
+// A hidden layer with gelu, in halves: the forward product keeps gelu's operand, whose gradient is an op of its own. Bias
+// gradients are the weight gradients'; the operand that is summed is the transposed one. Small as they are, auto leaves all products to generated kernels, which
 // contain the casts of the weights and of their gradients.
 dlc.state @w1 : tensor<64x32xf32> param init = "w1" trainable
 dlc.state @b1 : tensor<64xf32> param init = "b1" trainable
@@ -13,13 +12,14 @@ dlc.state @b2 : tensor<16xf32> param init = "b2" trainable
 // CHECK: %[[Y:.*]], %[[X:.*]] = dlc.matmul_activation %arg0, %[[W1:.*]], %[[B1:.*]] {activation = "gelu_tanh", trans_b} : (tensor<4x8x32xbf16>, tensor<64x32xbf16>, tensor<64xbf16>) -> (tensor<4x8x64xbf16>, tensor<4x8x64xbf16>)
 // CHECK-NOT: dlc.gelu
 // CHECK: dlc.matmul %[[Y]], %[[W2:.*]], %{{.*}} {trans_b}
-// CHECK: %[[DY2:.*]] = dlc.reshape %[[DY:.*]] : (tensor<4x8x16xbf16>)
+// CHECK: %[[DG:.*]] = dlc.matmul %[[DY:.*]], %[[W2]]
+// CHECK: %[[DY2:.*]] = dlc.reshape %[[DY]] : (tensor<4x8x16xbf16>)
 // CHECK: %{{.*}}, %[[DB2:.*]] = dlc.matmul_bias_backward %[[DY2]], %{{.*}} {of = "a", trans_a} : (tensor<32x16xbf16>, tensor<32x64xbf16>) -> (tensor<16x64xbf16>, tensor<16xbf16>)
 // CHECK: dlc.cast %[[DB2]]
-// CHECK: %[[DX:.*]], %[[DB1:.*]] = dlc.matmul_activation_backward %[[DY]], %[[W2]], %[[X]] {activation = "gelu_tanh"} : (tensor<4x8x16xbf16>, tensor<16x64xbf16>, tensor<4x8x64xbf16>) -> (tensor<4x8x64xbf16>, tensor<64xbf16>)
-// CHECK-NOT: dlc.gelu_backward
+// CHECK: %[[DX:.*]] = dlc.gelu_backward %[[DG]], %[[X]]
 // CHECK-NOT: dlc.reduce_sum
-// CHECK: dlc.matmul %{{.*}} {trans_a}
+// CHECK: %[[ROWS:.*]] = dlc.reshape %[[DX]] : (tensor<4x8x64xbf16>)
+// CHECK: %{{.*}}, %[[DB1:.*]] = dlc.matmul_bias_backward %[[ROWS]], %{{.*}} {of = "a", trans_a}
 // CHECK: dlc.cast %[[DB1]]
 // CHECK: return
 // AUTO-LABEL: func @train_step
@@ -45,20 +45,18 @@ func.func @train_step(%x: tensor<4x8x32xbf16>) -> tensor<f32> {
 
 // -----
 
-// relu in f32, weights as [in, out]: one bit an element is kept, 24 elements in 128 bits; the summed operand of the last
-// layer is the second one. No kernel is generated for products of f32, so that auto does the same,
-// without relu.
+// relu in f32, weights as [in, out]: the product's result is kept, whose gradient is an op of its own; the summed operands
+// are the second ones. No kernel is generated for products of f32, so that auto does the same, without relu.
 dlc.state @w1 : tensor<32x24xf32> param init = "w1" trainable
 dlc.state @b1 : tensor<24xf32> param init = "b1" trainable
 dlc.state @w2 : tensor<24x16xf32> param init = "w2" trainable
 dlc.state @b2 : tensor<16xf32> param init = "b2" trainable
 // CHECK-LABEL: func @train_step
-// The library may lack such calls in f32: what runs instead reads the activation's result.
-// CHECK: %[[Y:.*]], %[[BITS:.*]] = dlc.matmul_activation %arg0, %{{.*}}, %{{.*}} {activation = "relu", dlc.may_lack} : (tensor<8x32xf32>, tensor<32x24xf32>, tensor<24xf32>) -> (tensor<8x24xf32>, tensor<8x16xi8>)
-// CHECK: dlc.matmul_bias_backward %[[Y]], %[[DY:.*]] {of = "b", trans_a}
-// CHECK: dlc.matmul_activation_backward %[[DY]], %{{.*}}, %[[BITS]], %[[Y]] {activation = "relu", dlc.may_lack, trans_b} : (tensor<8x16xf32>, tensor<24x16xf32>, tensor<8x16xi8>, tensor<8x24xf32>) -> (tensor<8x24xf32>, tensor<24xf32>)
-// CHECK-NOT: dlc.relu_backward
+// CHECK: %[[Y:.*]] = dlc.matmul %arg0, %{{.*}}, %{{.*}} by = library {activation = "relu"}
+// CHECK: dlc.matmul_bias_backward %[[Y]], %{{.*}} {of = "b", trans_a}
+// CHECK: %[[DX:.*]] = dlc.relu_backward %{{.*}}, %[[Y]]
 // CHECK-NOT: dlc.reduce_sum
+// CHECK: dlc.matmul_bias_backward %arg0, %[[DX]] {of = "b", trans_a}
 // CHECK: return
 // AUTO-LABEL: func @train_step
 // AUTO-NOT: dlc.matmul_activation

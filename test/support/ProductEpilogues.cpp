@@ -17,22 +17,21 @@ public:
 
   void operator()() const {
     std::vector<double> sums(
-        static_cast<size_t>(e.sum == Epilogue::Sum::OfA    ? p.m
-                            : e.sum == Epilogue::Sum::None ? 0
-                                                           : p.n));
+        static_cast<size_t>(e.sum == Epilogue::Sum::OfA   ? p.m
+                            : e.sum == Epilogue::Sum::OfB ? p.n
+                                                          : 0));
     for (int64_t i = 0; i < p.m; ++i)
       for (int64_t j = 0; j < p.n; ++j) {
         double value = e.bias ? Elements(*e.bias)[j] : 0;
         for (int64_t k = 0; k < p.k; ++k)
           value += atA(i, k) * atB(k, j);
-        value = finish(i, j, value);
-        if (e.sum == Epilogue::Sum::OfResult)
-          sums[static_cast<size_t>(j)] += value;
-        y.set(i * p.n + j, value);
+        if (e.kept)
+          Elements(*e.kept).set(i * p.n + j, value);
+        y.set(i * p.n + j, e.kept ? activate(e.activation, value) : value);
       }
     for (size_t i = 0; i < sums.size(); ++i) {
       const auto at = static_cast<int64_t>(i);
-      for (int64_t k = 0; k < p.k && e.sum != Epilogue::Sum::OfResult; ++k)
+      for (int64_t k = 0; k < p.k; ++k)
         sums[i] += e.sum == Epilogue::Sum::OfA ? atA(at, k) : atB(k, at);
       Elements(*e.biasGradient).set(at, sums[i]);
     }
@@ -45,35 +44,16 @@ private:
   double atB(int64_t k, int64_t j) const {
     return b[p.transB ? j * p.k + k : k * p.n + j];
   }
-  double finish(int64_t i, int64_t j, double value) const {
-    if (!e.kept)
-      return value;
-    const bool isBits = e.activation == Activation::Relu;
-    std::byte &bits = e.kept->data[isBits ? i * (e.keptRow / 8) + j / 8 : 0];
-    const std::byte bit{static_cast<unsigned char>(1 << j % 8)};
-    const int64_t at = i * e.keptRow + j;
-    if (e.isBackward)
-      return isBits ? ((bits & bit) == bit ? value : 0)
-                    : value * slope(e.activation, Elements(*e.kept)[at]);
-    if (!isBits)
-      Elements(*e.kept).set(at, value);
-    else if (slope(e.activation, value) != 0)
-      bits |= bit;
-    else
-      bits &= ~bit;
-    return activate(e.activation, value);
-  }
 
   Product p;
   Epilogue e;
   Elements a, b, y;
 };
 
-template <int kInputs, int kOutputs, int kMoreOutputs = 0>
+template <int kInputs, int kOutputs>
 Result<std::unique_ptr<Command>> bind(CpuDevice &, const CommandSpec &spec) {
   const bool hasBias = plan::intAttribute(spec.command, "has_bias", 0);
-  const bool hasMore = kMoreOutputs && spec.outputs.size() > kOutputs;
-  DLC_TRY(expectOperands(spec, kInputs + hasBias, kOutputs + hasMore));
+  DLC_TRY(expectOperands(spec, kInputs + hasBias, kOutputs));
   DLC_ASSIGN(Product product, productOf(spec, hasBias));
   simplify(product);
   DLC_ASSIGN(const Epilogue epilogue, epilogueOf(spec, product));
@@ -81,7 +61,6 @@ Result<std::unique_ptr<Command>> bind(CpuDevice &, const CommandSpec &spec) {
 }
 
 constexpr Kind kKinds[] = {{"matmul_activation", bind<2, 2>},
-                           {"matmul_activation_backward", bind<3, 1, 1>},
                            {"matmul_bias_backward", bind<2, 2>}};
 
 } // namespace

@@ -37,10 +37,16 @@ class StandinTest(dlc.TestCase):
                            timeout=60)
         return artifact
 
-    def run_on_standins(self, artifact, *words, command="train", code=dlc.OK, environment=(), accepts=None, **options):
-        """dlc COMMAND over the stand-ins: (stdout, stderr). A wrong use of CUDA fails the test, unless ACCEPTS matches it."""
+    def run_on_standins(self, artifact, *words, command="train", code=dlc.OK, environment=(), accepts=None,
+                        tune="heuristic", **options):
+        """dlc COMMAND over the stand-ins: (stdout, stderr). A wrong use of CUDA fails the test, unless ACCEPTS matches it.
+
+        Runs measure no algorithms unless WORDS have --tune, or `tune` is None.
+        """
         variables = {**os.environ, "LD_LIBRARY_PATH": STANDINS, "DLC_STANDIN_KERNELS": self.path("kernels.so"),
                      "DLC_STANDIN_DEVICES": "4", **dict(environment)} # a GPU for each rank
+        if command == "train" and tune and not any(word.startswith("--tune=") for word in words):
+            options["tune"] = tune
         with mock.patch.dict(os.environ, variables):
             out, err = dlc.dlc(*command.split(), artifact, *words, code=code, **options)
         complaints = [line for line in err.splitlines() if "stand-in driver:" in line]

@@ -145,41 +145,6 @@ plan::Plan sharded(const std::function<void(plan::Program &)> &edit = {}) {
   return b.plan;
 }
 
-// What runs instead stands behind what it is for, and joins no ranks.
-TEST(Verifier, WhatRunsInsteadIsOfACommand) {
-  PlanBuilder b;
-  plan::Program &train = b.program("train_step");
-  const uint32_t x = b.scratch(train, plan::F32, {4}),
-                 y = b.scratch(train, plan::F32, {4});
-  const auto add = [&](const char *kind, int64_t group) {
-    plan::Command &command = b.command(train, kind, {x}, {y});
-    if (group >= 0)
-      b.set(command, "instead", group);
-  };
-  const auto expect = [&](bool isValid) {
-    const Status status = verifyPlan(b.plan);
-    if (isValid)
-      EXPECT_TRUE(status.ok()) << status.message();
-    else
-      EXPECT_NE(status.message().find("runs instead of no command"),
-                std::string::npos)
-          << status.message();
-  };
-  add("copy", 0);
-  expect(false);
-  train.clear_commands();
-  for (const int64_t group : {-1, 0, 0, -1, 1, -1, 0})
-    add("copy", group);
-  expect(true);
-  add("copy", 1); // another number than the one before
-  expect(false);
-  train.clear_commands();
-  b.set(b.command(train, "all_gather", {x}, {x}), "bucket", 0);
-  add("copy", 0);
-  b.set(b.command(train, "wait", {x}, {x}), "bucket", 0);
-  expect(false);
-}
-
 TEST(Shards, EachRankHasItsItems) {
   const plan::Plan plan = sharded();
   ASSERT_TRUE(verifyPlan(plan).ok()) << verifyPlan(plan).message();

@@ -287,7 +287,6 @@ constexpr const char *kTrainExamples =
     "  dlc train lenet.dlc --data=train.npz --val=test.npz --epochs=10\n"
     "  dlc train lenet.dlc --data=train.npz --find-lr --run=rates\n"
     "  dlc train lenet.dlc --config=exp.yaml\n"
-    "  dlc train resnet50.dlc --data=train.npz --tune=benchmark\n"
     "  dlc train lenet.dlc --data=train.npz --on-lost-rank=shrink "
     "--save-every=100\n"
     "  dlc train lenet.dlc --data=train.npz --run=r --resume-or-start\n"

@@ -13,31 +13,17 @@ class Dlc_MatmulEpilogue<string mnemonic> : Dlc_Op<mnemonic, CastNever,
 defvar Dlc_EpilogueLaws = [{(C1) b has rank 2 and a at least 2, or 2 if it is transposed; (C2) contracted sizes agree; (C3) the
     product has the shape of the result that it becomes; (C4) a bias or its gradient is [N]; (C5) element types agree;
     }];
-defvar Dlc_ActivationLaws = [{(C6) the activation is "relu" or "gelu_tanh"; (C7) `kept` has its type.}];
 def Dlc_MatmulActivationOp : Dlc_MatmulEpilogue<"matmul_activation"> {
   let summary = "activation(a @ b (+ bias)), and the values that the activation's gradient needs";
-  let shapes = "a [..., M, K]; b [K, N]; bias [N]; y [..., M, N]; kept as y, or [..., M, ceil(N / 128) * 16] of bits";
-  let description = !strconcat([{`activation` is "relu" or "gelu_tanh". `kept` of gelu_tanh is a @ b + bias, as y; of relu a bit for
-    each element of y, rows of y in whole 128 bits, i8 [..., ceil(N/128) * 16], that only the device understands.
-    }], Dlc_EpilogueLaws, Dlc_ActivationLaws);
+  let shapes = "a [..., M, K]; b [K, N]; bias [N]; y and kept [..., M, N]";
+  let description = !strconcat([{`kept` is a @ b + bias.
+    }], Dlc_EpilogueLaws, [{(C6) the activation is "gelu_tanh"; (C7) `kept` has the type of y.}]);
   let example = [{%y, %k = dlc.matmul_activation %a, %b, %c {activation = "gelu_tanh"}
       : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf16>) -> (tensor<2x4xf16>, tensor<2x4xf16>)}];
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Optional<Dlc_Float>:$bias,
       UnitAttr:$trans_a, UnitAttr:$trans_b, StrAttr:$activation);
-  let results = (outs Dlc_Float:$y, Dlc_Tensor:$kept);
+  let results = (outs Dlc_Float:$y, Dlc_Float:$kept);
   let answers = MayLack<"bias", "getBias">.text;
-}
-def Dlc_MatmulActivationBackwardOp : Dlc_MatmulEpilogue<"matmul_activation_backward"> {
-  let summary = "(a @ b) * activation'(x), and its sum over all rows";
-  let shapes = "a [..., M, K]; b [K, N]; dx, activated [..., M, N]; dbias [N]; kept as matmul_activation gives it";
-  let description = !strconcat([{a @ b is the gradient of the activation's result; `kept` as matmul_activation has it.
-    `activated` is relu's result: no operand of the call, but of what runs instead on a device that lacks it.
-    }], Dlc_EpilogueLaws, Dlc_ActivationLaws, " (C8) `activated` is relu's and has the type of dx.");
-  let example = [{%y, %d = dlc.matmul_activation_backward %a, %b, %k {activation = "gelu_tanh"}
-      : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)}];
-  let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Dlc_Tensor:$kept,
-      Optional<Dlc_Float>:$activated, UnitAttr:$trans_a, UnitAttr:$trans_b, StrAttr:$activation);
-  let results = (outs Dlc_Float:$dx, Optional<Dlc_Float>:$dbias);
 }
 def Dlc_MatmulBiasBackwardOp : Dlc_MatmulEpilogue<"matmul_bias_backward"> {
   let summary = "a @ b, and the sum of one operand over the contracted dimension";

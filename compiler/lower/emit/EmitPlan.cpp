@@ -123,13 +123,7 @@ private:
   }
   LogicalResult command(Operation *op) {
     plan::Command &c = *out.add_commands();
-    if (failed(fillCommand(c, op)))
-      return failure();
-    if (op->hasAttr(kInstead)) { // counted with what it may run instead of
-      c.clear_flops();
-      c.clear_bytes();
-    }
-    return success();
+    return fillCommand(c, op);
   }
   LogicalResult fillCommand(plan::Command &c, Operation *op) {
     c.set_label(locationLabel(op->getLoc()));
@@ -140,19 +134,15 @@ private:
         return launch.emitError("runs a kernel without a schedule");
       c.set_flops(kernel.getScheduleAttr().getValue().flops);
       NamedAttrList attrs(attributesOf(kernel));
-      for (StringRef name : {StringRef(kShard), StringRef(kInstead)})
-        if (Attribute value = launch->getAttr(name))
-          attrs.set(name, value);
+      if (Attribute value = launch->getAttr(kShard))
+        attrs.set(kShard, value);
       return finish(c, "kernel", launch.getInputs(), launch.getOutputs(),
                     attrs.getDictionary(op->getContext()));
     }
     if (auto call = dyn_cast<exec::CallOp>(op)) {
       c.set_flops(call.getFlops());
-      NamedAttrList attrs(call.getArguments());
-      if (Attribute group = call->getAttr(kInstead))
-        attrs.set(kInstead, group);
       if (failed(finish(c, call.getKind(), call.getInputs(), call.getOutputs(),
-                        attrs.getDictionary(op->getContext()))))
+                        call.getArguments())))
         return call.emitError("has an attribute that a plan cannot hold: ")
                << call.getArguments();
       return success();

@@ -2,7 +2,6 @@
 #include "compiler/lower/emit/EmitProgram.h"
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Marks.h"
-#include "compiler/lower/emit/CallsApart.h"
 #include <map>
 
 using namespace mlir;
@@ -19,8 +18,8 @@ class ProgramEmitter {
 public:
   ProgramEmitter(func::FuncOp f, const Placement &places, KernelTable &kernels,
                  bool apart)
-      : f(f), block(f.front()), places(places), kernels(kernels),
-        apartCalls(kernels), apart(apart) {}
+      : f(f), block(f.front()), places(places), kernels(kernels), apart(apart) {
+  }
 
   LogicalResult run() {
     for (Operation &op : block)
@@ -193,7 +192,7 @@ private:
   }
   LogicalResult call(OpBuilder &b, ir::LibraryInterface op) {
     SmallVector<Value> ins, outs;
-    if (failed(operands(b, operandsOfCall(op), ins)))
+    if (failed(operands(b, op->getOperands(), ins)))
       return failure();
     if (op.joinsOperands() && !apart)
       joinAdjacent(op->getOperands(), ins);
@@ -202,14 +201,11 @@ private:
     NamedAttrList attrs(op->getAttrDictionary());
     attrs.erase("operandSegmentSizes");
     attrs.erase("by");
-    attrs.erase(kMayLack);
     for (auto [name, isThere] : op.optionalOperands())
       attrs.set(name, b.getI64IntegerAttr(isThere));
     exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins,
                          outs, attrs.getDictionary(b.getContext()),
                          cast<ir::FlopsInterface>(*op).countFlops());
-    if (op->hasAttr(kMayLack))
-      apartCalls.emit(b, op, [this](Value v) { return buffer(v); });
     return success();
   }
   /// Operands that follow each other in the gradient region become one; the
@@ -336,7 +332,6 @@ private:
   Block &block;
   const Placement &places;
   KernelTable &kernels;
-  CallsApart apartCalls;
   const bool apart;
   int64_t nextBucket = 0;
   std::map<int64_t, Bucket> buckets;

@@ -138,8 +138,6 @@ private:
   /// Launches with equal keys compute the same with the same scalars; empty:
   /// not to be merged.
   std::string keyOf(exec::LaunchOp launch) {
-    if (launch->hasAttr(kInstead))
-      return "";
     auto [it, isNew] = forms.try_emplace(launch.getKernel());
     if (isNew)
       it->second =

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a library's product can do in the same call, found where a step has it:
 //
-//   y = relu|gelu(a b + bias)         matmul_activation, or matmul's activation
-//                                     where nothing else reads a b + bias
-//   dx = (dy w') relu|gelu'(x)        matmul_activation_backward
-//   sum over the rows of dx           its dbias
+//   y = relu|gelu(a b + bias)         matmul's activation; of gelu, if its
+//                                     gradient reads a b + bias,
+//                                     matmul_activation
 //   dw = x' dy, sum over rows of dy   matmul_bias_backward
 //
-// The gradient of gelu reads x, which any product may have made; that of relu
-// reads bits that only the library's own forward product writes, so both are
-// formed or neither. Gradients of activations come first, as they free x.
-// Where the device may lack such a call, the gradient of relu has its result as
-// well, of which commands that run instead make it.
+// Gradients of activations stay kernels of their own: of relu the library lets
+// them pass at 0, and its products with that of gelu are slower than both
+// (compiler/target/cuda/Epilogues.cpp).
 #include "compiler/dialect/Epilogues.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/PlacingPass.h"
@@ -42,7 +39,7 @@ Value rowsOf(Value v) {
 
 /// The name of an activation in ops; gelu is its tanh form.
 StringRef nameOf(Operation *activation) {
-  return isa<ir::ReluOp, ir::ReluBackwardOp>(activation) ? "relu" : "gelu_tanh";
+  return isa<ir::ReluOp>(activation) ? "relu" : "gelu_tanh";
 }
 
 void eraseDead(Operation *op) {
@@ -77,8 +74,6 @@ public:
 
   /// Fails where an epilogue cannot be as it is wished.
   LogicalResult run() {
-    for (ir::MatmulOp op : llvm::to_vector(block.getOps<ir::MatmulOp>()))
-      takeSlope(op);
     SmallVector<Operation *> activations, sums;
     for (Operation &op : block) {
       if (isa<ir::ReluOp, ir::GeluOp>(op))
@@ -113,17 +108,9 @@ private:
   bool isTaken(ir::MatmulOp product, Operation *epilogue, Value kept,
                double bytes) {
     Ways ways;
-    return take(epilogue, choose(product, epilogue, kept, bytes, ways), ways);
-  }
-  bool take(Operation *epilogue, const Choice &choice, const Ways &ways) {
+    const Choice choice = choose(product, epilogue, kept, bytes, ways);
     isRefused |= failed(placer.take("matmul-epilogue", epilogue, choice, ways));
     return choice.by == ir::By::Library;
-  }
-  /// `made` does both in one call, which the device may lack.
-  void mark(Operation *made, ir::MatmulOp product, Operation *epilogue) const {
-    Value kept = epilogue->getOperand(0);
-    if (target.waysOfEpilogue(product, epilogue, kept).front().mayLack)
-      made->setAttr(kMayLack, UnitAttr::get(made->getContext()));
   }
   void price(ir::MatmulOp op, double bytes, Ways &ways) const {
     const ProductShape shape = shapeOf(op);
@@ -164,78 +151,15 @@ private:
     return isLone ? product : nullptr;
   }
 
-  /// The gradient of an activation that `dy` alone is read for, with the same
-  /// rows.
-  static Operation *slopeOf(Value dy) {
-    for (Value v = dy; v.hasOneUse();) {
-      Operation *user = *v.user_begin();
-      if (isa<ir::ReluBackwardOp, ir::GeluBackwardOp>(user))
-        return user->getOperand(0) == v ? user : nullptr;
-      auto view = dyn_cast<ir::ReshapeOp>(user);
-      if (!view || rowsOf(view.getY()) != rowsOf(dy))
-        return nullptr;
-      v = view.getY();
-    }
-    return nullptr;
-  }
-
-  void takeSlope(ir::MatmulOp op) {
-    Operation *slope = op.getBias() ? nullptr : slopeOf(op.getY());
-    if (!slope)
-      return;
-    Value kept = slope->getOperand(1), dx = slope->getResult(0), activated;
-    const double more = bytesOf(op.getY());
-    if (isa<ir::ReluBackwardOp>(slope)) {
-      auto activation = kept.getDefiningOp<ir::ReluOp>();
-      ir::MatmulOp forward = activation ? productOf(activation) : nullptr;
-      if (!forward || !activation.getX().hasOneUse() ||
-          !activation->isBeforeInBlock(op))
-        return;
-      Ways ways;
-      const Choice first = choose(forward, activation, Value(), 0, ways);
-      if (first.by != ir::By::Library || !isTaken(op, slope, Value(), more) ||
-          !take(activation, first, ways))
-        return;
-      kept = keepBits(forward, activation);
-      if (auto made = kept.getDefiningOp<ir::MatmulActivationOp>();
-          made->hasAttr(kMayLack))
-        activated = made.getY();
-    } else if (!isBefore(kept, op) || !isTaken(op, slope, kept, more)) {
-      return;
-    }
-    // Where dx was, so that gradients of later layers still come first.
-    OpBuilder builder(slope);
-    auto type = ir::keptType(nameOf(slope), tensorType(op.getY()));
-    if (kept.getType() != type)
-      kept = ir::ReshapeOp::create(builder, op.getLoc(), type, kept);
-    if (activated && activated.getType() != op.getY().getType())
-      activated = ir::ReshapeOp::create(builder, op.getLoc(),
-                                        op.getY().getType(), activated);
-    auto made = ir::MatmulActivationBackwardOp::create(
-        builder, locate(op, slope), TypeRange{op.getY().getType()}, op.getA(),
-        op.getB(), kept, activated, op.getTransAAttr(), op.getTransBAttr(),
-        builder.getStringAttr(nameOf(slope)));
-    mark(made, op, slope);
-    replace(builder, dx, made.getDx());
-  }
-  static bool isBefore(Value v, Operation *op) {
-    Operation *def = v.getDefiningOp();
-    return !def || def->isBeforeInBlock(op);
-  }
-
-  /// relu(forward) as one call; returns its bits.
-  Value keepBits(ir::MatmulOp forward, Operation *activation) {
-    return keep(forward, activation,
-                ir::keptType("relu", tensorType(forward.getY())));
-  }
-  Value keep(ir::MatmulOp forward, Operation *activation, Type kept) {
+  /// gelu(forward) as one call; returns its operand.
+  Value keep(ir::MatmulOp forward, Operation *activation) {
     OpBuilder builder(forward);
+    Type type = forward.getY().getType();
     auto made = ir::MatmulActivationOp::create(
-        builder, locate(forward, activation),
-        TypeRange{forward.getY().getType(), kept}, forward.getA(),
-        forward.getB(), forward.getBias(), forward.getTransAAttr(),
-        forward.getTransBAttr(), builder.getStringAttr(nameOf(activation)));
-    mark(made, forward, activation);
+        builder, locate(forward, activation), TypeRange{type, type},
+        forward.getA(), forward.getB(), forward.getBias(),
+        forward.getTransAAttr(), forward.getTransBAttr(),
+        builder.getStringAttr(nameOf(activation)));
     replace(builder, activation->getResult(0), made.getY());
     return made.getKept();
   }
@@ -245,14 +169,14 @@ private:
     ir::MatmulOp product = productOf(activation);
     Value x = activation->getOperand(0);
     const bool isRead = !x.hasOneUse();
-    // What is read of a relu is for its gradient, which takes both or neither.
+    // The library does not keep the operand of a relu.
     if (!product || (isRead && isa<ir::ReluOp>(activation)) ||
         !isTaken(product, activation, isRead ? x : Value(),
                  isRead ? bytesOf(x) : 0))
       return;
     OpBuilder builder(product);
     if (isRead) {
-      Value kept = keep(product, activation, product.getY().getType());
+      Value kept = keep(product, activation);
       replace(builder, x, kept);
       return;
     }
@@ -263,8 +187,7 @@ private:
     replace(builder, activation->getResult(0), made.getY());
   }
 
-  /// A sum over all rows of a gradient joins the product that made the gradient
-  /// or one that reads it.
+  /// A sum over all rows of a gradient joins a product that reads it.
   void takeSum(ir::ReduceSumOp sum) {
     auto type = tensorType(sum.getX());
     if (static_cast<int64_t>(sum.getAxes().size()) != type.getRank() - 1 ||
@@ -273,11 +196,6 @@ private:
       return;
     Value rows = rowsOf(sum.getX());
     auto bias = RankedTensorType::get({columnsOf(rows)}, type.getElementType());
-    if (auto maker = rows.getDefiningOp<ir::MatmulActivationBackwardOp>()) {
-      if (!maker.getDbias())
-        sumBehind(maker, sum, bias);
-      return;
-    }
     SmallVector<Value> views{rows};
     for (size_t i = 0; i < views.size(); ++i)
       for (Operation *user : views[i].getUsers()) {
@@ -288,19 +206,6 @@ private:
                  product && sumWith(product, views[i], sum, bias))
           return;
       }
-  }
-  void sumBehind(ir::MatmulActivationBackwardOp maker, ir::ReduceSumOp sum,
-                 Type bias) {
-    OpBuilder builder(maker);
-    auto made = ir::MatmulActivationBackwardOp::create(
-        builder, locate(maker, sum), TypeRange{maker.getDx().getType(), bias},
-        maker.getA(), maker.getB(), maker.getKept(), maker.getActivated(),
-        maker.getTransAAttr(), maker.getTransBAttr(),
-        maker.getActivationAttr());
-    made->setDiscardableAttrs(maker->getDiscardableAttrDictionary());
-    maker.getDx().replaceAllUsesWith(made.getDx());
-    maker.erase();
-    replace(builder, sum.getY(), made.getDbias());
   }
   bool sumWith(ir::MatmulOp product, Value gradient, ir::ReduceSumOp sum,
                Type bias) {

@@ -2,13 +2,21 @@
 #include "compiler/dialect/Expr.h"
 #include "compiler/target/cuda/Limits.h"
 
+#include <cmath>
+
 using namespace mlir;
 using dlc::ir::Expr;
 
 namespace dlc::cuda {
 
+/// What hides a key: the lowest number that is still finite in f32 when cuDNN
+/// has multiplied it by log2(e), or that of f16.
+static double hidingNumber(Type half) {
+  return half.isF16() ? -65504 : -std::ldexp(1.0, 127);
+}
+
 /// cuDNN adds masks of the operands' type, one number a score, and a query
-/// that sees no key would become NaN there: it gets the lowest numbers, and 0
+/// that sees no key would become NaN there: it gets very low numbers, and 0
 /// as its result.
 void fitMask(ir::AttentionOp op) {
   OpBuilder b(op);
@@ -24,11 +32,7 @@ void fitMask(ir::AttentionOp op) {
   const SmallVector<int64_t> keys{3};
   Expr blind =
       compare(ir::Predicate::eq, mask.max(keys, true), mask.scalar(-INFINITY));
-  bool inexact;
-  APFloat lowest =
-      APFloat::getLargest(cast<FloatType>(half).getFloatSemantics(), true);
-  lowest.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
-  Expr least = mask.scalar(lowest.convertToDouble());
+  Expr least = mask.scalar(hidingNumber(half));
   Expr finite = mask.make<ir::MaxOp>(mask.v, least.v).cast(half);
   SmallVector<int64_t> shape(finite.shape());
   const ir::AttentionDims dims(ir::tensorType(op.getQ()),

@@ -16,10 +16,11 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// Assumed: seconds from one kernel's start to the next one's in a graph; a
-/// tile's way from memory to the tensor cores when nothing else is under way;
-/// bytes a second between multiprocessors and the second-level cache.
-constexpr double kLaunch = 2.5e-6, kTile = 0.6e-6, kCache = 3.8e12;
+/// Seconds from one small kernel's start to the next one's in a graph, measured
+/// on an H200. Assumed: a tile's way from memory to the tensor cores when
+/// nothing else is under way; bytes a second between multiprocessors and the
+/// second-level cache.
+constexpr double kLaunch = 1.3e-6, kTile = 0.6e-6, kCache = 3.8e12;
 constexpr int64_t kResidentBlocks = 4;
 
 /// One plan serves all SMs of an artifact: times are those of the middle one.
@@ -149,7 +150,9 @@ private:
                  products =
                      2 * scores *
                      ((keepsScores ? 3 : 4) * d.depth + 3 * d.valueDepth),
-                 peak = by == By::Generated ? kOfPeakGenerated : kOfPeakLibrary,
+                 peak = by == By::Generated ? kOfPeakGeneratedAttention
+                        : keepsScores       ? kOfPeakLibrary
+                                            : kOfPeakAttention,
                  computing = products / (gpu.half * peak),
                  bandwidth = gpu.bandwidth * kOfBandwidth;
     if (keepsScores)

@@ -2,34 +2,7 @@
 #include "runtime/device/commands/Epilogue.h"
 #include "runtime/plan/Attributes.h"
 
-#include <cmath>
-#include <numbers>
-
 namespace dlc {
-
-int64_t reluRow(int64_t n) { return (n + 127) / 128 * 128; }
-
-double slope(Activation activation, double x) {
-  if (activation == Activation::Relu)
-    return x <= 0 ? 0 : 1;
-  const double k = std::sqrt(2 / std::numbers::pi), c = 0.044715;
-  const double t = std::tanh(k * (x + c * x * x * x));
-  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * c * x * x);
-}
-
-static Status expectKept(const CommandSpec &spec, const Operand &kept,
-                         const Epilogue &epilogue, int64_t rows) {
-  const bool isBits = epilogue.activation == Activation::Relu;
-  DLC_TRY(expectType(spec, kept, {isBits ? plan::U8 : typeOf(spec.outputs[0])},
-                     "kept"));
-  const int64_t row = isBits ? epilogue.keptRow / 8 : epilogue.keptRow;
-  const Shape shape = shapeOf(kept);
-  if (shape.empty() || shape.back() != row || elements(kept) != rows * row)
-    return corrupt(spec, fmt::format("kept has shape [{}], expected {} rows "
-                                     "of {}",
-                                     fmt::join(shape, ","), rows, row));
-  return {};
-}
 
 Result<Epilogue> epilogueOf(const CommandSpec &spec, const Product &p) {
   Epilogue epilogue;
@@ -52,20 +25,16 @@ Result<Epilogue> epilogueOf(const CommandSpec &spec, const Product &p) {
       return corrupt(spec, "the summed operand's rows are not contracted");
     epilogue.sum = ofA ? Epilogue::Sum::OfA : Epilogue::Sum::OfB;
   } else {
-    if (epilogue.activation != Activation::Relu &&
-        epilogue.activation != Activation::GeluTanh)
+    if (epilogue.activation != Activation::GeluTanh)
       return corrupt(
           spec,
-          fmt::format("expected activation relu or gelu_tanh, found "
-                      "'{}'",
+          fmt::format("expected activation gelu_tanh, found '{}'",
                       plan::stringAttribute(spec.command, "activation", "")));
-    epilogue.isBackward = kind == "matmul_activation_backward";
-    epilogue.keptRow =
-        epilogue.activation == Activation::Relu ? reluRow(p.n) : p.n;
-    epilogue.kept = epilogue.isBackward ? spec.inputs[2] : spec.outputs[1];
-    DLC_TRY(expectKept(spec, *epilogue.kept, epilogue, p.m));
-    if (epilogue.isBackward && spec.outputs.size() == 2)
-      epilogue.sum = Epilogue::Sum::OfResult;
+    epilogue.kept = spec.outputs[1];
+    DLC_TRY(
+        expectType(spec, *epilogue.kept, {typeOf(spec.outputs[0])}, "kept"));
+    DLC_TRY(
+        expectShape(spec, *epilogue.kept, shapeOf(spec.outputs[0]), "kept"));
   }
   if (epilogue.sum != Epilogue::Sum::None) {
     epilogue.biasGradient = spec.outputs[1];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy: the same bytes in another place.
+// copy: the same bytes in another place; and zeros, which are what sums of
+// nothing are.
 #include "runtime/device/cuda/Kinds.h"
 
 namespace dlc {
@@ -28,6 +29,27 @@ private:
   uint64_t bytes_;
 };
 
+class Zeros final : public Command {
+public:
+  Zeros(const GpuContext &context, const CommandSpec &spec)
+      : context_(context), name_(describe(spec)), outputs_(spec.outputs) {}
+
+  Status enqueue() override {
+    for (const Operand &output : outputs_)
+      if (const auto size = static_cast<uint64_t>(bytes(output)))
+        DLC_TRY(context_.check(
+            context_.driver().cuMemsetD8Async(gpuAddress(output.data), 0, size,
+                                              context_.compute()),
+            name_));
+    return {};
+  }
+
+private:
+  const GpuContext &context_;
+  std::string name_;
+  std::vector<Operand> outputs_;
+};
+
 Result<std::unique_ptr<Command>> bindCopy(CudaDevice &device,
                                           const CommandSpec &spec) {
   DLC_TRY(expectCopy(spec));
@@ -39,5 +61,10 @@ constexpr GpuKind kCopyKinds[] = {{"copy", bindCopy}};
 } // namespace
 
 std::span<const GpuKind> gpuCopyKinds() { return kCopyKinds; }
+
+std::unique_ptr<Command> bindZeros(CudaDevice &device,
+                                   const CommandSpec &spec) {
+  return std::make_unique<Zeros>(device.context(), spec);
+}
 
 } // namespace dlc

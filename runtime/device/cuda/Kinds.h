@@ -26,6 +26,10 @@ std::span<const GpuKind> gpuKernelKinds();
 std::span<const GpuKind> gpuMatmulKinds();
 std::span<const GpuKind> gpuNormKinds();
 
+// Fills all outputs with zeros: for commands whose sums have no terms, which
+// libraries refuse.
+std::unique_ptr<Command> bindZeros(CudaDevice &device, const CommandSpec &spec);
+
 // Null for a kind that no family has.
 GpuFactory findGpuKind(std::string_view name);
 

@@ -249,7 +249,10 @@ double secondsOf(const GpuFigures &gpu, const plan::Program &program,
   if (plan::findAttribute(command, "tensor_cores"))
     rate = gpu.half * kOfPeakGenerated;
   else if (command.kind() != "kernel" && isHalf(program, command))
-    rate = gpu.half * kOfPeakLibrary;
+    rate =
+        gpu.half * (command.kind().starts_with("conv") ? kOfPeakConvolution
+                    : command.kind().starts_with("attention") ? kOfPeakAttention
+                                                              : kOfPeakLibrary);
   return std::max(static_cast<double>(bytesOf(program, command)) /
                       (gpu.bandwidth * kOfBandwidth),
                   static_cast<double>(command.flops()) / rate);

@@ -47,8 +47,7 @@ public:
                     typeText(b.type()), shapeText(b.type()), ""}));
     }
     for (const Command &command : program_.commands())
-      if (insteadOf(command) < 0)
-        addCommand(command);
+      addCommand(command);
     for (const Port &port : program_.outputs()) {
       const Buffer &b = bufferAt(port.buffer());
       const std::set<int> from = read(b);

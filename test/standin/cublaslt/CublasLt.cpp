@@ -98,7 +98,7 @@ struct Product {
 
   void finish() {
     const void *const theirA = inputs[1].data, *const theirB = inputs[0].data;
-    if (epilogue.hasAux())
+    if (epilogue.keepsGelu())
       standin::finish(epilogue, unrounded, static_cast<int64_t>(layoutD.rows),
                       static_cast<int64_t>(layoutD.columns), output.data,
                       layoutD.type);
@@ -141,7 +141,7 @@ CUresult run(void *data) {
   if (p.algorithm != fastest())
     ::usleep(kSlowMicroseconds);
   Operand result = p.output;
-  if (p.epilogue.hasAux()) {
+  if (p.epilogue.keepsGelu()) {
     p.unrounded.resize(p.layoutD.rows * p.layoutD.columns);
     result.data = reinterpret_cast<std::byte *>(p.unrounded.data());
   }
@@ -156,13 +156,6 @@ CUresult run(void *data) {
 }
 
 cublasStatus_t check(const Desc &desc, const Layout &d) {
-  // It may have none of these for f32 that is not rounded to TF32.
-  const bool keepsOrSums = desc.epilogue.hasAux() || desc.epilogue.sumsA() ||
-                           desc.epilogue.sumsB() || desc.epilogue.sumsResult();
-  if (keepsOrSums && d.type == CUDA_R_32F &&
-      desc.compute == CUBLAS_COMPUTE_32F &&
-      std::getenv("DLC_STANDIN_NO_F32_EPILOGUES"))
-    return CUBLAS_STATUS_NOT_SUPPORTED;
   return standin::check(desc.epilogue, desc.transA, desc.transB,
                         static_cast<int64_t>(d.rows), d.batch, d.type);
 }
@@ -415,12 +408,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
     const uint64_t count = e.sumsB() ? as(ld)->columns : rows;
     accesses.push_back({e.vector, count * sizeOf(as(ld)->type), true});
   }
-  if (e.hasAux()) {
+  if (e.keepsGelu()) {
     product->y.set_dtype(plan::F32);
     accesses.push_back(
         {e.aux,
          auxBytes(e, static_cast<int64_t>(as(ld)->columns), as(ld)->type),
-         !e.isBackward()});
+         true});
   } else if (const char *activation = activationOf(e.kind); *activation) {
     plan::Attribute &attribute = *product->command.add_attributes();
     attribute.set_name("activation");

@@ -20,15 +20,11 @@ struct Epilogue {
   int64_t auxLeading = 0;
 
   bool hasBias() const;
-  bool isRelu() const;
-  bool isGelu() const;
-  bool isBackward() const; // of an activation
-  bool hasAux() const;
+  bool keepsGelu() const; // its operand, in `aux`
   bool sumsA() const { return kind == CUBLASLT_EPILOGUE_BGRADA; }
   bool sumsB() const { return kind == CUBLASLT_EPILOGUE_BGRADB; }
-  bool sumsResult() const;
   // Whether the product alone is not all: the CPU's matmul cannot do it.
-  bool isOurs() const { return hasAux() || sumsA() || sumsB(); }
+  bool isOurs() const { return keepsGelu() || sumsA() || sumsB(); }
 };
 
 // The library's answer to this epilogue of a product whose result has `rows`
@@ -45,8 +41,8 @@ uint64_t auxBytes(const Epilogue &epilogue, int64_t columns,
 double load(const void *data, cudaDataType_t type, int64_t index);
 void store(void *data, cudaDataType_t type, int64_t index, double value);
 
-// Finishes a product of `columns` columns with `rows` elements each: `result`
-// has a b (+ bias) in f32, before rounding; d gets the rounded values.
+// gelu of a product of `columns` columns with `rows` elements each, which is
+// kept: `result` has a b (+ bias) in f32; d gets the rounded values.
 void finish(const Epilogue &epilogue, const std::vector<float> &result,
             int64_t rows, int64_t columns, void *d, cudaDataType_t type);
 

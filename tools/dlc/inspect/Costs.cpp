@@ -44,7 +44,7 @@ Ordered costsOf(const plan::Program &program, const Json &resources,
     std::string name = command.kind();
     if (generated)
       name = plan::stringAttribute(command, "symbol", name);
-    const std::string title = name + plan::insteadMark(command);
+    const std::string title = name;
     auto [at, fresh] = byName.try_emplace(title, rows.size());
     if (fresh) {
       rows.push_back({{"name", title},

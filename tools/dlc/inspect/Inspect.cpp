@@ -100,7 +100,7 @@ Ordered programsOf(const plan::Plan &plan) {
     for (const plan::Command &command : program.commands()) {
       flops += command.flops();
       bytes += command.bytes();
-      ++kinds[command.kind() + plan::insteadMark(command)];
+      ++kinds[command.kind()];
     }
     programs[program.name()] = {{"flops", flops},
                                 {"bytes", bytes},

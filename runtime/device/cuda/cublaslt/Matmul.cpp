@@ -8,7 +8,6 @@
 #include "runtime/device/Operands.h"
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/device/cuda/cublaslt/MatmulEpilogue.h"
-#include "runtime/device/cuda/cublaslt/ProductApart.h"
 #include "runtime/plan/Attributes.h"
 
 #include <algorithm>
@@ -118,7 +117,8 @@ Status Matmul::describeEpilogue() {
     DLC_TRY(
         set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cudaType(typeOf(*vector))));
   if (epilogue_.kept)
-    DLC_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, epilogue_.keptRow));
+    DLC_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+                shapeOf(*epilogue_.kept).back()));
   return setPointers(vector ? vector->data : nullptr,
                      epilogue_.kept ? epilogue_.kept->data : nullptr);
 }
@@ -289,8 +289,7 @@ static std::string blobOf(const cublasLtMatmulAlgo_t &algorithm) {
 // All results have a place in the draft.
 Status Matmul::measure(const TuneKey &key,
                        std::span<const cublasLtMatmulHeuristicResult_t> found) {
-  const Operand *const kept =
-      epilogue_.kept && !epilogue_.isBackward ? &*epilogue_.kept : nullptr;
+  const Operand *const kept = epilogue_.kept ? &*epilogue_.kept : nullptr;
   const Operand *const sums =
       epilogue_.biasGradient ? &*epilogue_.biasGradient : nullptr;
   const auto sizeOf = [](const Operand *operand) -> uint64_t {
@@ -370,16 +369,17 @@ Status Matmul::enqueue() {
   return {};
 }
 
-// Inputs and outputs beside the bias; `kMore` outputs may be absent.
-template <int kInputs, int kOutputs, int kMore = 0>
+// Inputs and outputs beside the bias.
+template <int kInputs, int kOutputs>
 Result<std::unique_ptr<Command>> bindMatmul(CudaDevice &device,
                                             const CommandSpec &spec) {
   const bool hasBias = plan::intAttribute(spec.command, "has_bias", 0);
-  const bool hasMore = kMore && spec.outputs.size() > kOutputs;
-  DLC_TRY(expectOperands(spec, kInputs + hasBias, kOutputs + hasMore));
+  DLC_TRY(expectOperands(spec, kInputs + hasBias, kOutputs));
   DLC_TRY(
       expectFloats(spec, {spec.inputs[0], spec.inputs[1], spec.outputs[0]}));
   DLC_ASSIGN(Product product, productOf(spec, hasBias));
+  if (elements(spec.outputs[0]) == 0)
+    return bindZeros(device, spec);
   simplify(product);
   DLC_ASSIGN(const Epilogue epilogue, epilogueOf(spec, product));
   DLC_ASSIGN(const LtEpilogue ltEpilogue, ltEpilogueOf(spec, epilogue));
@@ -388,18 +388,13 @@ Result<std::unique_ptr<Command>> bindMatmul(CudaDevice &device,
     return blas.status().withContext(describe(spec));
   auto command =
       std::make_unique<Matmul>(device, *blas, spec, epilogue, ltEpilogue);
-  const Status built = command->build(spec, product);
-  if (built.code() == Code::Incompatible && epilogue.biasGradient)
-    return bindProductApart(device, spec, epilogue, built);
-  DLC_TRY(built);
+  DLC_TRY(command->build(spec, product));
   return std::unique_ptr<Command>(std::move(command));
 }
 
-constexpr GpuKind kMatmulKinds[] = {
-    {"matmul", bindMatmul<2, 1>},
-    {"matmul_activation", bindMatmul<2, 2>},
-    {"matmul_activation_backward", bindMatmul<3, 1, 1>},
-    {"matmul_bias_backward", bindMatmul<2, 2>}};
+constexpr GpuKind kMatmulKinds[] = {{"matmul", bindMatmul<2, 1>},
+                                    {"matmul_activation", bindMatmul<2, 2>},
+                                    {"matmul_bias_backward", bindMatmul<2, 2>}};
 
 } // namespace
 

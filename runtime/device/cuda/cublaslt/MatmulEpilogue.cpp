@@ -8,22 +8,13 @@ namespace {
 #define DLC_EPILOGUE(name)                                                     \
   LtEpilogue { CUBLASLT_EPILOGUE_##name, #name }
 
-// By activation, what is kept and what is added or summed.
+// By activation, what is kept and what is added.
 LtEpilogue forward(bool isRelu, bool keeps, bool hasBias) {
   if (isRelu)
-    return keeps
-               ? hasBias ? DLC_EPILOGUE(RELU_AUX_BIAS) : DLC_EPILOGUE(RELU_AUX)
-           : hasBias ? DLC_EPILOGUE(RELU_BIAS)
-                     : DLC_EPILOGUE(RELU);
+    return hasBias ? DLC_EPILOGUE(RELU_BIAS) : DLC_EPILOGUE(RELU);
   return keeps ? hasBias ? DLC_EPILOGUE(GELU_AUX_BIAS) : DLC_EPILOGUE(GELU_AUX)
          : hasBias ? DLC_EPILOGUE(GELU_BIAS)
                    : DLC_EPILOGUE(GELU);
-}
-
-LtEpilogue backward(bool isRelu, bool sums) {
-  if (isRelu)
-    return sums ? DLC_EPILOGUE(DRELU_BGRAD) : DLC_EPILOGUE(DRELU);
-  return sums ? DLC_EPILOGUE(DGELU_BGRAD) : DLC_EPILOGUE(DGELU);
 }
 
 } // namespace
@@ -36,9 +27,7 @@ Result<LtEpilogue> ltEpilogueOf(const CommandSpec &spec, const Epilogue &e) {
     return DLC_EPILOGUE(BGRADA);
   const bool isRelu = e.activation == Activation::Relu;
   if (isRelu || e.activation == Activation::GeluTanh)
-    return e.isBackward
-               ? backward(isRelu, e.biasGradient.has_value())
-               : forward(isRelu, e.kept.has_value(), e.bias.has_value());
+    return forward(isRelu, e.kept.has_value(), e.bias.has_value());
   if (e.activation == Activation::None)
     return e.bias ? DLC_EPILOGUE(BIAS)
                   : LtEpilogue{CUBLASLT_EPILOGUE_DEFAULT, ""};

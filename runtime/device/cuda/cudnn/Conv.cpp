@@ -13,6 +13,12 @@ Result<Conv> convolutionOf(const CommandSpec &spec) {
   DLC_TRY(expectOperands(spec, static_cast<size_t>(2 + hasBias), 1));
   DLC_TRY(expectFloats(spec));
   const Operand &a = spec.inputs[0], &b = spec.inputs[1], &y = spec.outputs[0];
+  // For most shapes there is no engine that widens, and some of those that
+  // there are write other numbers (9.19 on an H200, channels first).
+  if (typeOf(y) != typeOf(a))
+    return incompatible(spec, fmt::format("cuDNN makes no {} of {} operands",
+                                          plan::DType_Name(typeOf(y)),
+                                          plan::DType_Name(typeOf(a))));
   if (kind == "conv_backward_data")
     return convOf(spec, y, b, a);
   if (kind == "conv_backward_filter")
@@ -28,6 +34,9 @@ namespace {
 Result<std::unique_ptr<Command>> bindConvolution(CudaDevice &device,
                                                  const CommandSpec &spec) {
   DLC_ASSIGN(const Conv conv, convolutionOf(spec));
+  for (const Operand &input : {spec.inputs[0], spec.inputs[1]})
+    if (elements(input) == 0)
+      return bindZeros(device, spec);
   auto cudnn = device.libraries().cudnn();
   if (!cudnn.ok())
     return cudnn.status().withContext(describe(spec));
