@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 
 namespace dlc::test {
@@ -93,6 +95,14 @@ bool gpu_llvm_nvvm_vote_any_sync(uint32_t members, uint32_t v) {
 }
 uint32_t gpu_llvm_nvvm_vote_ballot_sync(uint32_t members, uint32_t v) {
   return warp(WarpOp::Ballot, members, v & 1, 0, 0);
+}
+
+float gpu_llvm_nvvm_ex2_approx_ftz_f32(float v) {
+  float power = std::exp2(v);
+  return power < std::numeric_limits<float>::min() ? 0 : power;
+}
+float gpu_llvm_nvvm_saturate_f(float v) {
+  return v > 0 ? std::fmin(v, 1.0f) : 0;
 }
 
 // The run-time library's, whose result is the low half of the register.

@@ -69,10 +69,14 @@ static void fuseProducts(ModuleOp module) {
   }
 }
 
-static LogicalResult approximate(ModuleOp module, bool nativeBf16) {
+static LogicalResult
+approximate(ModuleOp module, bool nativeBf16,
+            llvm::function_ref<void(RewritePatternSet &)> addNative) {
   RewritePatternSet patterns(module.getContext());
   populateMathAlgebraicSimplificationPatterns(patterns);
   populateApproximations(patterns);
+  if (addNative)
+    addNative(patterns);
   if (!nativeBf16)
     arith::populateExpandBFloat16Patterns(patterns);
   return applyPatternsGreedily(module, std::move(patterns));
@@ -95,8 +99,10 @@ static LogicalResult callLibm(ModuleOp module) {
   return applyFullConversion(module, legal, std::move(patterns));
 }
 
-LogicalResult expandMath(ModuleOp module, bool nativeBf16) {
-  if (failed(approximate(module, nativeBf16)))
+LogicalResult
+expandMath(ModuleOp module, bool nativeBf16,
+           llvm::function_ref<void(RewritePatternSet &)> addNative) {
+  if (failed(approximate(module, nativeBf16, addNative)))
     return module.emitError("expanding math functions did not converge");
   fuseProducts(module);
   return callLibm(module);

@@ -4,13 +4,17 @@
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace dlc {
 
 /// f32 functions become polynomials, all other ones declarations of libm's
 /// names and calls; products and sums may fuse. Without `nativeBf16`
-/// conversions to bf16 become integer arithmetic.
-llvm::LogicalResult expandMath(mlir::ModuleOp module, bool nativeBf16);
+/// conversions to bf16 become integer arithmetic. `addNative` adds patterns for
+/// what the device has instructions for, with a benefit above 1.
+llvm::LogicalResult expandMath(
+    mlir::ModuleOp module, bool nativeBf16,
+    llvm::function_ref<void(mlir::RewritePatternSet &)> addNative = nullptr);
 
 /// The functions and loops of a module without math ops, in the llvm dialect.
 /// What is in that dialect or in one of the target stays.

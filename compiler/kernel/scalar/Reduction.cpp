@@ -73,9 +73,8 @@ static Value isBetter(ScalarEmitter &e, Value x, Value old) {
     auto compare = [&](P p, Value l, Value r) {
       return arith::CmpFOp::create(b, e.loc, p, l, r);
     };
-    Value first = arith::AndIOp::create(b, e.loc, compare(P::UNO, x, x),
-                                        compare(P::ORD, old, old));
-    return arith::OrIOp::create(b, e.loc, compare(P::OGT, x, old), first);
+    return arith::AndIOp::create(b, e.loc, compare(P::UGT, x, old),
+                                 compare(P::ORD, old, old));
   }
   auto greater = x.getType().isInteger(1) || x.getType().isInteger(8)
                      ? arith::CmpIPredicate::ugt
