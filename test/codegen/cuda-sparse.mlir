@@ -14,7 +14,7 @@ func.func @eval_step(%i: tensor<8192xi64>, %u: tensor<8192x768xbf16>) -> tensor<
 // PTX: ld.global.v4
 
 // Many updates of few rows: threads share each sum.
-// MAP: #exec.schedule<columns{{.*}} threads = #exec.threads<grid = {{[0-9]+}}, block = 256, vector = 8, across = {{[0-9]+}}>
+// MAP: #exec.schedule<columns{{.*}} threads = #exec.threads<grid = {{[0-9]+}}, block = {{[0-9]+}}, vector = 8, across = {{[0-9]+}}>
 func.func @train_step(%i: tensor<8192xi64>, %u: tensor<8192x768xbf16>) -> tensor<2x768xbf16> {
   %y = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<8192xi64>, tensor<8192x768xbf16>) -> tensor<2x768xbf16>
   return %y : tensor<2x768xbf16>

@@ -250,6 +250,9 @@ PatternModule columnsModule() {
       p.add(storingSums(s, t));
     }
   p.add(columnSums({0, 5}, "f32"));
+  // Many threads of a block for each sum.
+  p.add(columnSums({4500, 8}, "f32"));
+  p.add(storingSums({4500, 8}, "bf16"));
   for (bool last : {false, true})
     for (const std::string &t : kFloats)
       for (int64_t c : {1, 3, 16, 64})

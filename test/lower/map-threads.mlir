@@ -17,12 +17,29 @@ exec.kernel @rows {
   dlc.yield %y : tensor<8192x128xf32>
 }
 
-// Sums of columns: 8 threads share four sums.
-// CHECK: exec.kernel @columns {{.*}} threads = #exec.threads<grid = 8, block = 256, vector = 4, across = 32> {
+// Sums of few columns: 64 threads share four sums, those of a line are in a
+// block.
+// CHECK: exec.kernel @columns {{.*}} threads = #exec.threads<grid = 32, block = 512, vector = 4, across = 8> {
 exec.kernel @columns {
 ^bb0(%x: tensor<640x1024xf32>):
   %m = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<640x1024xf32>) -> tensor<1024xf32>
   dlc.yield %m : tensor<1024xf32>
+}
+
+// Sums of more columns: 16 threads share four sums.
+// CHECK: exec.kernel @more_columns {{.*}} threads = #exec.threads<grid = 768, block = 256, vector = 4, across = 16> {
+exec.kernel @more_columns {
+^bb0(%x: tensor<96x128x512xf32>):
+  %m = dlc.reduce_sum %x {axes = array<i64: 1>} : (tensor<96x128x512xf32>) -> tensor<96x512xf32>
+  dlc.yield %m : tensor<96x512xf32>
+}
+
+// Of many columns, 8 threads share four sums.
+// CHECK: exec.kernel @many_columns {{.*}} threads = #exec.threads<grid = 1024, block = 256, vector = 4, across = 32> {
+exec.kernel @many_columns {
+^bb0(%x: tensor<256x128x512xf32>):
+  %m = dlc.reduce_sum %x {axes = array<i64: 1>} : (tensor<256x128x512xf32>) -> tensor<256x512xf32>
+  dlc.yield %m : tensor<256x512xf32>
 }
 
 // Numbers beyond 32 bits; nothing to do.

@@ -105,14 +105,18 @@ private:
     return branch.getResults();
   }
 
-  /// Leaves the joined states with the threads of part 0.
+  /// Leaves the joined states with the threads of part 0: one half of the parts
+  /// gives its states to the other, then one half of that one, ...
   void join(States &states) {
+    const int64_t half = m.block / 2;
     size_t count = sums.width();
     SmallVector<Value> arrays;
     for (size_t s = 0; s < count; ++s)
-      arrays.push_back(t.shared(states[s].getType(), m.vector * m.block));
+      arrays.push_back(t.shared(states[s].getType(), m.vector * half));
+    Value isUpper = t.isLess(e.constant(half - 1), thread),
+          isLower = t.isLess(thread, half), place = t.remainder(thread, half);
     auto slot = [&](int64_t i, int64_t distance) {
-      return t.add(thread, e.constant(i * m.block + distance * m.across));
+      return t.add(place, e.constant(i * half + distance * m.across));
     };
     auto write = [&](int64_t i, ValueRange values) {
       for (auto [v, array] : llvm::zip(values, arrays))
@@ -124,10 +128,17 @@ private:
         values.push_back(e.load(array, slot(i, distance), states[s].getType()));
       return values;
     };
-    for (int64_t i = 0; i < m.vector; ++i)
-      write(i, sums.of(states, i));
+    t.where(isUpper, [&] {
+      for (int64_t i = 0; i < m.vector; ++i)
+        write(i, sums.of(states, i));
+    });
     t.barrier();
-    for (int64_t step = parts() / 2; step; step /= 2) {
+    t.where(isLower, [&] {
+      for (int64_t i = 0; i < m.vector; ++i)
+        write(i, k.merge(sums.all, sums.of(states, i), read(i, 0)));
+    });
+    t.barrier();
+    for (int64_t step = parts() / 4; step; step /= 2) {
       t.where(t.isLess(part, step), [&] {
         for (int64_t i = 0; i < m.vector; ++i)
           write(i, k.merge(sums.all, read(i, 0), read(i, step)));

@@ -45,13 +45,12 @@ struct ExpAsPower : OpRewritePattern<math::ExpOp> {
     // (n + 126) / 252, in [0, 1], then n + 127 in the low bits.
     Value part = call("llvm.nvvm.saturate.f",
                       fma(x, number(kLog2e / (2 * kMost)), number(0.5)));
-    Value biased =
-        fma(part, number(2 * kMost), number(kRound + kBias - kMost));
+    Value biased = fma(part, number(2 * kMost), number(kRound + kBias - kMost));
     Value n = arith::SubFOp::create(b, loc, biased, number(kRound + kBias));
     Value rest = fma(x, number(kHigh), arith::NegFOp::create(b, loc, n));
     rest = fma(x, number(kLog2e - kHigh), rest);
-    Value mantissaBits = arith::ConstantOp::create(b, loc,
-                                                   b.getI32IntegerAttr(23));
+    Value mantissaBits =
+        arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(23));
     Value scale = arith::BitcastOp::create(
         b, loc, f32,
         arith::ShLIOp::create(b, loc,

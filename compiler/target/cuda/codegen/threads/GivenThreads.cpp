@@ -52,7 +52,7 @@ Fault faultOfColumns(const KernelGraph &graph, const Mapping &m) {
                : "that look for elements which count";
   return llvm::isPowerOf2_64(m.across) && m.across <= m.block &&
                  llvm::isPowerOf2_64(m.block / m.across) &&
-                 m.block * m.vector * sumBytes(graph) <= kSharedBytes
+                 bytesToJoin(m, sumBytes(graph)) <= kSharedBytes
              ? nullptr
              : "that cannot share a sum";
 }

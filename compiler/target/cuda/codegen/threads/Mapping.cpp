@@ -17,6 +17,10 @@ constexpr int64_t kBlock = 256;
 constexpr int64_t kFewRegisters = 16, kFewestRegisters = 8;
 /// Threads that fill a large device.
 constexpr int64_t kFill = 132 * 1024;
+/// Of column sums: fewest vectors side by side, which are whole lines of
+/// memory, fewest elements that a thread adds up, which are under way at once,
+/// and most threads of a block, each of which may then have 128 registers.
+constexpr int64_t kFewestAcross = 8, kFewestElements = 4, kMaxColumnBlock = 512;
 /// Sparse sums: most elements for each row of sums, fewest in all.
 constexpr int64_t kSparse = 8, kManyElements = 64;
 /// Indices below this leave room for what a last block adds.
@@ -190,8 +194,22 @@ private:
         std::min(kBlock / std::min<int64_t>(parts, 8), upToPower(vectors));
     int64_t sharing = std::min(kBlock / m.across, parts);
     m.block = std::max(kWarp, m.across * sharing);
-    while (m.block > kWarp && m.block * stateBytes * m.vector > kSharedBytes)
+    while (m.block > kWarp && bytesToJoin(m, stateBytes) > kSharedBytes)
       m.block /= 2;
+    shareMore(vectors, stateBytes);
+  }
+  /// More threads share each sum until they fill a device: those of a block, so
+  /// that there are more blocks, then more in a block.
+  void shareMore(int64_t vectors, int64_t stateBytes) {
+    auto tooFew = [&] {
+      int64_t parts = m.block / m.across;
+      return vectors * parts < kFill && m.row >= 2 * parts * kFewestElements;
+    };
+    while (tooFew() && m.across > kFewestAcross)
+      m.across /= 2;
+    while (tooFew() && 2 * m.block <= kMaxColumnBlock &&
+           2 * bytesToJoin(m, stateBytes) <= kSharedBytes)
+      m.block *= 2;
   }
 
   void sparse(int64_t row) {
@@ -347,6 +365,10 @@ SmallVector<const KernelNode *> rootsOf(const KernelGraph &graph) {
     if (node->kind == KernelNode::Reduce)
       roots.push_back(node->children.front());
   return roots;
+}
+
+int64_t bytesToJoin(const exec::Threads &threads, int64_t sumBytes) {
+  return threads.block / 2 * threads.vector * sumBytes;
 }
 
 int64_t sumBytes(const KernelGraph &graph) {

@@ -82,6 +82,9 @@ llvm::FailureOr<Mapping> mappingOf(exec::KernelOp kernel,
 llvm::SmallVector<const KernelNode *> rootsOf(const KernelGraph &graph);
 /// Bytes of all sums of an element.
 int64_t sumBytes(const KernelGraph &graph);
+/// Of shared memory through which the threads of column sums join them: one
+/// half of them writes its sums there for the other.
+int64_t bytesToJoin(const exec::Threads &threads, int64_t sumBytes);
 
 /// How many adjacent elements of loop group `group` an access at `form` may
 /// take at once: the largest divisor of `width`, a power of two, to which the
