@@ -17,6 +17,16 @@ exec.kernel @rows {
   dlc.yield %y : tensor<8192x128xf32>
 }
 
+// Rows beyond registers are read twice: by the largest blocks, so that few are
+// under way and a cache keeps them.
+// CHECK: exec.kernel @long_rows {{.*}} threads = #exec.threads<grid = 32768, block = 1024, vector = 8, across = 1024, chunks = 7, index = 64>
+exec.kernel @long_rows {
+^bb0(%x: tensor<32768x50304xbf16>):
+  %m = dlc.reduce_max %x {axes = array<i64: 1>, keepdims} : (tensor<32768x50304xbf16>) -> tensor<32768x1xbf16>
+  %y = dlc.sub %x, %m : (tensor<32768x50304xbf16>, tensor<32768x1xbf16>) -> tensor<32768x50304xbf16>
+  dlc.yield %y : tensor<32768x50304xbf16>
+}
+
 // Sums of few columns: 64 threads share four sums, those of a line are in a
 // block.
 // CHECK: exec.kernel @columns {{.*}} threads = #exec.threads<grid = 32, block = 512, vector = 4, across = 8> {

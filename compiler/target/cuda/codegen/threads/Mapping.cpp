@@ -175,9 +175,6 @@ private:
       m.across = larger();
     m.chunks = divideUp(vectors, m.across);
     m.inRegisters = m.chunks <= perThread;
-    if (!m.inRegisters && m.rows > kFill / kMaxBlock * 2)
-      m.across = kMaxBlock / 2;
-    m.chunks = divideUp(vectors, m.across);
   }
 
   void columns() {
