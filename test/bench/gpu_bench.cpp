@@ -233,6 +233,8 @@ Status step(const std::string &path, const std::string &name,
   const auto rows = group(commands);
   for (size_t i = 0; i < std::min<size_t>(rows.size(), 25); ++i)
     result["commands"].push_back(rowOf(rows[i], bandwidth));
+  for (const TimedCommand &command : commands)
+    result["each"].push_back(rowOf(command, bandwidth));
   print(name, result);
   return save(folder, (tuned ? "tuned-" : "step-") + name, result);
 }
