@@ -84,6 +84,19 @@ static bool storesWhereItLoads(const llvm::Loop &loop) {
   return loads && stores;
 }
 
+/// How often it runs is known before it does: loads of copies of its body can
+/// be under way together.
+static bool counts(const llvm::Loop &loop) {
+  llvm::BasicBlock *latch = loop.getLoopLatch();
+  return latch &&
+         llvm::any_of(loop.getHeader()->phis(), [&](const llvm::PHINode &i) {
+           auto *next = llvm::dyn_cast<llvm::BinaryOperator>(
+               i.getIncomingValueForBlock(latch));
+           return next && next->getOpcode() == llvm::Instruction::Add &&
+                  next->getOperand(0) == &i;
+         });
+}
+
 static void hintLoops(llvm::Module &module) {
   for (llvm::Function &f : module) {
     if (f.isDeclaration())
@@ -92,8 +105,9 @@ static void hintLoops(llvm::Module &module) {
     llvm::LoopInfo loops(dominators);
     for (llvm::Loop *loop : loops.getLoopsInPreorder())
       if (loop->isInnermost() && !isConvergent(*loop))
-        llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count",
-                                      storesWhereItLoads(*loop) ? 1 : kUnroll);
+        llvm::addStringMetadataToLoop(
+            loop, "llvm.loop.unroll.count",
+            storesWhereItLoads(*loop) || !counts(*loop) ? 1 : kUnroll);
   }
 }
 
