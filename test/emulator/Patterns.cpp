@@ -260,6 +260,57 @@ PatternModule columnsModule() {
   return p.finish();
 }
 
+/// Updates added to the rows of a table, in `outer` copies: of `count` numbers
+/// few are different, some below zero, and the first rows have most of them.
+std::string sparseSums(int64_t outer, int64_t count, int64_t rows,
+                       int64_t columns, const std::string &t,
+                       const std::string &index) {
+  return fill(
+      R"(^bb0(%w: $Y, %i: $I, %u: $U):
+  %three = dlc.constant dense<3> : tensor<$N>
+  %rows = dlc.constant dense<$R> : tensor<$N>
+  %zero = dlc.constant dense<0.0> : tensor<f32>
+  %k = dlc.sub %i, %three : ($I, tensor<$N>) -> $I
+  %at = dlc.broadcast %k : ($I) -> $A
+  %row = dlc.iota {axis = 2} : () -> $A
+  %end = dlc.sub %row, %rows : ($A, tensor<$N>) -> $A
+  %a = dlc.compare eq %at, %row : ($A, $A) -> $B
+  %b = dlc.compare eq %at, %end : ($A, $A) -> $B
+  %c = dlc.or %a, %b : ($B, $B) -> $B
+  %h = dlc.broadcast %u : ($U) -> $H
+  %x = dlc.cast %h : ($H) -> $X
+  %s = dlc.select %c, %x, %zero : ($B, $X, tensor<f32>) -> $X
+  %y = dlc.reduce_sum %s {axes = array<i64: 1>} : ($X) -> $F
+  %v = dlc.cast %w : ($Y) -> $F
+  %z = dlc.add %v, %y : ($F, $F) -> $F
+  %r = dlc.cast %z : ($F) -> $Y
+  dlc.yield %r : $Y
+)",
+      {{"$N", index},
+       {"$R", std::to_string(rows)},
+       {"$I", tensor({1, count, 1, 1}, index)},
+       {"$U", tensor({outer, count, 1, columns}, t)},
+       {"$A", tensor({outer, count, rows, columns}, index)},
+       {"$B", tensor({outer, count, rows, columns}, "i1")},
+       {"$H", tensor({outer, count, rows, columns}, t)},
+       {"$X", tensor({outer, count, rows, columns}, "f32")},
+       {"$F", tensor({outer, rows, columns}, "f32")},
+       {"$Y", tensor({outer, rows, columns}, t)}});
+}
+
+PatternModule sparseModule() {
+  Patterns p("sparse");
+  for (const std::string &t : kFloats)
+    for (const char *index : {"i64", "i32"}) {
+      p.add(sparseSums(1, 64, 8, 33, t, index));
+      p.add(sparseSums(1, 300, 101, 264, t, index));
+      p.add(sparseSums(3, 260, 45, 16, t, index));
+    }
+  // More in a few rows than a list holds.
+  p.add(sparseSums(1, 16001, 2001, 8, "f32", "i64"));
+  return p.finish();
+}
+
 PatternModule otherReductionsModule() {
   Patterns p("other-reductions");
   for (const Shape &s : {Shape{3, 7}, Shape{64, 100}, Shape{1, 1}, Shape{0, 3}})
@@ -282,6 +333,7 @@ std::vector<PatternModule> patternModules() {
           layerNormBackwardModule(),
           crossEntropyAndArgMaxModule(),
           columnsModule(),
+          sparseModule(),
           otherReductionsModule(),
           transposedModule(),
           productsModule(),

@@ -11,6 +11,9 @@ Sums::Sums(const Body &k) : k(k) {
       all.emplace_back(k.graph, node.get());
       roots.push_back(node->children.front());
     }
+  for (const KernelOutput &o : k.graph.outputs)
+    if (!o.full)
+      results.push_back(o.node);
 }
 
 size_t Sums::width() const {
@@ -28,10 +31,10 @@ Sums::States Sums::initial(int64_t sums) const {
 }
 
 void Sums::store(Lanes &columns, ValueRange states) const {
+  columns.load(results, 1);
   columns.each([&](int64_t i) { k.setResults(all, of(states, i)); });
-  for (const KernelOutput &o : k.graph.outputs)
-    if (!o.full)
-      columns.emit(o.node);
+  for (const KernelNode *result : results)
+    columns.emit(result);
   for (auto [o, pointer] : llvm::zip(k.graph.outputs, k.outputs))
     if (!o.full)
       columns.store(o, pointer);

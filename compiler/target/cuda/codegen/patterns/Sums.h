@@ -23,7 +23,8 @@ struct Sums {
 
   const Body &k;
   llvm::SmallVector<Reduction> all;
-  llvm::SmallVector<const KernelNode *> roots; // what is added up
+  /// What is added up, and what is stored of the sums.
+  llvm::SmallVector<const KernelNode *> roots, results;
 };
 
 } // namespace dlc::cuda

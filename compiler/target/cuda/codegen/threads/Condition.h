@@ -11,4 +11,15 @@ namespace dlc::cuda {
 const KernelNode *conditionOfSums(const KernelGraph &graph,
                                   const LoopGroup &group);
 
+/// A number that does not depend on a loop, of integer type, and a constant.
+struct Meeting {
+  const KernelNode *number;
+  int64_t offset;
+};
+/// If `condition` says only which values of loop `v` an element meets: it holds
+/// where one of the numbers is the loop's value plus its offset, as far as the
+/// number's type goes. Empty otherwise.
+llvm::SmallVector<Meeting, 2>
+meetingsOf(const KernelGraph &graph, const KernelNode *condition, unsigned v);
+
 } // namespace dlc::cuda

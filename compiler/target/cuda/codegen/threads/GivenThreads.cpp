@@ -46,8 +46,9 @@ Fault faultOfRows(const Mapping &m) {
 
 Fault faultOfColumns(const KernelGraph &graph, const Mapping &m) {
   if (m.sparse)
-    return m.condition && m.rows && m.across == kWarp && m.chunks > 0 &&
-                   m.chunks * m.vector <= kMaxSums
+    return !m.meetings.empty() && m.rows && m.across == kWarp &&
+                   m.chunks == 1 &&
+                   m.together() * m.tiles() % (m.block / kWarp) == 0
                ? nullptr
                : "that look for elements which count";
   return llvm::isPowerOf2_64(m.across) && m.across <= m.block &&

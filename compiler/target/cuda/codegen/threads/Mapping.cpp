@@ -23,6 +23,10 @@ constexpr int64_t kFill = 132 * 1024;
 constexpr int64_t kFewestAcross = 8, kFewestElements = 4, kMaxColumnBlock = 512;
 /// Sparse sums: most elements for each row of sums, fewest in all.
 constexpr int64_t kSparse = 8, kManyElements = 64;
+/// Of these: blocks, rows that share one; columns of a thread, fewer than an
+/// access has, since loads of many elements are under way together.
+constexpr int64_t kFewBlocks = 132 * 6, kFewestTogether = 8, kMostTogether = 64,
+                  kSparseVector = kAccess / 4;
 /// Indices below this leave room for what a last block adds.
 constexpr int64_t kNarrow = int64_t(1) << 30;
 
@@ -181,9 +185,14 @@ private:
     const int64_t stateBytes = sumBytes(graph);
     m.vector = dividing(vectorOf(m.outer.back()), m.outer.back().size);
     int64_t row = m.outer.back().size;
-    if (m.condition && m.rows && m.row >= kManyElements &&
-        m.row <= kSparse * (m.rows / row))
-      return sparse(row);
+    if (!m.meetings.empty() && m.rows && m.row >= kManyElements &&
+        m.row <= kSparse * (m.rows / row)) {
+      m.sparse = true;
+      m.vector = std::min(m.vector, kSparseVector);
+      m.across = kWarp;
+      m.block = kBlock;
+      return;
+    }
     while (m.vector > 1 && m.vector * stateBytes * kBlock > kSharedBytes)
       m.vector /= 2;
     int64_t vectors = m.rows / m.vector, parts = upToPower(m.row);
@@ -209,14 +218,6 @@ private:
       m.block *= 2;
   }
 
-  void sparse(int64_t row) {
-    m.sparse = true;
-    m.across = kWarp;
-    m.chunks = std::clamp<int64_t>(divideUp(row / m.vector, kWarp), 1,
-                                   kMaxSums / m.vector);
-    m.block = kBlock;
-  }
-
   const KernelGraph &graph;
   Mapping m;
 };
@@ -239,6 +240,8 @@ Mapping::Mapping(const KernelGraph &graph, const KernelSchedule &schedule)
   row = iterationsOf(inner);
   if (kind == KernelSchedule::Columns)
     condition = conditionOfSums(graph, outer.back());
+  if (condition && outer.size() > 1 && outer.end()[-2].loops.size() == 1)
+    meetings = meetingsOf(graph, condition, outer.end()[-2].loops.front());
 }
 
 bool Mapping::needsWide(const KernelGraph &graph) const {
@@ -265,7 +268,7 @@ int64_t Mapping::blocks() const {
            divideUp(last, kSquare);
   }
   if (sparse)
-    return divideUp(rows / last * tiles(), block / kWarp);
+    return rows / (outer.end()[-2].size * last) * groups();
   if (kind == KernelSchedule::Rows)
     return divideUp(rows, block / across);
   return kind == KernelSchedule::Columns ? divideUp(rows / vector, across)
@@ -273,7 +276,16 @@ int64_t Mapping::blocks() const {
 }
 
 int64_t Mapping::tiles() const {
-  return divideUp(outer.back().size / vector, kWarp * chunks);
+  return divideUp(outer.back().size / vector, kWarp);
+}
+int64_t Mapping::together() const {
+  // A block reads all that says what counts: few blocks, but some for each
+  // multiprocessor.
+  return std::clamp<int64_t>(upToPower(rows / outer.back().size / kFewBlocks),
+                             kFewestTogether, kMostTogether);
+}
+int64_t Mapping::groups() const {
+  return divideUp(outer.end()[-2].size, together());
 }
 
 int64_t storageBytes(Value tensor) {

@@ -2,6 +2,7 @@
 // How a kernel's loops lie on threads.
 #pragma once
 
+#include "compiler/target/cuda/codegen/threads/Condition.h"
 #include "compiler/target/cuda/codegen/threads/TileMapping.h"
 
 namespace dlc::cuda {
@@ -12,8 +13,8 @@ constexpr int64_t kAccess = 16;
 /// Bytes of shared memory that a kernel may have without asking.
 constexpr int64_t kSharedBytes = 48 << 10;
 /// Most elements of a thread's vector, and of its part of a row that it keeps
-/// in registers; most sums of a thread that looks for what counts.
-constexpr int64_t kMaxVector = 8, kRegisters = 32, kMaxSums = 32;
+/// in registers.
+constexpr int64_t kMaxVector = 8, kRegisters = 32;
 constexpr int64_t kMaxBlock = 1024;
 /// Threads of a block that moves squares, and most arrays that cross.
 constexpr int64_t kSquareBlock = 256;
@@ -33,9 +34,10 @@ constexpr int64_t kSquare = 32;
 ///   Columns      a thread has `vector` adjacent sums, a block `across` such
 ///                vectors; block / across threads share each, and every one of
 ///                them goes through its part of the reduced elements.
-///                With `sparse` a warp has `chunks` vectors a thread of one row
-///                of outer.back(): it finds the few elements that count
-///                (`condition`) together, then each thread adds its part.
+///                With `sparse` a block has `together` rows of outer.back():
+///                it finds the few elements that count for one of them
+///                (`meetings`); then each warp adds up those of some rows, a
+///                vector a thread.
 ///
 /// With `product` a block computes a tile of a matrix product instead.
 struct Mapping : exec::Threads {
@@ -52,6 +54,9 @@ struct Mapping : exec::Threads {
   /// Columns: all sums are of elements that count only where this holds, which
   /// is the same for a whole vector. Null: all elements count.
   const KernelNode *condition = nullptr;
+  /// Which value of the loop before the last one has elements that count; empty
+  /// if it is not so simple.
+  llvm::SmallVector<Meeting, 2> meetings;
   std::optional<TileMapping> product;
 
   /// What `grid` has to be.
@@ -60,8 +65,11 @@ struct Mapping : exec::Threads {
   int64_t elementwise() const { return rows / vector + rows % vector; }
   /// Whether 32 bits do not hold each index.
   bool needsWide(const KernelGraph &graph) const;
-  /// Columns, sparse: warps that share a row of outer.back().
+  /// Columns, sparse: warps that share a row of outer.back(); adjacent rows of
+  /// the loop before that a block has, and groups of so many.
   int64_t tiles() const;
+  int64_t together() const;
+  int64_t groups() const;
   /// The group that is cut into vectors.
   const LoopGroup &cut() const {
     return kind == KernelSchedule::Rows ? inner.back() : outer.back();
