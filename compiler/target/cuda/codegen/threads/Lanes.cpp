@@ -51,18 +51,26 @@ int64_t Lanes::contiguousAt(const IndexForm &form) const {
 }
 
 void Lanes::load(ArrayRef<const KernelNode *> roots, int level) {
-  auto each = [&](const KernelNode *node, const KernelNode *load, auto f) {
+  auto wanted = [&](const KernelNode *node) {
     bool known = false;
     in(0, [&] { known = e.knows(node); });
-    int64_t count = std::min(contiguousAt(load->index),
-                             kAccess / storageBytes(load->value));
-    if (!known && count > 1 && e.levelOf(node) <= level)
-      (this->*f)(node, count);
+    return !known && e.levelOf(node) <= level;
   };
   for (const KernelNode *node : plainLoads(roots))
-    each(node, node, &Lanes::loadAtOnce);
-  for (const KernelNode *node : guardedLoads(graph, roots, groups.back()))
-    each(node, node->children.front(), &Lanes::loadGuarded);
+    if (int64_t count = together(node); count > 1 && wanted(node))
+      loadAtOnce(node, count);
+  for (const Guarded &g : guardedLoads(graph, roots, groups.back())) {
+    if (!wanted(g.node))
+      continue;
+    if (g.pads.size() > 1)
+      computeGuarded(g);
+    else if (int64_t count = together(g.node->children.front()); count > 1)
+      loadGuarded(g.node, count);
+  }
+}
+int64_t Lanes::together(const KernelNode *load) const {
+  return std::min(contiguousAt(load->index),
+                  kAccess / storageBytes(load->value));
 }
 
 void Lanes::loadAtOnce(const KernelNode *node, int64_t count) {
@@ -95,6 +103,46 @@ void Lanes::loadGuarded(const KernelNode *pad, int64_t count) {
                        SmallVector<Value>(indices.size() / count, all));
   e.b.setInsertionPointAfter(branch);
   spread(pad, branch.getResults(), count);
+}
+
+/// Its loads and all that is computed from them are in one branch.
+void Lanes::computeGuarded(const Guarded &g) {
+  Value inside;
+  in(0, [&] { inside = e.within(g.pads.front()->bounds); });
+  Type type = computeType(ir::elementType(g.node->value));
+  auto branch =
+      scf::IfOp::create(e.b, e.loc, SmallVector<Type>(indices.size(), type),
+                        inside, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(e.b);
+  auto compute = [&](Block *block, auto setPad) {
+    e.b.setInsertionPointToEnd(block);
+    Lanes lanes(this);
+    for (const KernelNode *pad : g.pads)
+      setPad(lanes, pad);
+    SmallVector<Value> values;
+    lanes.each([&](int64_t) { values.push_back(e.emit(g.node)); });
+    scf::YieldOp::create(e.b, e.loc, values);
+  };
+  compute(branch.thenBlock(), [&](Lanes &lanes, const KernelNode *pad) {
+    const KernelNode *load = pad->children.front();
+    if (int64_t count = together(load); count > 1)
+      lanes.spread(pad, lanes.vectors(load, count), count);
+    else
+      lanes.each([&](int64_t) { e.set(pad, e.emit(load)); });
+  });
+  compute(branch.elseBlock(), [&](Lanes &lanes, const KernelNode *pad) {
+    lanes.each([&](int64_t) {
+      e.set(pad, e.fromStorage(e.storedPad(pad), ir::elementType(pad->value)));
+    });
+  });
+  // A zero that is added leaves a sum as it was; the sign of a zero is no
+  // matter. The additions then stay where they are, and their terms take no
+  // room.
+  for (Value v : branch.elseYield().getOperands())
+    if (auto add = v.getDefiningOp<arith::AddFOp>())
+      add.setFastmath(arith::FastMathFlags::nsz);
+  for (auto [memory, value] : llvm::zip(memories, branch.getResults()))
+    memory[g.node] = {value};
 }
 
 SmallVector<Value> Lanes::vectors(const KernelNode *load, int64_t count) {

@@ -31,6 +31,9 @@ public:
 private:
   void loadAtOnce(const KernelNode *node, int64_t count);
   void loadGuarded(const KernelNode *pad, int64_t count);
+  void computeGuarded(const Guarded &g);
+  /// How many elements an access may have.
+  int64_t together(const KernelNode *load) const;
   /// The elements of `load`, `count` in each vector.
   llvm::SmallVector<mlir::Value> vectors(const KernelNode *load, int64_t count);
   /// Makes the elements of `vectors` the values of `node`.

@@ -81,9 +81,10 @@ private:
       consider(load->value, load->index);
       arrays += load->varies || !graph.reduces;
     }
-    for (const KernelNode *pad : guardedLoads(graph, rootsOf(graph), group)) {
-      consider(pad->children[0]->value, pad->children[0]->index);
-      ++arrays;
+    for (const Guarded &g : guardedLoads(graph, rootsOf(graph), group)) {
+      for (const KernelNode *pad : g.pads)
+        consider(pad->children[0]->value, pad->children[0]->index);
+      arrays += g.pads.size() == 1; // what is computed at once takes no room
     }
     for (const KernelOutput &o : graph.outputs)
       consider(o.node->value, o.offset);
@@ -346,23 +347,6 @@ transposedLoads(const KernelGraph &graph, ArrayRef<const KernelNode *> roots,
     if (node->kind == KernelNode::Load && node->index.coefficient(fast) == 1 &&
         node->index.coefficient(slow) > 1)
       found.push_back(node);
-  return found;
-}
-
-SmallVector<const KernelNode *> guardedLoads(const KernelGraph &graph,
-                                             ArrayRef<const KernelNode *> roots,
-                                             const LoopGroup &group) {
-  SmallVector<const KernelNode *> found;
-  forEachNeeded(roots, [&](const KernelNode *node) {
-    if (node->kind != KernelNode::Pad ||
-        node->children.front()->kind != KernelNode::Load)
-      return;
-    for (const KernelBound &bound : node->bounds)
-      for (unsigned v : group.loops)
-        if (graph.dependsOn(bound.form, v))
-          return;
-    found.push_back(node);
-  });
   return found;
 }
 

@@ -113,9 +113,15 @@ transposedLoads(const KernelGraph &graph,
                 llvm::ArrayRef<const KernelNode *> roots, const LoopGroup &from,
                 const LoopGroup &to);
 
-/// The pads among what `roots` always need whose operand is a load, in or out
-/// of bounds for all of a vector along `group`.
-llvm::SmallVector<const KernelNode *>
+/// Of what `roots` always need, what is in or out of bounds for all of a vector
+/// along `group`: a pad of a load, or what is computed from several of them
+/// with the same bounds, constants, and others before it.
+struct Guarded {
+  const KernelNode *node;
+  llvm::SmallVector<const KernelNode *, 2> pads;
+};
+/// Operands come before what is computed from them.
+llvm::SmallVector<Guarded>
 guardedLoads(const KernelGraph &graph, llvm::ArrayRef<const KernelNode *> roots,
              const LoopGroup &group);
 
