@@ -192,14 +192,6 @@ private:
 
   States addLists(Lanes &columns, Found all, Value whole) {
     OpBuilder &b = e.b;
-    auto branch = scf::IfOp::create(
-        b, e.loc, ValueRange(sums.initial(m.vector)).getTypes(), whole,
-        /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(branch.thenBlock());
-    scf::YieldOp::create(b, e.loc,
-                         addListed(columns, all.count, sums.initial(m.vector)));
-    b.setInsertionPointToEnd(branch.elseBlock());
     States initial = {e.constant(0)};
     llvm::append_range(initial, sums.initial(m.vector));
     auto loop = scf::WhileOp::create(
@@ -209,15 +201,28 @@ private:
                                    carried);
         },
         [&](OpBuilder &, Location, ValueRange carried) {
-          t.barrier(); // all have read the list
-          Found part = find(carried[0]);
+          Found part = listFrom(carried[0], all, whole);
           States next = {part.next};
           llvm::append_range(
               next, addListed(columns, part.count, carried.drop_front()));
           scf::YieldOp::create(b, e.loc, next);
         });
-    scf::YieldOp::create(b, e.loc, loop.getResults().drop_front());
-    return branch.getResults();
+    return States(loop.getResults().drop_front());
+  }
+
+  /// The whole list, or a part of it that is made now.
+  Found listFrom(Value from, Found all, Value whole) {
+    OpBuilder &b = e.b;
+    auto branch = scf::IfOp::create(b, e.loc, {e.indexType, e.indexType}, whole,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(branch.thenBlock());
+    scf::YieldOp::create(b, e.loc, ValueRange{all.count, all.next});
+    b.setInsertionPointToEnd(branch.elseBlock());
+    t.barrier(); // all have read the list
+    Found part = find(from);
+    scf::YieldOp::create(b, e.loc, ValueRange{part.count, part.next});
+    return {branch.getResult(0), branch.getResult(1)};
   }
 
   States addListed(Lanes &columns, Value count, ValueRange states) {

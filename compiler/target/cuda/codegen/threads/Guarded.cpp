@@ -9,11 +9,10 @@ namespace dlc::cuda {
 namespace {
 
 bool sameBounds(const KernelNode *a, const KernelNode *b) {
-  return llvm::equal(a->bounds, b->bounds,
-                     [](const KernelBound &x, const KernelBound &y) {
-                       return x.form == y.form && x.low == y.low &&
-                              x.high == y.high;
-                     });
+  return llvm::equal(
+      a->bounds, b->bounds, [](const KernelBound &x, const KernelBound &y) {
+        return x.form == y.form && x.low == y.low && x.high == y.high;
+      });
 }
 
 class Finder {
@@ -42,8 +41,8 @@ public:
       if (!seen.insert(node).second)
         continue;
       const auto &pads = padsOf[node->id];
-      if (pads && (pads->size() > 1 || (pads->size() == 1 &&
-                                        node->kind == KernelNode::Pad))) {
+      if (pads && (pads->size() > 1 ||
+                   (pads->size() == 1 && node->kind == KernelNode::Pad))) {
         found.push_back({node, *pads});
         if (pads->size() > 1)
           computed.insert(node);
