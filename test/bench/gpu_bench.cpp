@@ -236,7 +236,7 @@ Status step(const std::string &path, const std::string &name,
   for (const TimedCommand &command : commands)
     result["each"].push_back(rowOf(command, bandwidth));
   print(name, result);
-  return save(folder, (tuned ? "tuned-" : "step-") + name, result);
+  return save(folder, (tuned ? "step-" : "untuned-") + name, result);
 }
 
 Status copy(const std::string &folder) {
@@ -303,15 +303,15 @@ Status run(const std::vector<std::string> &words) {
     return data(words[1], std::atoi(words[2].c_str()), words[3]);
   if (what == "copy")
     return copy(words[1]);
-  if ((what == "step" || what == "tuned") && words.size() == 4)
-    return step(words[1], words[2], words[3], what == "tuned");
+  if ((what == "step" || what == "untuned") && words.size() == 4)
+    return step(words[1], words[2], words[3], what == "step");
   if (what == "kernels" && words.size() == 3)
     return kernels(words[1], words[2]);
   if (what == "deterministic" && words.size() == 4)
     return deterministic(words[1], words[2], words[3]);
   return usageError(
       "usage: gpu-bench copy FOLDER | kernels PACK FOLDER | "
-      "step|tuned|deterministic ARTIFACT NAME FOLDER | data ARTIFACT "
+      "step|untuned|deterministic ARTIFACT NAME FOLDER | data ARTIFACT "
       "BATCHES FILE | shrink|grow ARTIFACT");
 }
 

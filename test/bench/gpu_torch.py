@@ -5,7 +5,7 @@
 
 Data stays on the GPU; convolutions are channels-last; f32 is exact (no TF32); optimizers are fused. Adds a JSON file to
 FOLDER for each of the two. Ends with 77 and a reason where torch or its GPU is missing. DLC_TORCH_DEVICE=cpu tries the
-script without a GPU.
+script without a GPU; DLC_TORCH_EAGER=0 leaves eager out.
 """
 
 import json
@@ -126,7 +126,7 @@ def main():
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
     failed = False
-    for compiled in False, True:
+    for compiled in (True,) if os.environ.get("DLC_TORCH_EAGER") == "0" else (False, True):
         try:
             result = measure(benchmark, compiled)
         except Exception as error:  # the other one is still of use

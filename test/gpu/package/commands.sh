@@ -47,7 +47,7 @@ artifact() { # NAME
   fi
 }
 
-bench() { # NAME [step|tuned|deterministic]
+bench() { # NAME [step|untuned|deterministic]
   artifact "$1" && gpu-bench "${2:-step}" "bench/$1.dlc" "$1" "$BENCH"
 }
 
