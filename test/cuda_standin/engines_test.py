@@ -80,6 +80,11 @@ class Engines(standins.StandinTest):
                 engines, _, _ = self.train_one("--tune=benchmark", *words, cache=cache, **environment)
                 self.assertLessEqual(set(engines), expected)
 
+    def test_more_scratch(self):
+        """What no engine does within the limit is done all the same, and said."""
+        self.assertEqual(self.train_one("--workspace-mb=0", **FAST)[0], [7] * CONVOLUTIONS)
+        self.assertRegex(self.err, r"warning: conv '.*': cuDNN wants \d+\.\d MiB of scratch memory, more than --workspace-mb=0")
+
     def test_ranks_choose_the_same(self):
         """Rank 0 chooses for all; the others need no cache of their own."""
         two = self.compile_for_cuda("lenet", optimizer="sgd", batch=8, ddp=2)

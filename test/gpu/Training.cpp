@@ -11,6 +11,8 @@
 
 #include "runtime/base/files/Files.h"
 
+#include <cmath>
+
 namespace dlc::test {
 namespace {
 
@@ -91,7 +93,11 @@ public:
     EXPECT_FALSE(measured.empty()) << "nothing was measured";
     TrainingRun warm = run("warm", words);
     EXPECT_EQ(entriesOf(path("cache")), measured) << "measured again";
-    EXPECT_EQ(warm.metrics["loss"], cold.metrics["loss"]);
+    // The fastest algorithm may sum in another order each time.
+    const auto &first = cold.metrics["loss"], &second = warm.metrics["loss"];
+    ASSERT_EQ(second.size(), first.size());
+    for (size_t i = 0; i < first.size(); ++i)
+      EXPECT_NEAR(second[i], first[i], 1e-4 * std::abs(first[i])) << i;
     fmt::print(
         "start to first step: {:.3f} s cold, {:.3f} s warm, {} entries\n",
         cold.firstStep, warm.firstStep, measured.size());

@@ -17,7 +17,8 @@ static double hidingNumber(Type half) {
 
 /// cuDNN adds masks of the operands' type, one number a score, and a query
 /// that sees no key would become NaN there: it gets very low numbers, and 0
-/// as its result.
+/// as its result. Its gradient, which some kernels of cuDNN 9.19 make NaN, is
+/// that of a query that is not read.
 void fitMask(ir::AttentionOp op) {
   OpBuilder b(op);
   Expr mask(b, op.getLoc(), op.getMask());
@@ -45,6 +46,8 @@ void fitMask(ir::AttentionOp op) {
     const SmallVector<int64_t> perm{0, 2, 1, 3};
     blind = blind.make<ir::TransposeOp>(blind.v, perm);
   }
+  Expr q(b, op.getLoc(), op.getQ());
+  op.getQMutable().assign(select(blind, q.scalar(0), q).v);
   b.setInsertionPointAfter(op);
   Expr y(b, op.getLoc(), op.getY());
   Expr seen = select(blind, y.scalar(0), y);

@@ -6,6 +6,7 @@
 #include "runtime/plan/Attributes.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace dlc {
@@ -61,11 +62,7 @@ public:
               "chooses again",
               name_, status.message());
     }
-    const TuneOptions &options = tuner.options();
-    DLC_ASSIGN(
-        const std::vector<TuneEntry> plans,
-        graph_->propose({options.workspace, options.deterministic, options.tf32,
-                         tuner.measures() ? options.candidates : 1}));
+    DLC_ASSIGN(const std::vector<TuneEntry> plans, propose(tuner));
     size_t best = 0;
     if (plans.size() > 1) {
       DLC_ASSIGN(best, measure(key, plans, outputs));
@@ -77,6 +74,26 @@ public:
   Status enqueue() override { return start(0, outputs_); }
 
 private:
+  // Within the limit of scratch memory, if a plan is.
+  Result<std::vector<TuneEntry>> propose(const Tuner &tuner) {
+    const TuneOptions &options = tuner.options();
+    CudnnLimits limits{options.workspace, options.deterministic, options.tf32,
+                       tuner.measures() ? options.candidates : 1};
+    auto plans = graph_->propose(limits);
+    if (plans.status().code() != Code::Incompatible)
+      return plans;
+    limits.workspace = std::numeric_limits<int64_t>::max();
+    limits.plans = 1;
+    auto larger = graph_->propose(limits);
+    if (!larger.ok())
+      return plans;
+    warning("{}: cuDNN{} wants {:.1f} MiB of scratch memory, more than "
+            "--workspace-mb={}",
+            name_, options.deterministic ? ", deterministic," : "",
+            static_cast<double>(larger->front().workspace) / (1 << 20),
+            options.workspace >> 20);
+    return larger;
+  }
   Status reserve(uint64_t workspace) {
     return device_.memoryPool().reserveWorkspace(workspace);
   }
