@@ -19,3 +19,18 @@ exec.kernel @exp {
   %y = dlc.exp %x : (tensor<64xf32>) -> tensor<64xf32>
   dlc.yield %y : tensor<64xf32>
 }
+
+// erf is two polynomials, of the square and of the size, without a division or
+// a choice of coefficients.
+// CHECK-LABEL: .entry erf(
+// CHECK-NOT: div.
+// CHECK: min.NaN.f32
+// CHECK-COUNT-12: fma.rn.f32
+// CHECK-NEXT: ex2.approx.ftz.f32
+// CHECK-NOT: div.
+// CHECK: ret
+exec.kernel @erf {
+^bb0(%x: tensor<64xf32>):
+  %y = dlc.erf %x : (tensor<64xf32>) -> tensor<64xf32>
+  dlc.yield %y : tensor<64xf32>
+}

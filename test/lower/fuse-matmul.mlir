@@ -84,8 +84,9 @@ func.func @alone(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>, %p: tensor<64x64x
 // CHECK-LABEL: func @shared
 // CHECK: %[[W:.*]] = dlc.fused(%arg1)
 // CHECK: dlc.cast
-// CHECK: = dlc.matmul %arg0, %[[W]]
-// CHECK: dlc.fused
+// CHECK: %[[Y:.*]] = dlc.fused(%arg0, %[[W]])
+// CHECK: dlc.matmul
+// CHECK: dlc.fused(%[[Y]])
 // CHECK: dlc.reduce_max
 func.func @shared(%x: tensor<64x64xbf16>, %w: tensor<64x64xf32>) -> (tensor<64x1xf32>, tensor<64x64xbf16>) {
   %wh = dlc.cast %w : (tensor<64x64xf32>) -> tensor<64x64xbf16>

@@ -47,7 +47,7 @@ func.func @deep(%q: tensor<1x1x2x136xf16>, %k: tensor<1x1x2x136xf16>, %v: tensor
 
 // -----
 
-// A condition becomes numbers of the operands' type; a query without keys gets zeros.
+// A condition becomes numbers of the operands' type; a query without keys gets zeros, and zeros as its gradient.
 // CHECK-LABEL: func @masked
 // CHECK: %[[M:.*]] = dlc.select %arg3, %{{.*}}, %{{.*}} -> tensor<2x1x1x6xf32>
 // CHECK: %[[TOP:.*]] = dlc.reduce_max %[[M]] {axes = array<i64: 3>, keepdims}
@@ -57,7 +57,8 @@ func.func @deep(%q: tensor<1x1x2x136xf16>, %k: tensor<1x1x2x136xf16>, %v: tensor
 // CHECK: %[[BIAS:.*]] = dlc.cast %[[LEAST]] : (tensor<2x1x1x6xf32>) -> tensor<2x1x1x6xf16>
 // CHECK: %[[FULL:.*]] = dlc.broadcast %[[BIAS]] : (tensor<2x1x1x6xf16>) -> tensor<2x1x6x6xf16>
 // CHECK: %[[ROWS:.*]] = dlc.transpose %[[BLIND]] {perm = array<i64: 0, 2, 1, 3>}
-// CHECK: %[[Y:.*]], %{{.*}} = dlc.attention %arg0, %arg1, %arg2, %[[FULL]] by = library {layout = "bthd"
+// CHECK: %[[Q:.*]] = dlc.select %[[ROWS]], %{{.*}}, %arg0
+// CHECK: %[[Y:.*]], %{{.*}} = dlc.attention %[[Q]], %arg1, %arg2, %[[FULL]] by = library {layout = "bthd"
 // CHECK: %[[SEEN:.*]] = dlc.select %[[ROWS]], %{{.*}}, %[[Y]]
 // CHECK: return %[[SEEN]]
 // SHAPES-LABEL: func @masked

@@ -16,11 +16,12 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// Seconds from one small kernel's start to the next one's in a graph, measured
-/// on an H200. Assumed: a tile's way from memory to the tensor cores when
-/// nothing else is under way; bytes a second between multiprocessors and the
-/// second-level cache.
-constexpr double kLaunch = 1.3e-6, kTile = 0.6e-6, kCache = 3.8e12;
+/// Seconds from one small kernel's start to the next one's in a graph, and of
+/// the library's small products, measured on an H200. Assumed: a tile's way
+/// from memory to the tensor cores when nothing else is under way; bytes a
+/// second between multiprocessors and the second-level cache.
+constexpr double kLaunch = 1.3e-6, kSmallProduct = 4e-6, kTile = 0.6e-6,
+                 kCache = 3.8e12;
 constexpr int64_t kResidentBlocks = 4;
 
 /// One plan serves all SMs of an artifact: times are those of the middle one.
@@ -95,8 +96,8 @@ public:
   }
   double libraryProduct(const ProductShape &shape,
                         double bytes) const override {
-    return kLaunch + std::max(shape.flops() / (gpu.half * kOfPeakLibrary),
-                              bytes / (gpu.bandwidth * kOfBandwidth));
+    return kSmallProduct + std::max(shape.flops() / (gpu.half * kOfPeakLibrary),
+                                    bytes / (gpu.bandwidth * kOfBandwidth));
   }
   double generatedProduct(const ProductShape &shape, double bytes,
                           OperandCost left, OperandCost right) const override {

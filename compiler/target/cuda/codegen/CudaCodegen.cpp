@@ -6,8 +6,8 @@
 #include "compiler/target/cuda/codegen/Compile.h"
 #include "compiler/target/cuda/codegen/KernelEmitter.h"
 #include "compiler/target/cuda/codegen/patterns/Attention.h"
-#include "compiler/target/cuda/codegen/threads/Functions.h"
 #include "compiler/target/cuda/codegen/threads/Mapping.h"
+#include "compiler/target/cuda/codegen/threads/PowersOfTwo.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -50,7 +50,7 @@ std::unique_ptr<llvm::Module> emitKernels(ModuleOp module,
   for (auto kernel : module.getOps<exec::KernelOp>())
     if (failed(emitKernel(kernel, *work)))
       return nullptr;
-  if (failed(expandMath(*work, /*nativeBf16=*/true, populateFunctions)))
+  if (failed(expandMath(*work, /*nativeBf16=*/true, populatePowersOfTwo)))
     return nullptr;
   // libdevice has libm's functions under names of its own.
   for (auto f : llvm::make_early_inc_range(work->getOps<func::FuncOp>())) {
