@@ -243,16 +243,21 @@ uint64_t bytesOf(const plan::Program &program, const plan::Command &command) {
   return bytes;
 }
 
+// Of a library's call in 16 bits.
+static double ofPeak(std::string_view kind) {
+  return kind.starts_with("conv")        ? kOfPeakConvolution
+         : kind.starts_with("attention") ? kOfPeakAttention
+         : kind.starts_with("matmul_")   ? kOfPeakEpilogue
+                                         : kOfPeakLibrary;
+}
+
 double secondsOf(const GpuFigures &gpu, const plan::Program &program,
                  const plan::Command &command) {
   double rate = gpu.single * kOfPeakLibrary;
   if (plan::findAttribute(command, "tensor_cores"))
     rate = gpu.half * kOfPeakGenerated;
   else if (command.kind() != "kernel" && isHalf(program, command))
-    rate =
-        gpu.half * (command.kind().starts_with("conv") ? kOfPeakConvolution
-                    : command.kind().starts_with("attention") ? kOfPeakAttention
-                                                              : kOfPeakLibrary);
+    rate = gpu.half * ofPeak(command.kind());
   return std::max(static_cast<double>(bytesOf(program, command)) /
                       (gpu.bandwidth * kOfBandwidth),
                   static_cast<double>(command.flops()) / rate);
