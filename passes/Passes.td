@@ -84,6 +84,13 @@ def Autocast : Dlc_Pass<"dlc-autocast"> {
     gets an attribute `dlc.casts`, a line for each op of @train_step.}];
 }
 
+def BlockImages : Dlc_Pass<"dlc-block-images"> {
+  let summary = "strided convolutions of few channels are ones without strides, of blocks of pixels";
+  let description = [{In halves, of less than 8 channels, if all dimensions have the same stride and no trainable state is behind the
+    images: the pixels of a block, a stride wide, become channels, zeros more make them a multiple of 8, and the filter becomes one of
+    blocks alike. The sums are the same but for their order. Before dlc-autodiff, from which the filter's gradient follows.}];
+}
+
 def Autodiff : Dlc_Pass<"dlc-autodiff"> {
   let summary = "every trainable state that the loss depends on gets its gradient";
   let description = [{The function's first result is the loss, a float scalar. Appends the backward graph, started by

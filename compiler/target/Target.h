@@ -47,6 +47,9 @@ struct LoweringTraits {
   /// Casts of all parameters are one launch, as launches cost more than what a
   /// cache keeps between a cast and its use.
   bool joinsCasts = false;
+  /// The library's convolutions read 8 channels of halves at once: strided ones
+  /// of less are computed as ones of blocks of pixels (dlc-block-images).
+  bool blocksFewChannels = false;
 };
 
 struct CompiledKernels {

@@ -46,6 +46,12 @@ class Halves(GpuModels):
         cuda = dict(matmul="library", matmul_epilogues="off")
         self.check("lenet", 2, tolerance=5e-3, amp=True, amp_dtype="bf16", clip_grad=0.1, cuda=cuda)
 
+    def test_signal_bf16(self):
+        """The first convolution, of 3 channels with stride 2, is one of 8 channels with stride 1: blocks of two, and zeros."""
+        self.check("signal", tolerance=5e-3, amp=True, amp_dtype="bf16", cuda=dict(matmul="library", matmul_epilogues="off"))
+        with open(self.path("plan.mlir")) as file:
+            self.assertRegex(file.read(), r'exec.call "conv" .* memref<8x3x8xbf16>.* strides = array<i64: 1>')
+
 
 if __name__ == "__main__":
     dlc.main()

@@ -56,7 +56,8 @@ public:
             .fewOutputs = 16384,
             .repeatsCheapOps = true,
             .storesSummed = true,
-            .joinsCasts = true};
+            .joinsCasts = true,
+            .blocksFewChannels = true};
   }
 
   bool chooses(StringRef row) const override {
