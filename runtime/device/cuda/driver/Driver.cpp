@@ -53,7 +53,7 @@ Result<std::shared_ptr<const Driver>> Driver::open() {
     const CUresult result = getAddress(name, &address, version,
                                        CU_GET_PROC_ADDRESS_DEFAULT, &state);
     if (result != CUDA_SUCCESS || !address)
-      return library.missing(name, found, cudaVersionText(version));
+      return library.missing(name, found, expected);
     function = reinterpret_cast<std::decay_t<decltype(function)>>(address);
     return {};
   };
