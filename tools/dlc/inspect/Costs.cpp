@@ -44,10 +44,9 @@ Ordered costsOf(const plan::Program &program, const Json &resources,
     std::string name = command.kind();
     if (generated)
       name = plan::stringAttribute(command, "symbol", name);
-    const std::string title = name;
-    auto [at, fresh] = byName.try_emplace(title, rows.size());
+    auto [at, fresh] = byName.try_emplace(name, rows.size());
     if (fresh) {
-      rows.push_back({{"name", title},
+      rows.push_back({{"name", name},
                       {"generated", generated},
                       {"calls", 0},
                       {"bytes", 0},
