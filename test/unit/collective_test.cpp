@@ -4,6 +4,7 @@
 #include "runtime/collective/Hosts.h"
 #include "runtime/collective/Reduce.h"
 #include "runtime/collective/flight/FlightLog.h"
+#include "test/support/FreePort.h"
 
 #include <gtest/gtest.h>
 
@@ -438,7 +439,7 @@ TEST_F(Gloo, RanksMeetAtAnAddress) {
   Rendezvous meeting;
   meeting.size = 2;
   meeting.address = "127.0.0.1";
-  meeting.port = 20000 + ::getpid() % 20000;
+  meeting.port = freePort();
   meeting.timeout = 10s;
   onRanks(meeting, [](Communicator &ranks) {
     double one = 1;
