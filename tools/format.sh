@@ -3,7 +3,8 @@
 # Formats every C++ file of the repository with clang-format 14.
 #   tools/format.sh [FILE...]           rewrite all files, or these; what is no C++ is left alone
 #   tools/format.sh --check [FILE...]   change nothing; name the files that would change, and fail
-set -euo pipefail
+set -eu
+type clang-format-14 >/dev/null
 check=no
 if [[ ${1-} == --check ]]; then
   check=yes
@@ -21,11 +22,6 @@ fi
 if [[ $check == no ]]; then
   exec clang-format-14 -i "${files[@]}"
 fi
-status=0
-for file in "${files[@]}"; do
-  clang-format-14 --dry-run -Werror "$file" 2>/dev/null || {
-    echo "format: $file is not formatted; run tools/format.sh" >&2
-    status=1
-  }
-done
-exit $status
+clang-format-14 --dry-run -Werror "${files[@]}" 2>&1 |
+  sed -nE 's/^([^ :]+):[0-9]+:[0-9]+: error: .*/format: \1 is not formatted; run tools\/format.sh/p' | uniq >&2
+exit "${PIPESTATUS[0]}"

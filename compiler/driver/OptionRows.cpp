@@ -186,7 +186,7 @@ void addModel(OptionTable &table, CompileOptions &o) {
   };
   table
       .toggle("model.explain-import", i.explain,
-              "print what each repair of the file changed, and its time")
+              "print each repair of the file: changes and time")
       .notKept();
   table.choice(
       "model.layout", o.layout, {"auto", "nchw", "nhwc"},

@@ -84,7 +84,7 @@ std::string toLine(const CompileOptions &options) {
   d.addTo(defaults);
   std::string text;
   for (const Option &option : table.all())
-    if (isTelling(table, option, defaults))
+    if (option.kept && isTelling(table, option, defaults))
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", option.name(),
                           option.yaml());
   return text;

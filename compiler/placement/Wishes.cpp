@@ -141,8 +141,8 @@ void Wishes::addTo(OptionTable &table) {
              }));
   table
       .toggle("model.explain-placement", explain,
-              "prints how each op is computed, the predicted time, and why not "
-              "otherwise")
+              "print how each op is computed, its predicted time, and why no "
+              "other way")
       .notKept();
 }
 

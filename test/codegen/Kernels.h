@@ -35,8 +35,8 @@ std::function<double(int64_t)> uniform(double low, double high,
                                        unsigned seed = 1);
 
 /// The exec.kernels of a module, compiled for this machine, or for a GPU and
-/// emulated (test/emulator): the same tests judge both. A module that does not
-/// compile fails the test.
+/// emulated (test/pretend/emulator): the same tests judge both. A module that
+/// does not compile fails the test.
 class Kernels {
 public:
   explicit Kernels(const std::string &text, const std::string &cpu = "native",

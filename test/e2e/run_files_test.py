@@ -34,7 +34,7 @@ class RunFiles(dlc.TestCase):
         both = dlc.compile(dlc.model("mlp"), self.path("two.dlc"), batch=16, ddp=2)
         dlc.dlc("train", both, data=self.path("nan.npz"), run=self.path("ended"), steps=2, quiet=True, code=dlc.DIVERGED)
         found = {kind(name) for folder in (run.folder, self.path("ended")) for name in os.listdir(folder)}
-        self.assertEqual(found | {"tuning.json"}, listed())  # that is a GPU's: test/cuda_standin/tuning_test.py
+        self.assertEqual(found | {"tuning.json"}, listed())  # that is a GPU's: test/pretend/cuda/tuning_test.py
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@
 //   dlc-kernel-pack matrix:ROWSxCOLUMNS FOLDER [SM]   to be timed
 //
 // A pack holds kernels.sm_N.cubin and .ptx; cpu.so, the CPU backend's form of
-// the same kernels; host.so, with which test/standin plays them; kernels.json,
-// a table of those whose arrays have at most MOST_ELEMENTS elements.
+// the same kernels; host.so, with which test/pretend/libraries plays them;
+// kernels.json, a table of those whose arrays have at most MOST_ELEMENTS
+// elements.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/kernel/AttentionKernel.h"
@@ -22,10 +23,10 @@
 #include "runtime/base/Json.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Types.h"
-#include "test/emulator/AttentionKernels.h"
-#include "test/emulator/HostKernels.h"
-#include "test/emulator/Patterns.h"
 #include "test/gpu/Ops.h"
+#include "test/pretend/emulator/AttentionKernels.h"
+#include "test/pretend/emulator/HostKernels.h"
+#include "test/pretend/emulator/Patterns.h"
 
 #include <cstdio>
 #include <filesystem>

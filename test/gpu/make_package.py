@@ -115,7 +115,7 @@ class Package:
             self.copy_stripped(path, self.path("fallback" if re.match(FALLBACK, name) else "lib", name))
         if self.options.standins:
             for name in STANDINS:
-                self.copy_stripped(self.tool("test/standin", name), self.path("standins", name))
+                self.copy_stripped(self.tool("test/pretend/libraries", name), self.path("standins", name))
 
     def libraries_of(self, program):
         out = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout

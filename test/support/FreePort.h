@@ -15,8 +15,8 @@ inline int freePort() {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   auto *any = reinterpret_cast<sockaddr *>(&address);
   int handle = ::socket(AF_INET, SOCK_STREAM, 0);
-  bool named = ::bind(handle, any, size) == 0 &&
-               ::getsockname(handle, any, &size) == 0;
+  bool named =
+      ::bind(handle, any, size) == 0 && ::getsockname(handle, any, &size) == 0;
   ::close(handle);
   return named ? ntohs(address.sin_port) : -1;
 }

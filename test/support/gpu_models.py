@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that train on the CUDA backend without a GPU, beside the CPU: the base of test/cuda_standin/models*_test.py."""
+"""Models that train on the CUDA backend without a GPU, beside the CPU: the base of test/pretend/cuda/models*_test.py."""
 
 import os
 

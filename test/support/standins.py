@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of dlc on the CUDA backend without a GPU: what the tests of test/cuda_standin share."""
+"""Programs of dlc on the CUDA backend without a GPU: what the tests of test/pretend/cuda share."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from unittest import mock
 
 import dlc
 
-STANDINS = os.path.join(dlc.BUILD, "test", "standin")
+STANDINS = os.path.join(dlc.BUILD, "test", "pretend", "libraries")
 HOST_KERNELS = os.path.join(dlc.BUILD, "bin", "dlc-host-kernels")
 
 

@@ -29,9 +29,10 @@ Status Graph::close() {
 }
 
 std::vector<std::string> explain(std::span<const RepairRun> runs) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = {fmt::format(
+      "{:16} {:>7} {:>12}  {}", "repair", "changes", "time", "what it does")};
   for (const RepairRun &run : runs)
-    lines.push_back(fmt::format("{:15} {:>7} {:>9.3f} ms  {}", run.repair->name,
+    lines.push_back(fmt::format("{:16} {:>7} {:>9.3f} ms  {}", run.repair->name,
                                 run.places, run.seconds * 1e3,
                                 run.repair->sentence));
   return lines;

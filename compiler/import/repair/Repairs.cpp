@@ -99,77 +99,75 @@ Result<int> bind(Graph &graph, const ImportOptions &options) {
 }
 
 constexpr Repair kRepairs[] = {
-    {"constants", "makes Constant nodes that are weights initializers",
+    {"constants", "turns Constant nodes that hold weights into initializers",
      Stage::Source, Skip::Yes, nullptr, deciding<takeConstants>},
-    // The nodes that notes are on, before others take their place.
+    // Before other repairs replace the nodes that carry the notes.
     {"stop-gradients",
-     "puts back a detach() that torch's notes or x + (q - x) say",
+     "restores a detach() from torch's notes or from x + (q - x)",
      Stage::Source, Skip::Yes, nullptr,
      [](Graph &graph, auto &) -> Result<int> {
        return findStops(graph.opened());
      }},
-    // Notes name an input that has to be there.
-    {"add-zero-biases", "gives layers back biases of zeros", Stage::Source,
-     Skip::Yes, nullptr, restoring<restoreBiases>},
-    // By the file's notes on tensors, before these are parted.
-    {"settle-folded",
-     "finds what values were folded from, by the file's own notes",
+    // Notes name an input, which must exist.
+    {"add-zero-biases", "restores biases of zeros that the exporter dropped",
+     Stage::Source, Skip::Yes, nullptr, restoring<restoreBiases>},
+    // By the file's notes on tensors, before these are split.
+    {"settle-folded", "finds the parameters that constants were folded from",
      Stage::Source, Skip::Yes, nullptr, restoring<settleFolded>},
-    // Calls are two nodes before their tensors are two.
-    {"split-norms", "parts norms of one value that had equal parameters",
+    // Calls become two nodes before their tensors become two.
+    {"split-norms", "splits norms merged because their parameters were equal",
      Stage::Source, Skip::Yes, nullptr, restoring<partCalls>},
-    // All below take a tensor of the source for one of the file.
-    {"split-merged",
-     "parts tensors that were merged, as their values are equal", Stage::Source,
-     Skip::Yes, nullptr, restoring<untieInitializers>},
-    {"unpack-recurrent", "makes packs of recurrent layers torch's tensors",
-     Stage::Source, Skip::Yes, nullptr, restoring<unpackRecurrent>},
-    {"names-by-value",
-     "gives tensors the names that --names has for their values", Stage::Source,
-     Skip::Yes, [](auto &o) { return !o.names.empty(); },
+    // The repairs below expect one tensor of the file for each of the source.
+    {"split-merged", "splits tensors merged because their values were equal",
+     Stage::Source, Skip::Yes, nullptr, restoring<untieInitializers>},
+    {"unpack-recurrent",
+     "splits packed weights of recurrent layers as in torch", Stage::Source,
+     Skip::Yes, nullptr, restoring<unpackRecurrent>},
+    {"names-by-value", "names tensors as the equal tensors of --names",
+     Stage::Source, Skip::Yes, [](auto &o) { return !o.names.empty(); },
      restoring<[](Restoring &work, const ImportOptions &o) {
        return nameByValue(work, o.names);
      }>},
-    {"adopt-names", "gives tensors the source's names and layouts, ties copies",
+    {"adopt-names", "restores the source's names and layouts, ties copies",
      Stage::Source, Skip::Yes, nullptr, restoring<adoptParameters>},
     // Expressions are of adopted names.
-    {"unfold-values", "makes folded values a parameter and an expression of it",
+    {"unfold-values", "replaces folded constants by expressions of parameters",
      Stage::Source, Skip::Yes, nullptr, restoring<unfoldExpressions>},
-    {"untie", "gives each reader of a weight its own, by --untie",
+    {"untie", "copies a shared weight for each reader, by --untie",
      Stage::Source, Skip::Yes, [](auto &o) { return !o.untied.empty(); },
      restoring<[](Restoring &work, const ImportOptions &o) {
        return separateTies(work, o.untied);
      }>},
-    {"fill-weights", "makes a number and a shape the weight that they are",
+    {"fill-weights", "turns constants filled with one number into weights",
      Stage::Source, Skip::Yes, nullptr, deciding<fillWeights>},
 
-    {"unfold-bn", "puts a batch norm behind layers, by --unfold-bn",
+    {"unfold-bn", "inserts a batch norm after layers, by --unfold-bn",
      Stage::Options, Skip::Yes, [](auto &o) { return o.renewNorms; },
      renewFoldedNorms},
-    {"dropout", "finds what drops out in training, by --dropout",
+    {"dropout", "finds dropouts, and inserts those of --dropout",
      Stage::Options, Skip::Yes, nullptr, placeDropouts},
     {"new-head", "replaces the last layer, by --replace-head", Stage::Options,
      Skip::Yes, [](auto &o) { return o.headClasses != 0; }, placeHead},
-    // Of the other model, but for the new head.
-    {"load-weights", "takes the weights of --weights", Stage::Options,
+    // The head stays new.
+    {"load-weights", "loads the weights of --weights", Stage::Options,
      Skip::Yes, [](auto &o) { return !o.weights.empty(); }, takeWeights},
     {"features", "makes inner tensors outputs, by --features", Stage::Options,
      Skip::Yes, [](auto &o) { return !o.features.empty(); }, giveFeatures},
 
-    {"upgrade", "gives operators the form of the newest opset", Stage::Form,
+    {"upgrade", "upgrades operators to the newest opset", Stage::Form,
      Skip::IfIdle, nullptr,
      [](Graph &graph, auto &) { return upgradeNodes(graph.file); }},
-    {"contrib", "writes operators of com.microsoft as those of ai.onnx",
-     Stage::Form, Skip::IfIdle, nullptr,
+    {"contrib", "rewrites com.microsoft operators in ai.onnx ones", Stage::Form,
+     Skip::IfIdle, nullptr,
      [](Graph &graph, auto &) { return replaceContrib(graph.file); }},
-    {"standard-bodies", "writes operators as the bodies that ONNX gives them",
+    {"standard-bodies", "expands operators into their ONNX function bodies",
      Stage::Form, Skip::IfIdle, nullptr, expandBodies},
-    {"drop-dead", "drops nodes that no output depends on", Stage::Form,
+    {"drop-dead", "removes nodes that no output depends on", Stage::Form,
      Skip::Never, nullptr, dropDead},
-    {"bind-inputs", "gives the inputs their sizes", Stage::Form, Skip::Never,
+    {"bind-inputs", "fixes the shapes of the inputs", Stage::Form, Skip::Never,
      nullptr, bind},
-    {"init", "gives weights fresh values, by --init or for a new head",
-     Stage::Form, Skip::Yes,
+    {"init", "initializes weights, by --init or for a new head", Stage::Form,
+     Skip::Yes,
      [](auto &o) { return !o.init.rules.empty() || o.headClasses != 0; },
      [](Graph &graph, auto &o) {
        return initializeWeights(graph.file, rolesOf(graph.roles), graph.head,

@@ -4,7 +4,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/collective/launch/Launchers.h"
-#include "runtime/collective/launch/MeetingPlace.h"
+#include "runtime/collective/launch/Rendezvous.h"
 #include "runtime/collective/launch/Variables.h"
 
 #include <algorithm>
