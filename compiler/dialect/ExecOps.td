@@ -52,11 +52,20 @@ def Exec_StateOp : Exec_SymbolUser<"state", [Symbol]> {
   let assemblyFormat = [{$sym_name `:` $type $role `in` $region `at` $offset `init` `=` $init (`of` `=` $of^)?
     (`trainable` $trainable^)? attr-dict}];
 }
+def Exec_PartOp : Exec_SymbolUser<"part"> {
+  let summary = "a range of a region of which each rank keeps some items alone, one after the other";
+  let description = "`item`: bytes of each but the last, which may be shorter. (C1) the range lies in a region that exists; "
+    "(C2) it is all of so many items.";
+  let example = [{exec.part @param at 0 bytes = 40 item = 16 extent = 3}];
+  let arguments = (ins FlatSymbolRefAttr:$region, I64Attr:$offset, I64Attr:$bytes, I64Attr:$item, I64Attr:$extent);
+  let assemblyFormat = "$region `at` $offset `bytes` `=` $bytes `item` `=` $item `extent` `=` $extent attr-dict";
+  let hasVerifier = 1;
+}
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove]> {
   let summary = "a cluster to be compiled: block arguments are the inputs, dlc.yield gives the outputs";
   let description = [{`schedule`: the loops, set by dlc-schedule-kernels and read by code generators and the plan.
     `threads`: the mapping of the loops to the threads of a device with grids, set by dlc-map-threads.
-    `parted`: launches may run a subset of its items, as dlc-shard-updates requires, and all tensors have one shape; a kernel
+    `parted`: launches may run a subset of its items, as dlc-number-parts requires, and all tensors have one shape; a kernel
     of rows sums only the first elements of its input, as many as a launch says, and reads the others as zero.
     (C1) the body ends with dlc.yield; of a schedule (C2) grain is at least 1, and nothing is below zero; (C3) a loop
     occurs once; (C4) a block splits an existing group; of threads (C5) there is at least one in a block and side by

@@ -53,11 +53,8 @@ bool scatters(C c) { return ranks(c).scatters(); }
 bool gathers(C c) { return ranks(c).gathers(); }
 
 RecomputeOptions recompute(C c) {
-  // What is gathered twice need not be kept in another form.
   const MemoryOptions &memory = c.options.memory;
-  return {{memory.recompute.begin(), memory.recompute.end()},
-          memory.budget,
-          gathers(c)};
+  return {{memory.recompute.begin(), memory.recompute.end()}, memory.budget};
 }
 
 constexpr Mode Train = Mode::Train, Predict = Mode::Predict, Both = Mode::Both;
@@ -205,51 +202,50 @@ const Phase kPhases[] = {
       ask<createFuseMatmul>([](C c) { return chooses(c, "matmul"); }),
       plain<createStoreSummed>([](C c) {
         return c.traits.storesSummed && !c.options.train.debugOverflow;
-      }),
-      {[](C c) { return createJoinCasts({!shards(c)}); },
-       [](C c) {
-         // With gathers, not all parameters are there at the beginning.
-         return c.traits.joinsCasts && !c.options.train.debugOverflow &&
-                !gathers(c);
-       }}}},
+      })}},
+    {"shard",
+     "types say what of a step --zero splits among the ranks",
+     Both,
+     {{[](C c) {
+         return createShard({ranks(c).zero, ranks(c).zeroWholeBytes});
+       },
+       shards}}},
+    {"join-casts",
+     "casts of parameters are one launch, as are those of adjacent gradients",
+     Both,
+     {plain<createJoinCasts>([](C c) {
+       return c.traits.joinsCasts && !c.options.train.debugOverflow;
+     })}},
     {"recompute",
      "activations that are not kept are computed again where they are read",
      Both,
      {{[](C c) { return createRecompute(recompute(c)); },
        [](C c) {
+         // What is gathered twice need not be kept.
          const RecomputeOptions o = recompute(c);
-         return !o.nodes.empty() || o.budget || o.parameters;
+         return !o.nodes.empty() || o.budget || gathers(c);
        }}}},
-    {"shard",
-     "updates work on each rank's shard of what --zero splits",
+    {"time-collectives",
+     "parameters are gathered ahead of their uses",
      Both,
-     {{[](C c) { return createShard({ranks(c).zero}); }, shards}}},
+     {{[](C c) { return createTimeCollectives({ranks(c).zeroPrefetch}); },
+       gathers}}},
     {"memory",
      "programs are commands on buffers at fixed offsets",
      Both,
-     {{[](C c) { return createPlanMemory({scatters(c)}); }}}},
+     {plain<createPlanMemory>()}},
     {"launches",
      "launches of one kernel on adjacent buffers are one",
      Both,
-     {{[](C c) {
-       return createMergeLaunches({scatters(c), gathers(c)});
-     }}}},
+     {plain<createMergeLaunches>()}},
     {"schedule",
      "every kernel says how its loops run",
      Both,
      {plain<createScheduleKernels>()}},
     {"parts",
-     "launches on shards have numbered parts; gradients are scattered and "
-     "parameters gathered",
+     "launches and collectives on shards list the parts of the ranks",
      Both,
-     {plain<createNumberParts>(shards),
-      {[](C c) {
-         return createGatherParameters(
-             {ranks(c).zeroPrefetch, ranks(c).zeroWholeBytes});
-       },
-       gathers},
-      {[](C c) { return createScatterGradients({gathers(c) ? 3 : 2}); },
-       scatters}}},
+     {plain<createNumberParts>(shards)}},
     {"threads",
      "every kernel says how its loops lie on the target's threads",
      Both,

@@ -23,16 +23,17 @@ constexpr llvm::StringLiteral kShard = "shard";
 /// Of such a launch: the numbers of its results that are to be whole behind it.
 constexpr llvm::StringLiteral kGather = "gather";
 
-/// Of an op, and of its call: the device has no such call. Kernels of ranks'
-/// parts take its place (dlc-scatter-gradients).
+/// Of a parameter that is a shard, two numbers: the bucket of its gradient,
+/// with whose parameters it is gathered, and of those that are updated
+/// together.
+constexpr llvm::StringLiteral kTogether = "dlc.together";
+
+/// Of such a launch: the bucket of its gradients, or what its parameters have
+/// as kTogether. Others are not merged with it.
+constexpr llvm::StringLiteral kBucket = "bucket";
+
+/// Of a norm or finiteness: the device has no such call. Clusters that sum
+/// ranks' parts take its place (dlc-shard).
 constexpr llvm::StringLiteral kOfParts = "dlc.of_parts";
-
-/// Of a program: bytes at the begin of the gradient region that hold what
-/// travels with gradients and belongs to no parameter.
-constexpr llvm::StringLiteral kGradientHead = "dlc.gradient_head";
-
-/// Of such a program: where in that region the gradients begin that have half
-/// their parameter's size, at half its offset.
-constexpr llvm::StringLiteral kNarrowGradients = "dlc.narrow_gradients";
 
 } // namespace dlc

@@ -58,7 +58,7 @@ def Decompose : Lower_FunctionPass<"dlc-decompose"> {
     nothing uses then: the statistics of a norm, the gradient of a scale that is no parameter. A concat of many operands
     becomes concats of concats.}];
   let options = [Option<"parts", "parts", "bool", "false",
-    "for dlc-scatter-gradients: but norms and finiteness of reduced gradients, which stay calls">];
+    "for dlc-shard: but norms and finiteness of reduced gradients, which stay as they are">];
 }
 
 def SplitReductions : Lower_FunctionPass<"dlc-split-reductions"> {
@@ -102,8 +102,13 @@ def StoreSummed : Lower_FunctionPass<"dlc-store-summed"> {
 def Shard : Lower_ModulePass<"dlc-shard"> {
   let summary = "each rank updates a part of moments, averages and parameters";
   let description = [{What updates moments or averages of parameters element by element works on shards of them, and of all
-    that it reads; parameters are gathered behind. Kernels do not change. Behind dlc-fuse.}];
-  let options = [Option<"level", "level", "int64_t", "1", "of --zero: from 2 also what updates parameters alone">];
+    that it reads; parameters are gathered behind. From level 2 on so does what updates parameters alone, and gradients are
+    reduced to the shards that it reads; what sums up all gradients sums parts and then ranks: by integers, so that the sum
+    has the bits of that of whole gradients, or, where the device has no such calls, by clusters, in f64. At level 3
+    parameters are shards themselves, which are gathered where others use them. What of them is smaller than `whole`, or
+    used in another way, stays whole (the latter with a warning). Kernels do not change. Behind dlc-fuse.}];
+  let options = [Option<"level", "level", "int64_t", "1", "of --zero">,
+    Option<"whole", "whole", "int64_t", "0", "bytes that are updated together, below which they stay whole">];
 }
 
 def JoinCasts : Lower_FunctionPass<"dlc-join-casts"> {
@@ -111,7 +116,6 @@ def JoinCasts : Lower_FunctionPass<"dlc-join-casts"> {
   let description = [{Clusters that only cast a state to halves, or halves to a gradient, get the attribute `dlc.joined`.
     dlc-plan-memory puts these halves side by side, casts all states before the first command, and gradients that follow
     each other in one bucket where the last one is there. Behind dlc-fuse.}];
-  let options = [Option<"gradients", "gradients", "bool", "true", "gradients as well">];
 }
 
 //===--- recompute --------------------------------------------------------===//
@@ -119,27 +123,28 @@ def JoinCasts : Lower_FunctionPass<"dlc-join-casts"> {
 def Recompute : Lower_ModulePass<"dlc-recompute"> {
   let summary = "compute activations again instead of keeping them";
   let description = [{Of fused functions with gradients: the activations of the nodes that are named, then, for a budget, what
-    saves most for what it costs.}];
+    saves most for what it costs. Always what is made of gathered parameters alone, such as their halves.}];
   let options = [ListOption<"nodes", "nodes", "std::string", "of the nodes that one of these expressions is found in">,
-    Option<"budget", "memory", "int64_t", "0", "most bytes of all regions; 0: no limit">,
-    Option<"parameters", "parameters", "bool", "false", "also what is made of parameters alone, such as their halves">];
+    Option<"budget", "memory", "int64_t", "0", "most bytes of all regions; 0: no limit">];
 }
 
 //===--- plan -------------------------------------------------------------===//
+
+def TimeCollectives : Lower_ModulePass<"dlc-time-collectives"> {
+  let summary = "gather parameters ahead of their uses";
+  let description = [{Parameters whose gradients travel together are gathered together: ahead of their first use, and again where
+    others have taken their place since (memory/Stays.h). Behind dlc-recompute.}];
+  let options = [Option<"ahead", "ahead", "int64_t", "1", "buckets that are gathered ahead of the one in use">];
+}
 
 def PlanMemory : Lower_ModulePass<"dlc-plan-memory"> {
   let summary = "turn functions into programs of commands on buffers";
   let description = "State and gradients lie in flat regions, what a step computes in scratch, by liveness.";
   let dependentDialects = ["::dlc::exec::ExecDialect"];
-  let options = [Option<"scatter", "scatter", "bool", "false", "for dlc-scatter-gradients: calls have each gradient apart">];
 }
 
 def MergeLaunches : Lower_ModulePass<"dlc-merge-launches"> {
   let summary = "one launch for launches of a kernel on adjacent buffers";
-  let options = [Option<"scatter", "scatter", "bool", "false",
-    "for dlc-scatter-gradients: not over gradients of different buckets">,
-    Option<"gather", "gather", "bool", "false",
-    "for dlc-gather-parameters: nor over parameters whose gradients are">];
 }
 
 def ScheduleKernels : Lower_ModulePass<"dlc-schedule-kernels"> {
@@ -157,26 +162,7 @@ def NumberParts : Lower_ModulePass<"dlc-number-parts"> {
   let summary = "say of how many elements the parts are that ranks have";
   let description = [{Of a launch with `shard` each rank runs some items: `shard` becomes the elements of an item. An all_gather
     behind it completes what is to be whole; its wait stands before the first other command that touches parameters, else
-    at the end. Behind dlc-schedule-kernels.}];
-}
-
-def GatherParameters : Lower_ModulePass<"dlc-gather-parameters"> {
-  let summary = "each rank keeps the part of parameters that it updates";
-  let description = [{Commands use parameters in scratch memory, where they are gathered bucket by bucket, as their gradients
-    travel, ahead of their first use, and given up for others behind their last; so in every program. Which is in memory
-    when: memory/Stays.h. What is smaller than `least`, or used by more than commands that read one part, stays whole
-    (the latter with a warning). Behind dlc-shard-updates, before dlc-scatter-gradients.}];
-  let options = [Option<"ahead", "ahead", "int64_t", "1", "buckets that are gathered ahead of the one in use">,
-    Option<"least", "least", "int64_t", "0", "bytes of a part, below which it stays whole">];
-}
-
-def ScatterGradients : Lower_ModulePass<"dlc-scatter-gradients"> {
-  let summary = "each rank keeps the part of gradients that its updates read";
-  let description = [{The all_reduce of gradients that kernels with `shard` read becomes a reduce_scatter; whole gradients live
-    in few slots of scratch memory, for as long as their bucket is filled and travels. What sums up all gradients sums parts
-    and then ranks: by integers, so that the sum has the bits of that of whole gradients, or, where the device has no such
-    calls, by kernels, in f64. Behind dlc-shard-updates.}];
-  let options = [Option<"level", "level", "int64_t", "2", "of --zero, for errors">];
+    at the end. Other collectives of parts become one for each launch's. Behind dlc-schedule-kernels.}];
 }
 
 #endif

@@ -122,9 +122,8 @@ Status Executor::Impl::allocate(const KernelFiles &kernels,
                                 Communicator *communicator,
                                 std::chrono::milliseconds timeout) {
   const int rank = communicator ? communicator->rank() : 0;
-  DLC_ASSIGN(
-      Shards shards,
-      Shards::create(plan_, rank, communicator ? communicator->size() : 1));
+  Shards shards =
+      Shards::create(plan_, rank, communicator ? communicator->size() : 1);
   uint64_t all = 0;
   for (int i = 0; i < plan_.regions_size(); ++i)
     all += shards.bytesOf(i);
@@ -273,10 +272,10 @@ Status Executor::run(std::string_view name, Probe *probe) {
   DLC_TRY(impl.checkInputsSet(program->plan()));
   impl.inputsOf_ = impl.outputsOf_ = nullptr;
   impl.reported_ = nullptr;
-  if (const auto kind = plan::kindOf(program->plan());
-      kind == "train_step" || kind == "accumulate_step")
-    impl.parts_->drop();
+  impl.parts_->dropChanged(impl.plan_, program->plan());
   Follower *const follower = impl.followerOf(program->plan());
+  if (follower)
+    impl.parts_->dropChanged(impl.plan_, follower->program().plan());
   if (!follower || probe)
     DLC_TRY(impl.settle());
   DLC_TRY(impl.device_->makeCurrent());

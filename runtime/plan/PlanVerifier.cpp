@@ -36,7 +36,7 @@ public:
     for (const plan::Program &program : plan_.programs())
       DLC_TRY(checkProgram(program).withContext(
           fmt::format("program '{}'", program.name())));
-    return plan::shardedRanges(plan_).status();
+    return plan::checkParts(plan_);
   }
 
 private:

@@ -415,6 +415,7 @@ plan::Plan gatherPlan(uint32_t ranks) {
   b.set(gather, "bucket", int64_t(0));
   b.set(gather, "extent", int64_t(2));
   b.set(gather, "shard", int64_t(4));
+  b.part(b.plan, 0, 0, 28, 16, 2);
   b.set(b.addCommand(p, "wait", {whole}, {whole}), "bucket", int64_t(0));
   b.addCommand(p, "copy", {whole}, {y});
   return b.plan;

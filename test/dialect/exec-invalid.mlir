@@ -27,6 +27,16 @@ exec.region @a "state" bytes = 64
 exec.state @w : tensor<4xf32> "moment" in @a at 0 init = 0 : i64 of = @v
 
 // -----
+exec.region @a "state" bytes = 64
+// expected-error @+1 {{(C1) expected a range of a region, found 64 bytes at 4 of @a}}
+exec.part @a at 4 bytes = 64 item = 16 extent = 4
+
+// -----
+exec.region @a "state" bytes = 64
+// expected-error @+1 {{(C2) expected 64 bytes in 3 items of 16}}
+exec.part @a at 0 bytes = 64 item = 16 extent = 3
+
+// -----
 // expected-error @+1 {{(C1) expected dlc.yield at the end of the body}}
 exec.kernel @k {
 ^bb0(%x: tensor<4xf32>):

@@ -9,6 +9,8 @@ exec.region @scratch "scratch" bytes = 64
 exec.state @w : tensor<4x4xf32> "param" in @param at 0 init = "w" trainable
 // CHECK: exec.state @w.m : tensor<4x4xf32> "moment" in @param at 64 init = 0.000000e+00 : f32 of = @w
 exec.state @w.m : tensor<4x4xf32> "moment" in @param at 64 init = 0.0 : f32 of = @w
+// CHECK: exec.part @param at 64 bytes = 64 item = 48 extent = 2
+exec.part @param at 64 bytes = 64 item = 48 extent = 2
 // CHECK: exec.program @train_step scratch = 64 {
 exec.program @train_step scratch = 64 {
   // CHECK: %[[W:.*]] = exec.buffer @param at 0 : memref<4x4xf32>

@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import sys
 import time
 from unittest import mock
@@ -51,6 +52,21 @@ class Zero(dlc.TestCase):
 
     def test_four_ranks(self):
         self.check("four", ranks=4, levels=(2, 3), first_bucket_mb=0.001, bucket_mb=0.02, **MOMENTUM)
+
+    def test_updates_are_the_same_kernels(self):
+        """What ranks share out is computed by kernels of equal text, but for shapes: equal bits are no luck."""
+        options = dict(ddp=2, batch=8, bucket_mb=0.05, emit="mlir", stop_after="plan", quiet=True) | ADAMW
+        kernels = []
+        for zero in 0, 1, 2, 3:
+            parts = dict(zero_whole_mb=1e-6) if zero == 3 else {}
+            text, _ = dlc.dlc("compile", dlc.model("lenet"), "-o", "-", zero=zero, **parts, **options)
+            bodies = {name: re.sub(r"<(\d+x)+", "<nx", body)
+                      for name, body in re.findall(r"exec\.kernel @(\S+) [^\n]*\n(.*?)\n  }", text, re.DOTALL)}
+            shared = re.findall(r"exec\.launch @(\S+) .*shard = ", text)
+            self.assertEqual(bool(shared), zero > 0)
+            kernels.append({bodies[name] for name in shared or bodies})
+        for zero in 1, 2, 3:
+            self.assertLessEqual(kernels[zero], kernels[0])
 
     def test_no_moments(self):
         self.check("plain", levels=(2, 3), bucket_mb=0.05, **dict(dlc.CONSTANT_SGD, lr=0.05))

@@ -1,9 +1,9 @@
-// RUN: %dlc-opt %s --dlc-fuse --dlc-recompute=parameters | FileCheck %s
+// RUN: %dlc-opt %s --dlc-fuse --dlc-recompute | FileCheck %s
 
-// What is made of trained parameters alone is computed again, as are their halves with --zero=3; what data or frozen ones
-// are made to is not.
+// What is made of gathered parameters alone is computed again, as are their halves with --zero=3; what data or whole ones are
+// made to is not.
 // CHECK-LABEL: func @halves
-// CHECK: %[[W:.*]] = dlc.read @w
+// CHECK: %[[W:.*]] = dlc.all_gather
 // CHECK: dlc.fused(%[[W]])
 // CHECK: %[[F:.*]] = dlc.fused(%{{.*}})
 // CHECK: dlc.matmul %arg1, %arg1
@@ -11,10 +11,11 @@
 // CHECK: %[[G:.*]] = dlc.matmul %[[A]], %{{.*}}
 // CHECK-NOT: dlc.fused
 // CHECK: dlc.matmul %[[F]], %[[G]]
-dlc.state @w : tensor<4x4xf32> param init = 0.0 : f32 trainable
+dlc.state @w : tensor<4x4xf32, @w> param init = 0.0 : f32 trainable
 dlc.state @f : tensor<4x4xf32> param init = 0.0 : f32
 func.func @halves(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> (tensor<f32> {dlc.name = "loss"}, tensor<4x4xf32> {dlc.name = "g"}) {
-  %w = dlc.read @w : tensor<4x4xf32>
+  %part = dlc.read @w : tensor<4x4xf32, @w>
+  %w = dlc.all_gather %part : (tensor<4x4xf32, @w>) -> tensor<4x4xf32>
   %h = dlc.relu %w : (tensor<4x4xf32>) -> tensor<4x4xf32>
   %m = dlc.matmul %x, %h : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %v = dlc.read @f : tensor<4x4xf32>

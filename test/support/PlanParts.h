@@ -20,6 +20,16 @@ struct PlanParts {
     attribute.set_name(name);
     attribute.set_s(s);
   }
+  // Of a range of a region, in items.
+  static void part(plan::Plan &plan, uint32_t region, uint64_t offset,
+                   uint64_t bytes, uint64_t item, int64_t extent) {
+    plan::Part &part = *plan.add_parts();
+    part.set_region(region);
+    part.set_offset(offset);
+    part.set_bytes(bytes);
+    part.set_item_bytes(item);
+    part.set_extent(extent);
+  }
   static void port(google::protobuf::RepeatedPtrField<plan::Port> &ports,
                    const std::string &name, uint32_t buffer,
                    int64_t limit = 0) {

@@ -2,7 +2,9 @@
 // The model of links by hand-made numbers, and a step whose lanes are known.
 #include "runtime/base/files/Files.h"
 #include "runtime/plan/forecast/Forecast.h"
+#include "runtime/plan/forecast/ScratchPeaks.h"
 #include "test/unit/TempFolder.h"
+#include "test/unit/TinyModel.h"
 
 namespace dlc::forecast {
 namespace {
@@ -138,6 +140,31 @@ TEST_F(Lanes, WhatIsShardedIsGathered) {
   step = predict(plan_, times_, network, 2, Sharding::Parameters);
   EXPECT_EQ(step.memory, 4000000u);
   EXPECT_NEAR(step.seconds, 0.4, 1e-6);
+}
+
+// A step gathers w (40 bytes), computes h (20) of it and of both the gradient
+// (40), which is on its way while x (20) is computed of h.
+TEST(Forecast, ScratchWithoutExchanges) {
+  test::PlanBuilder b;
+  plan::Program &p = b.program("train_step");
+  const uint32_t part = b.buffer(p, 0, 0, plan::F32, {10}),
+                 mean = b.buffer(p, 1, 0, plan::F32, {10}),
+                 w = b.scratch(p, plan::F32, {10}),
+                 h = b.scratch(p, plan::F32, {5}),
+                 g = b.scratch(p, plan::F32, {10}),
+                 x = b.scratch(p, plan::F32, {5});
+  b.set(b.command(p, "all_gather", {part}, {w}), "bucket", 0);
+  b.set(b.command(p, "wait", {w}, {w}), "bucket", 0);
+  b.command(p, "kernel", {w}, {h});
+  b.command(p, "kernel", {w, h}, {g});
+  b.set(b.command(p, "reduce_scatter", {g}, {mean}), "bucket", 1);
+  b.command(p, "kernel", {h}, {x});
+  b.set(b.command(p, "wait", {mean}, {mean}), "bucket", 1);
+  b.command(p, "kernel", {x, mean}, {x});
+  const ScratchPeaks peaks = scratchPeaks(b.plan, p);
+  EXPECT_EQ(peaks.all, 100u);
+  EXPECT_EQ(peaks.withoutGathers, 80u);
+  EXPECT_EQ(peaks.withoutExchanges, 40u);
 }
 
 TEST_F(Lanes, MeasuredTimes) {

@@ -125,7 +125,7 @@ TEST(Verifier, RefusesContradictions) {
 
 // A kernel that updates a moment of 10 elements in items of 4; a copy of
 // another moment.
-plan::Plan sharded(const std::function<void(plan::Program &)> &edit = {}) {
+plan::Plan sharded(const std::function<void(plan::Plan &)> &edit = {}) {
   PlanBuilder b;
   b.state("w", "param", {10});
   const uint64_t m = b.state("w.m", "moment", {10}, "w");
@@ -138,20 +138,17 @@ plan::Plan sharded(const std::function<void(plan::Program &)> &edit = {}) {
   symbol.set_s("k");
   b.set(update, "extent", 3);
   b.set(update, "shard", 4);
+  b.part(b.plan, 0, m, 40, 16, 3);
   const uint32_t other = b.buffer(train, 0, n, plan::F32, {10});
   b.command(train, "copy", {other}, {other});
   if (edit)
-    edit(train);
+    edit(b.plan);
   return b.plan;
 }
 
 TEST(Shards, EachRankHasItsItems) {
   const plan::Plan plan = sharded();
-  ASSERT_TRUE(verifyPlan(plan).ok()) << verifyPlan(plan).message();
-  const auto ranges = plan::shardedRanges(plan);
-  ASSERT_EQ(ranges->size(), 1u);
-  EXPECT_EQ(ranges->front().bytes, 40u);
-  EXPECT_EQ(ranges->front().item, 16u);
+  EXPECT_TRUE(verifyPlan(plan).ok()) << verifyPlan(plan).message();
   EXPECT_EQ(plan::piecesOf(40, 3, 16, 2), (std::vector<size_t>{16, 24}));
   EXPECT_EQ(plan::piecesOf(40, 3, 16, 3), (std::vector<size_t>{16, 16, 8}));
   EXPECT_EQ(plan::piecesOf(40, 3, 16, 5),
@@ -160,69 +157,34 @@ TEST(Shards, EachRankHasItsItems) {
   EXPECT_EQ(plan::itemsOf(many, 65535, 65536).last, many);
 }
 
-// Parameters of 10 elements that kernels update in items; "w" is gathered to
-// scratch, "v" is not.
-plan::Plan gathered() {
-  PlanBuilder b;
-  plan::Program &train = b.program("train_step");
-  for (const char *name : {"v", "w"}) {
-    const uint32_t whole =
-        b.buffer(train, 0, b.state(name, "param", {10}), plan::F32, {10});
-    auto &update = b.command(train, "kernel", {whole}, {whole});
-    plan::Attribute &symbol = *update.add_attributes();
-    symbol.set_name("symbol");
-    symbol.set_s("k");
-    b.set(update, "extent", 3);
-    b.set(update, "shard", 4);
-  }
-  auto &gather =
-      b.command(train, "all_gather", {1}, {b.scratch(train, plan::F32, {10})});
-  b.set(gather, "bucket", 0);
-  b.set(gather, "extent", 3);
-  b.set(gather, "shard", 4);
-  b.set(b.command(train, "wait", {2}, {2}), "bucket", 0);
-  return b.plan;
-}
-
-TEST(Shards, ParametersInPartsAreThoseThatAreGathered) {
-  plan::Plan plan = gathered();
-  ASSERT_TRUE(verifyPlan(plan).ok()) << verifyPlan(plan).message();
-  const auto ranges = plan::shardedRanges(plan);
-  ASSERT_EQ(ranges->size(), 1u);
-  EXPECT_EQ(ranges->front().offset, plan.states(1).offset());
-  plan::Command &look = *plan.mutable_programs(0)->add_commands();
-  look.set_kind("copy");
-  look.add_inputs(1);
-  look.add_outputs(2);
-  EXPECT_NE(verifyPlan(plan).message().find("each rank has a part"),
-            std::string::npos);
-}
-
 TEST(Shards, RefusesContradictions) {
-  using Edit = std::function<void(plan::Program &)>;
+  using Edit = std::function<void(plan::Plan &)>;
+  const auto command = [](plan::Plan &p, int i) {
+    return p.mutable_programs(0)->mutable_commands(i);
+  };
   const std::vector<std::pair<std::string, Edit>> edits = {
       {"each rank has a part",
-       [](auto &p) { p.mutable_commands(1)->set_inputs(0, 0); }},
-      {"are not all of its range",
-       [](auto &p) { p.mutable_commands(0)->mutable_attributes(1)->set_i(2); }},
-      {"are not all of its range",
-       [](auto &p) {
-         p.mutable_commands(0)->mutable_attributes(2)->set_i(-4);
-       }},
+       [&](auto &p) { command(p, 1)->set_inputs(0, 0); }},
+      {"a part is in region 9",
+       [](auto &p) { p.mutable_parts(0)->set_region(9); }},
+      {"is outside of it",
+       [](auto &p) { p.mutable_parts(0)->set_bytes(1u << 20); }},
+      {"not behind the one before",
+       [](auto &p) { *p.add_parts() = p.parts(0); }},
+      {"are not all of it", [](auto &p) { p.mutable_parts(0)->set_extent(2); }},
+      {"are not all of it",
+       [](auto &p) { p.mutable_parts(0)->set_item_bytes(0); }},
       {"in another way",
-       [](auto &p) {
-         *p.add_commands() = p.commands(0);
-         p.mutable_commands(2)->mutable_attributes(2)->set_i(5);
-       }},
-      {"in two ways",
-       [](auto &p) {
-         *p.add_commands() = p.commands(0);
-         *p.add_buffers() = p.buffers(0);
-         p.mutable_buffers(2)->set_offset(p.buffers(0).offset() + 4);
-         p.mutable_commands(2)->set_inputs(0, 2);
+       [&](auto &p) { command(p, 0)->mutable_attributes(2)->set_i(5); }},
+      {"in another way",
+       [&](auto &p) { command(p, 0)->mutable_attributes(1)->set_i(4); }},
+      {"in another way",
+       [&](auto &p) {
+         p.mutable_programs(0)->mutable_buffers(0)->mutable_type()->set_shape(
+             0, 9);
        }},
       {"shared out in part",
-       [](auto &p) { p.mutable_buffers(0)->mutable_type()->set_shape(0, 9); }},
+       [](auto &p) { p.mutable_parts(0)->set_bytes(36); }},
   };
   for (const auto &[word, edit] : edits) {
     const Status status = verifyPlan(sharded(edit));
@@ -230,6 +192,14 @@ TEST(Shards, RefusesContradictions) {
     EXPECT_NE(status.message().find(word), std::string::npos)
         << word << ": " << status.message();
   }
+}
+
+// Early versions did not tell the parts.
+TEST(Shards, RefusesPlansOfEarlyVersions) {
+  const Status status = verifyPlan(sharded([](auto &p) { p.clear_parts(); }));
+  EXPECT_EQ(status.code(), Code::Incompatible);
+  EXPECT_NE(status.message().find("compile the model again"),
+            std::string::npos);
 }
 
 class Artifacts : public TempFolder {

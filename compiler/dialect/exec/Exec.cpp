@@ -74,6 +74,26 @@ LogicalResult BufferOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyPlace(*this, symbols, getRegionAttr(), getOffset(), getType());
 }
 
+LogicalResult PartOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto region =
+      symbols.lookupNearestSymbolFrom<RegionOp>(*this, getRegionAttr());
+  const auto begin = int64_t(getOffset()), bytes = int64_t(getBytes());
+  if (!region || begin < 0 || bytes < 0 ||
+      begin + bytes > int64_t(region.getBytes()))
+    return emitOpError("(C1) expected a range of a region, found ")
+           << bytes << " bytes at " << begin << " of " << getRegionAttr();
+  return success();
+}
+LogicalResult PartOp::verify() {
+  const auto bytes = int64_t(getBytes()), item = int64_t(getItem()),
+             extent = int64_t(getExtent());
+  if (item < 1 || extent < 1 ||
+      llvm::divideCeil(bytes, item) > uint64_t(extent))
+    return emitOpError("(C2) expected ")
+           << bytes << " bytes in " << extent << " items of " << item;
+  return success();
+}
+
 //===--- kernels and commands ---------------------------------------------===//
 
 LogicalResult KernelOp::verify() {

@@ -228,6 +228,19 @@ LogicalResult emitPlan(ModuleOp module, plan::Plan &plan) {
     s->set_offset(state.getOffset());
     s->set_trainable(state.getTrainable());
   }
+  SmallVector<exec::PartOp> parts(module.getOps<exec::PartOp>());
+  llvm::sort(parts, [&](exec::PartOp a, exec::PartOp b) {
+    return std::pair(regions.lookup(a.getRegion()), a.getOffset()) <
+           std::pair(regions.lookup(b.getRegion()), b.getOffset());
+  });
+  for (exec::PartOp part : parts) {
+    plan::Part *p = plan.add_parts();
+    p->set_region(regions.lookup(part.getRegion()));
+    p->set_offset(part.getOffset());
+    p->set_bytes(part.getBytes());
+    p->set_item_bytes(part.getItem());
+    p->set_extent(part.getExtent());
+  }
   const SymbolTable symbols(module);
   for (auto program : module.getOps<exec::ProgramOp>())
     if (failed(ProgramWriter(*plan.add_programs(), symbols, regions)

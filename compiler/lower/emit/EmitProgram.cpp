@@ -16,10 +16,8 @@ MemRefType memrefOf(ShapedType t) {
 
 class ProgramEmitter {
 public:
-  ProgramEmitter(func::FuncOp f, const Placement &places, KernelTable &kernels,
-                 bool apart)
-      : f(f), block(f.front()), places(places), kernels(kernels), apart(apart) {
-  }
+  ProgramEmitter(func::FuncOp f, const Placement &places, KernelTable &kernels)
+      : f(f), block(f.front()), places(places), kernels(kernels) {}
 
   LogicalResult run() {
     for (Operation &op : block)
@@ -33,12 +31,6 @@ public:
     at.setInsertionPoint(f);
     auto program = exec::ProgramOp::create(at, f.getLoc(), f.getSymName(),
                                            places.scratchBytes());
-    if (apart) {
-      program->setAttr(kGradientHead,
-                       at.getI64IntegerAttr(places.gradientHead()));
-      program->setAttr(kNarrowGradients,
-                       at.getI64IntegerAttr(places.narrowGradients()));
-    }
     if (Attribute after = f->getAttr("dlc.after"))
       program->setAttr("dlc.after", after);
     Block *body = at.createBlock(&program.getBody());
@@ -59,6 +51,9 @@ public:
     for (const CastRange &range : places.casts())
       launchCasts(b, range);
     for (Operation &op : block) {
+      for (int64_t bucket : places.arrivedAt(&op))
+        if (failed(ensureArrived(b, &op, bucket)))
+          return failure();
       if (places.isJoined(&op)) {
         if (const CastRange *range = places.castsAt(&op))
           launchCasts(b, *range);
@@ -73,10 +68,10 @@ public:
       } else if (auto concat = dyn_cast<ir::ConcatOp>(op)) {
         if (failed(copyParts(b, concat)))
           return failure();
-      } else if (auto reduce = dyn_cast<ir::AllReduceOp>(op)) {
-        if (failed(copyOperand(b, reduce)))
+      } else if (bucketOf(&op)) {
+        if (failed(copyOperand(b, &op)))
           return failure();
-        allReduce(b, reduce);
+        collect(b, &op);
       }
     }
     for (Value v : block.getTerminator()->getOperands())
@@ -126,14 +121,15 @@ private:
   }
 
   LogicalResult ensureArrived(OpBuilder &b, Value v) {
-    ir::AllReduceOp reduce = allReduceOf(v);
-    if (!reduce || !reduce.getBucket()) // of one rank: nothing travels
-      return success();
-    Bucket &bucket = buckets[bucketOf(reduce)];
+    Operation *op = collectiveOf(v);
+    return op ? ensureArrived(b, op, *bucketOf(op)) : success();
+  }
+  LogicalResult ensureArrived(OpBuilder &b, Operation *op, int64_t number) {
+    Bucket &bucket = buckets[number];
     if (!bucket.started)
-      return reduce.emitError("is used before its bucket is complete");
+      return op->emitError("is used before its bucket is complete");
     for (auto [range, id] : bucket.ranges)
-      exec::WaitOp::create(b, reduce.getLoc(), range, id);
+      exec::WaitOp::create(b, op->getLoc(), range, id);
     bucket.ranges.clear();
     return success();
   }
@@ -152,10 +148,14 @@ private:
       return failure();
     for (Value v : op.getOutputs())
       outs.push_back(buffer(v));
-    auto launch = exec::LaunchOp::create(
-        b, op.getLoc(), kernels.get(op).getSymName(), ins, outs);
-    if (llvm::any_of(op.getOutputs(), [](Value v) { return ir::splitOf(v); }))
+    exec::KernelOp kernel = kernels.get(op);
+    auto launch =
+        exec::LaunchOp::create(b, op.getLoc(), kernel.getSymName(), ins, outs);
+    auto isShard = [](Value v) { return bool(ir::splitOf(v)); };
+    if (llvm::any_of(op.getOutputs(), isShard))
       markShared(launch, op);
+    else if (llvm::any_of(op.getInputs(), isShard))
+      kernel.setParted(true); // sums what a rank has
     return success();
   }
   static void markShared(exec::LaunchOp launch, ir::FusedOp op) {
@@ -165,6 +165,14 @@ private:
       if (llvm::any_of(r.getUsers(), llvm::IsaPred<ir::AllGatherOp>))
         whole.push_back(r.getResultNumber());
     launch->setAttr(kShard, b.getUnitAttr());
+    const auto of = ir::splitOf(op.getOutputs().front());
+    auto parameter = SymbolTable::lookupNearestSymbolFrom<ir::StateOp>(op, of);
+    if (Attribute together = parameter->getAttr(kTogether))
+      launch->setAttr(kBucket, together);
+    else
+      for (Value v : op.getInputs())
+        if (auto scatter = v.getDefiningOp<ir::ReduceScatterOp>())
+          launch->setAttr(kBucket, scatter.getBucketAttr());
     if (!whole.empty())
       launch->setAttr(kGather, b.getDenseI64ArrayAttr(whole));
   }
@@ -194,13 +202,15 @@ private:
     SmallVector<Value> ins, outs;
     if (failed(operands(b, op->getOperands(), ins)))
       return failure();
-    if (op.joinsOperands() && !apart)
+    if (op.joinsOperands())
       joinAdjacent(op->getOperands(), ins);
     for (Value v : op->getResults())
       outs.push_back(buffer(v));
     NamedAttrList attrs(op->getAttrDictionary());
     attrs.erase("operandSegmentSizes");
     attrs.erase("by");
+    if (llvm::any_of(op->getOperands(), [](Value v) { return ir::splitOf(v); }))
+      attrs.set("parts", b.getI64IntegerAttr(1));
     for (auto [name, isThere] : op.optionalOperands())
       attrs.set(name, b.getI64IntegerAttr(isThere));
     exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins,
@@ -223,15 +233,12 @@ private:
     for (auto [begin, end] : joined(ranges, element))
       ins.push_back(flat(begin, end, element));
   }
-  /// They begin where states do, or where other tensors do.
   static SmallVector<std::pair<int64_t, int64_t>>
   joined(SmallVector<std::pair<int64_t, int64_t>> ranges, Type element) {
     llvm::sort(ranges);
     SmallVector<std::pair<int64_t, int64_t>> out;
     for (auto [begin, end] : ranges)
-      if (!out.empty() &&
-          (alignUp(out.back().second) == begin ||
-           alignUp(out.back().second, strideAlignment(element)) == begin))
+      if (!out.empty() && followEachOther(out.back().second, begin, element))
         out.back().second = end;
       else
         out.push_back({begin, end});
@@ -245,20 +252,21 @@ private:
   }
 
   struct Bucket {
-    SmallVector<ir::AllReduceOp> members;
+    SmallVector<Operation *> members;
     int64_t seen = 0;
     bool started = false;
     SmallVector<std::pair<Value, int64_t>> ranges; // not waited for yet
   };
-  static int64_t bucketOf(ir::AllReduceOp op) { return *op.getBucket(); }
 
   LogicalResult countBuckets() {
-    for (auto reduce : block.getOps<ir::AllReduceOp>()) {
-      if (!reduce.getBucket())
+    for (Operation &op : block) {
+      auto bucket = bucketOf(&op);
+      if (!bucket)
         continue;
-      if (places.placeOf(reduce.getY()).region != "gradient")
-        return reduce.emitError("reduces a value that no command computes");
-      buckets[bucketOf(reduce)].members.push_back(reduce);
+      if (isa<ir::AllReduceOp>(op) &&
+          places.placeOf(op.getResult(0)).region != "gradient")
+        return op.emitError("reduces a value that no command computes");
+      buckets[*bucket].members.push_back(&op);
     }
     return success();
   }
@@ -278,29 +286,36 @@ private:
     }
     return success();
   }
-  LogicalResult copyOperand(OpBuilder &b, ir::AllReduceOp op) {
-    if (!places.isCommand(op))
+  LogicalResult copyOperand(OpBuilder &b, Operation *op) {
+    if (!places.isCopied(op))
       return success();
-    if (failed(ensureArrived(b, op.getX())))
+    Value x = op->getOperand(0);
+    if (failed(ensureArrived(b, x)))
       return failure();
-    exec::CopyOp::create(b, op.getLoc(), buffer(op.getX()), buffer(op.getY()));
+    Place to = exchangeOf(op) ? places.placeInSlot(op)
+                              : places.placeOf(op->getResult(0));
+    exec::CopyOp::create(b, op->getLoc(), buffer(x),
+                         buffer(to, tensorType(x), op->getLoc()));
     return success();
   }
-  void allReduce(OpBuilder &b, ir::AllReduceOp op) {
-    if (!op.getBucket())
-      return;
-    Bucket &bucket = buckets[bucketOf(op)];
+  /// Starts a bucket when all of it is there.
+  void collect(OpBuilder &b, Operation *op) {
+    const int64_t number = *bucketOf(op);
+    Bucket &bucket = buckets[number];
     if (++bucket.seen < (int64_t)bucket.members.size())
       return;
     bucket.started = true;
     using Kind = std::pair<Type, ir::Combine>;
     llvm::MapVector<Kind, SmallVector<std::pair<int64_t, int64_t>>> ranges;
     SmallVector<Location> locs;
-    for (ir::AllReduceOp member : bucket.members) {
+    for (Operation *each : bucket.members) {
+      locs.push_back(each->getLoc());
+      auto member = dyn_cast<ir::AllReduceOp>(each);
+      if (!member)
+        continue;
       Place p = places.placeOf(member.getY());
       ranges[{ir::elementType(member.getX()), member.getOp()}].push_back(
           {p.offset, p.offset + byteSize(tensorType(member.getX()))});
-      locs.push_back(member.getLoc());
     }
     for (auto &[kind, parts] : ranges)
       for (auto [begin, end] : joined(parts, kind.first)) {
@@ -310,6 +325,30 @@ private:
                                   ir::stringifyCombine(kind.second));
         bucket.ranges.push_back({range, nextBucket++});
       }
+    for (const Slot &slot : places.slotsOf(number))
+      bucket.ranges.push_back(
+          {exchange(b, FusedLoc::get(b.getContext(), locs), slot),
+           nextBucket++});
+  }
+  /// Returns what is there when it has arrived.
+  Value exchange(OpBuilder &b, Location loc, const Slot &slot) {
+    auto range = [&](const Place &place) {
+      return buffer(
+          place,
+          RankedTensorType::get({slot.bytes / elementBytes(slot.element)},
+                                slot.element),
+          loc);
+    };
+    Value whole = range({"scratch", slot.scratch}), shards = range(slot.shards);
+    NamedAttrList arguments;
+    arguments.set("bucket", b.getI64IntegerAttr(nextBucket));
+    const bool isGather = isa<ir::AllGatherOp>(slot.members.front().op);
+    if (!isGather)
+      arguments.set("op", b.getStringAttr("mean"));
+    exec::CallOp::create(b, loc, isGather ? "all_gather" : "reduce_scatter",
+                         isGather ? shards : whole, isGather ? whole : shards,
+                         arguments.getDictionary(b.getContext()));
+    return isGather ? whole : shards;
   }
 
   LogicalResult copyWrites(OpBuilder &b) {
@@ -332,7 +371,6 @@ private:
   Block &block;
   const Placement &places;
   KernelTable &kernels;
-  const bool apart;
   int64_t nextBucket = 0;
   std::map<int64_t, Bucket> buckets;
   std::map<std::tuple<std::string, int64_t, const void *>, Value> buffers;
@@ -342,8 +380,8 @@ private:
 } // namespace
 
 LogicalResult emitProgram(func::FuncOp f, const Placement &places,
-                          KernelTable &kernels, bool apart) {
-  return ProgramEmitter(f, places, kernels, apart).run();
+                          KernelTable &kernels) {
+  return ProgramEmitter(f, places, kernels).run();
 }
 
 } // namespace dlc

@@ -9,10 +9,9 @@ namespace dlc {
 
 /// Writes exec.program @f before `f`. Each cluster is a launch, each library op
 /// a call, in the function's order. An all-reduce starts when its bucket is
-/// complete; its wait stands before the first command that reads it. Calls that
-/// join adjacent operands have them apart if so asked. Fails with a diagnostic
-/// at an op that has no command.
+/// complete; its wait stands before the first command that reads it, or that
+/// needs its memory. Fails with a diagnostic at an op that has no command.
 llvm::LogicalResult emitProgram(mlir::func::FuncOp f, const Placement &places,
-                                KernelTable &kernels, bool apart);
+                                KernelTable &kernels);
 
 } // namespace dlc

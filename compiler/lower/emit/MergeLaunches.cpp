@@ -12,12 +12,11 @@
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
-#include "compiler/lower/emit/Buckets.h"
+#include "compiler/lower/emit/Shapeless.h"
 #include "compiler/lower/memory/StateLayout.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/StringSet.h"
-#include <set>
 
 using namespace mlir;
 using dlc::ir::tensorType;
@@ -48,10 +47,9 @@ int64_t elementBytes(Value buffer) {
 }
 bool isScalar(Value v) { return cast<ShapedType>(v.getType()).getRank() == 0; }
 
-/// What a kernel computes, whatever the shape of its tensors; empty when it is
-/// not purely elementwise on scalars and tensors of one shape.
-std::string shapelessForm(exec::KernelOp kernel) {
-  Block &body = kernel.getBody().front();
+} // namespace
+
+std::string shapelessForm(Block &body) {
   ArrayRef<int64_t> full;
   llvm::DenseMap<Value, int64_t> number;
   std::string form;
@@ -89,6 +87,8 @@ std::string shapelessForm(exec::KernelOp kernel) {
   return full.empty() ? "" : form;
 }
 
+namespace {
+
 struct Group {
   SmallVector<exec::LaunchOp> launches;
   SmallVector<Range> reads, writes; // hulls
@@ -96,17 +96,10 @@ struct Group {
 
 class Merger {
 public:
-  Merger(ModuleOp module, bool scatter, bool gather)
-      : module(module), symbols(module), scatter(scatter) {
-    if (gather)
-      for (auto program : module.getOps<exec::ProgramOp>())
-        for (int64_t begin : parameterBuckets(program))
-          parameters.insert(begin);
-  }
+  explicit Merger(ModuleOp module) : module(module), symbols(module) {}
 
   void run(exec::ProgramOp program) {
     SmallVector<std::unique_ptr<Group>> done;
-    findBuckets(program);
     for (Operation &op : program.getBody().front()) {
       if (isa<exec::BufferOp, exec::PortOp>(op))
         continue;
@@ -140,8 +133,8 @@ private:
   std::string keyOf(exec::LaunchOp launch) {
     auto [it, isNew] = forms.try_emplace(launch.getKernel());
     if (isNew)
-      it->second =
-          shapelessForm(symbols.lookup<exec::KernelOp>(launch.getKernel()));
+      it->second = shapelessForm(
+          symbols.lookup<exec::KernelOp>(launch.getKernel()).getBody().front());
     if (it->second.empty())
       return "";
     std::string key = it->second;
@@ -159,21 +152,6 @@ private:
         return "";
     return key;
   }
-  /// Where the gradients of each all-reduce begin.
-  void findBuckets(exec::ProgramOp program) {
-    buckets.clear();
-    if (scatter)
-      for (auto reduce : program.getBody().front().getOps<exec::AllReduceOp>())
-        if (Range r = rangeOf(reduce.getBuffer()); r.region == "gradient")
-          buckets.insert(r.begin);
-  }
-  bool inOneBucket(const Range &a, const Range &b) const {
-    if (a.region != "gradient" && a.region != "param")
-      return true;
-    const std::set<int64_t> &begins =
-        a.region == "gradient" ? buckets : parameters;
-    return begins.upper_bound(a.begin) == begins.upper_bound(b.begin);
-  }
   bool follows(exec::LaunchOp next, exec::LaunchOp last) const {
     std::optional<int64_t> distance;
     for (auto [a, b] : llvm::zip(last->getOperands(), next->getOperands())) {
@@ -183,7 +161,7 @@ private:
       int64_t d = (rb.begin - ra.begin) / elementBytes(a);
       auto type = cast<MemRefType>(a.getType());
       if (ra.region != rb.region || ra.begin + stateStride(type) != rb.begin ||
-          !inOneBucket(ra, rb) || (distance && *distance != d))
+          (distance && *distance != d))
         return false;
       distance = d;
     }
@@ -298,9 +276,6 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
-  const bool scatter;
-  std::set<int64_t> buckets;    // of this program's gradients
-  std::set<int64_t> parameters; // of those that are gathered
   llvm::StringMap<std::string> forms;
   std::map<std::string, std::unique_ptr<Group>> open;
   int64_t count = 0;
@@ -310,7 +285,7 @@ struct MergeLaunches : impl::MergeLaunchesBase<MergeLaunches> {
   using MergeLaunchesBase::MergeLaunchesBase;
 
   void runOnOperation() final {
-    Merger merger(getOperation(), scatter, gather);
+    Merger merger(getOperation());
     for (auto program : getOperation().getOps<exec::ProgramOp>())
       merger.run(program);
     eraseUnused();

@@ -23,7 +23,7 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
     int64_t scratch = 0, gradient = 0;
     for (auto f : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       Placement places(f, layout);
-      if (failed(emitProgram(f, places, kernels, scatter)))
+      if (failed(emitProgram(f, places, kernels)))
         return signalPassFailure();
       gradient = std::max(gradient, places.gradientBytes());
       scratch = std::max(scratch, places.scratchBytes());

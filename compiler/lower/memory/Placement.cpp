@@ -13,10 +13,17 @@ namespace dlc {
 
 constexpr int64_t kEnd = INT64_MAX;
 
-ir::AllReduceOp allReduceOf(Value v) {
+std::optional<int64_t> bucketOf(Operation *collective) {
+  if (auto reduce = dyn_cast<ir::AllReduceOp>(collective))
+    return reduce.getBucket();
+  auto exchange = exchangeOf(collective);
+  return exchange ? std::optional(exchange->bucket) : std::nullopt;
+}
+
+Operation *collectiveOf(Value v) {
   while (Operation *op = v.getDefiningOp()) {
-    if (auto reduce = dyn_cast<ir::AllReduceOp>(op))
-      return reduce;
+    if (bucketOf(op))
+      return op;
     if (!isa<ir::ReshapeOp, ir::TakeShardOp>(op))
       return nullptr;
     v = op->getOperand(0);
@@ -69,18 +76,21 @@ Placement::Placement(func::FuncOp f, StateLayout &layout)
   findCopies();
   analyse();
   placeGradients();
+  planSlots();
   placeWrites();
   joinCasts();
   placeScratch();
 }
 
 bool Placement::isCommand(Operation *op) const {
-  return isa<ir::FusedOp, ir::LibraryInterface>(op) || copies.contains(op);
+  return isa<ir::FusedOp, ir::LibraryInterface>(op) || exchangeOf(op) ||
+         copies.contains(op);
 }
 
 bool Placement::isView(Operation *op) const {
   return (isa<ir::ReshapeOp, ir::AllReduceOp>(op) && !copies.contains(op)) ||
-         isa<ir::TakeShardOp, ir::AllGatherOp>(op) ||
+         isa<ir::TakeShardOp>(op) ||
+         (isa<ir::AllGatherOp>(op) && !exchangeOf(op)) ||
          (isa<ir::SliceOp>(op) && isInPlace(op));
 }
 
@@ -138,23 +148,28 @@ SmallVector<Operation *> Placement::usersThroughViews(Value v) const {
   return users;
 }
 
-/// An all-reduce runs in place unless its operand is no command's result, is
-/// reduced already, or is read after the all-reduce may have started.
+/// A reduction runs in place unless its operand is no command's result, is
+/// reduced already, or is read after the reduction may have started; and if a
+/// slot holds it, unless it is a part of more.
 void Placement::findCopies() {
   llvm::DenseSet<Value> reduced;
-  for (auto reduce : block.getOps<ir::AllReduceOp>()) {
-    if (!reduce.getBucket()) // of one rank: nothing changes
+  for (Operation &op : block) {
+    // Of one rank nothing changes.
+    if (!isa<ir::AllReduceOp, ir::ReduceScatterOp>(op) || !bucketOf(&op))
       continue;
-    Value storage = storageOf(reduce.getX());
-    Operation *op = storage.getDefiningOp();
+    Value storage = storageOf(op.getOperand(0));
+    Operation *made = storage.getDefiningOp();
     auto readLater = [&](Operation *user) {
-      return user != reduce && reduce->isBeforeInBlock(user);
+      return user != &op && op.isBeforeInBlock(user);
     };
-    copies.insert(reduce); // so that its own users do not count
-    bool inPlace = op && isCommand(op) && reduced.insert(storage).second &&
+    copies.insert(&op); // so that its own users do not count
+    bool inPlace = made && isCommand(made) && reduced.insert(storage).second &&
+                   (isa<ir::AllReduceOp>(op) ||
+                    byteSize(tensorType(storage)) ==
+                        byteSize(tensorType(op.getOperand(0)))) &&
                    llvm::none_of(usersThroughViews(storage), readLater);
     if (inPlace)
-      copies.erase(reduce);
+      copies.erase(&op);
   }
 }
 
@@ -183,7 +198,7 @@ void Placement::analyse() {
 
 bool Placement::canPlace(Value storage) const {
   return storage.getDefiningOp() && isCommand(storage.getDefiningOp()) &&
-         !places.contains(storage);
+         !places.contains(storage) && !inSlots.contains(storage);
 }
 /// A parameter's gradient has its offset, behind what else travels with
 /// gradients, such as the loss. Those of narrower elements than their parameter
@@ -195,13 +210,18 @@ void Placement::placeGradients() {
   };
   SmallVector<Gradient> full, narrow;
   llvm::DenseSet<Value> taken;
-  for (auto reduce : block.getOps<ir::AllReduceOp>()) {
-    Value storage = storageOf(reduce.getY());
-    if (!reduce.getOf() || !canPlace(storage) || !taken.insert(storage).second)
+  for (Operation &op : block) {
+    auto reduce = dyn_cast<ir::AllReduceOp>(op);
+    FlatSymbolRefAttr of = reduce ? reduce.getOfAttr()
+                           : isa<ir::ReduceScatterOp>(op)
+                               ? ir::splitOf(op.getResult(0))
+                               : nullptr;
+    Value storage = of ? storageOf(op.getResult(0)) : Value();
+    if (!of || !canPlace(storage) || !taken.insert(storage).second)
       continue;
-    const int64_t offset = placeOfState(*reduce.getOf()).offset,
+    const int64_t offset = placeOfState(of.getValue()).offset,
                   own = elementBytes(ir::elementType(storage)),
-                  theirs = layout.elementBytes.lookup(*reduce.getOf());
+                  theirs = layout.elementBytes.lookup(of.getValue());
     own < theirs ? narrow.push_back({storage, offset / theirs * own})
                  : full.push_back({storage, offset});
   }
@@ -220,13 +240,100 @@ void Placement::placeGradients() {
       end =
           std::max(end, base + offset + alignUp(byteSize(tensorType(storage))));
     }
-    return base;
   };
-  headEnd = place(full);
+  place(full);
   if (!full.empty() && !narrow.empty())
     end += kAlignment; // nothing reaches across
-  narrowBegin = place(narrow);
+  place(narrow);
   gradientEnd = end;
+}
+
+void Placement::planSlots() {
+  SmallVector<SlotMember> members;
+  SmallVector<Operation *> commands;
+  llvm::DenseMap<int64_t, int64_t> starts; // of buckets, when all is there
+  for (Operation &op : block) {
+    if (position.contains(&op))
+      commands.push_back(&op);
+    if (auto bucket = bucketOf(&op))
+      starts[*bucket] = int64_t(commands.size()) - 1;
+    if (auto exchange = exchangeOf(&op)) {
+      members.push_back({*exchange, placeOf(exchange->shard)});
+      if (!copies.contains(&op))
+        inSlots.insert(storageOf(exchange->whole));
+    }
+  }
+  slots = dlc::slotsOf(std::move(members));
+  for (auto [i, slot] : llvm::enumerate(slots))
+    for (const ShardExchange &each : slot.members) {
+      slotOf[each.op] = i;
+      Value whole = storageOf(each.whole);
+      const int64_t at = position[each.op];
+      slot.begin = std::min(slot.begin, copies.contains(each.op)
+                                            ? at
+                                            : position[whole.getDefiningOp()]);
+      if (isa<ir::AllGatherOp>(each.op))
+        if (auto last = lastUse.find(whole); last != lastUse.end())
+          slot.end = std::max(slot.end, last->second);
+      slot.end = std::max(slot.end, at);
+    }
+  timeScatters(commands, starts);
+}
+
+/// What is being scattered stays until it has arrived: before its first reader,
+/// or before the second bucket behind it is begun.
+void Placement::timeScatters(ArrayRef<Operation *> commands,
+                             const llvm::DenseMap<int64_t, int64_t> &starts) {
+  struct Bucket {
+    int64_t number, begin, start = 0, read = kEnd;
+    SmallVector<Slot *> slots = {};
+  };
+  llvm::MapVector<int64_t, Bucket> found;
+  for (Slot &slot : slots)
+    for (const ShardExchange &each : slot.members)
+      if (isa<ir::ReduceScatterOp>(each.op)) {
+        Bucket &bucket =
+            found.try_emplace(each.bucket, Bucket{each.bucket, slot.begin})
+                .first->second;
+        bucket.begin = std::min(bucket.begin, slot.begin);
+        bucket.start = starts.lookup(each.bucket);
+        bucket.slots.push_back(&slot);
+        for (Operation *user : usersThroughViews(each.shard))
+          if (auto at = position.find(user); at != position.end())
+            bucket.read = std::min(bucket.read, at->second);
+      }
+  SmallVector<Bucket> buckets(llvm::make_second_range(found));
+  llvm::sort(buckets, [](auto &a, auto &b) { return a.begin < b.begin; });
+  for (auto [i, bucket] : llvm::enumerate(buckets)) {
+    int64_t end = std::max(bucket.start, bucket.read - 1);
+    const auto later = std::upper_bound(
+        buckets.begin() + std::min(i + 2, buckets.size()), buckets.end(),
+        bucket.start,
+        [](int64_t start, const Bucket &each) { return start < each.begin; });
+    if (later != buckets.end()) {
+      arrived[commands[later->begin]].push_back(bucket.number);
+      end = std::min(end, later->begin - 1);
+    }
+    for (Slot *slot : bucket.slots)
+      slot->end = end;
+  }
+}
+
+ArrayRef<Slot> Placement::slotsOf(int64_t bucket) const {
+  const auto numberOf = [](const Slot &s) { return s.members.front().bucket; };
+  const auto begin = llvm::partition_point(
+                 slots, [&](const Slot &s) { return numberOf(s) < bucket; }),
+             end = std::partition_point(begin, slots.end(), [&](const Slot &s) {
+               return numberOf(s) == bucket;
+             });
+  return {begin, end};
+}
+
+Place Placement::placeInSlot(Operation *exchange) const {
+  const Slot &slot = slots[slotOf.lookup(exchange)];
+  return {"scratch", slot.scratch +
+                         placeOf(exchangeOf(exchange)->shard).offset -
+                         slot.shards.offset};
 }
 
 void Placement::placeWrites() {
@@ -324,7 +431,7 @@ void Placement::placeScratch() {
   for (BlockArgument arg : block.getArguments()) {
     add(arg, -1);
   }
-  llvm::DenseSet<Value> seen;
+  llvm::DenseSet<Value> seen = inSlots;
   SmallVector<CastRange *> casts;
   for (auto *joint : {&stateCasts, &gradientCasts})
     for (CastRange &range : *joint) {
@@ -344,11 +451,21 @@ void Placement::placeScratch() {
   }
   for (const CastRange *range : casts)
     ranges.push_back({range->begin, range->end, range->bytes()});
-  scratchEnd = assignOffsets(ranges);
+  for (const Slot &slot : slots)
+    ranges.push_back({slot.begin, slot.end, slot.room()});
+  scratchEnd = assignOffsets(ranges, slots.size());
   for (auto [v, r] : llvm::zip(values, ranges))
     places[v] = {"scratch", r.offset};
-  for (auto [range, r] :
-       llvm::zip(casts, ArrayRef(ranges).take_back(casts.size()))) {
+  for (auto [slot, r] :
+       llvm::zip(slots, ArrayRef(ranges).take_back(slots.size()))) {
+    slot.scratch = r.offset + slot.head();
+    for (const ShardExchange &each : slot.members)
+      if (!copies.contains(each.op))
+        places[storageOf(each.whole)] = placeInSlot(each.op);
+  }
+  for (auto [range, r] : llvm::zip(
+           casts,
+           ArrayRef(ranges).drop_back(slots.size()).take_back(casts.size()))) {
     range->scratch = r.offset;
     for (const JoinedCast &c : range->casts)
       places[c.halves] = range->placeOfHalves(c);

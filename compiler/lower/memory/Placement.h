@@ -4,14 +4,18 @@
 
 #include "compiler/dialect/Dlc.h"
 #include "compiler/lower/memory/Casts.h"
+#include "compiler/lower/memory/Slots.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace dlc {
 
-/// The all-reduce that `v` is a view of, if any.
-ir::AllReduceOp allReduceOf(mlir::Value v);
+/// The collective with a bucket that gives what `v` is a view of; null if there
+/// is none.
+mlir::Operation *collectiveOf(mlir::Value v);
+/// The number of a collective's bucket; none of what does not travel.
+std::optional<int64_t> bucketOf(mlir::Operation *collective);
 
 /// Gives every tensor of a function its memory.
 ///
@@ -24,7 +28,10 @@ ir::AllReduceOp allReduceOf(mlir::Value v);
 ///      where their bucket is.
 ///   4. A value that is written to a state is born in the state when nobody
 ///      reads the old value later.
-///   5. Halves whose casts are joined (Casts.h) lie side by side in scratch.
+///   5. Halves whose casts are joined (Casts.h) lie side by side in scratch,
+///   and
+///      so do whole tensors that ranks exchange parts of (Slots.h). Those of a
+///      bucket of gradients give way once it has arrived, two buckets later.
 ///   6. What is left lives in scratch, by liveness.
 class Placement {
 public:
@@ -34,6 +41,10 @@ public:
   /// Whether `op` becomes commands of its own: a cluster, a library call, or an
   /// all-reduce of a copy.
   bool isCommand(mlir::Operation *op) const;
+  /// Whether a reduction reads a copy of its operand.
+  bool isCopied(mlir::Operation *reduction) const {
+    return copies.contains(reduction);
+  }
   Place placeOf(mlir::Value v) const;
   /// Whether it is a slice or concat that nothing computes.
   static bool isInPlace(mlir::Operation *op);
@@ -51,11 +62,16 @@ public:
     auto it = lastCasts.find(op);
     return it == lastCasts.end() ? nullptr : &gradientCasts[it->second];
   }
+  /// Of a bucket.
+  llvm::ArrayRef<Slot> slotsOf(int64_t bucket) const;
+  /// Where the whole tensor of an exchange is.
+  Place placeInSlot(mlir::Operation *exchange) const;
+  /// The buckets that have arrived when `op` runs, since it needs their memory.
+  llvm::ArrayRef<int64_t> arrivedAt(mlir::Operation *op) const {
+    auto it = arrived.find(op);
+    return it == arrived.end() ? llvm::ArrayRef<int64_t>() : it->second;
+  }
   int64_t gradientBytes() const { return gradientEnd; }
-  /// Of these, what comes before the gradients of parameters.
-  int64_t gradientHead() const { return headEnd; }
-  /// Where those of half their parameter's size begin.
-  int64_t narrowGradients() const { return narrowBegin; }
   int64_t scratchBytes() const { return scratchEnd; }
 
 private:
@@ -75,6 +91,9 @@ private:
   bool mayAlias(mlir::Operation *op, mlir::OpResult r,
                 llvm::StringRef state) const;
   void placeGradients();
+  void planSlots();
+  void timeScatters(llvm::ArrayRef<mlir::Operation *> commands,
+                    const llvm::DenseMap<int64_t, int64_t> &starts);
   void placeWrites();
   std::optional<JoinedCast> castOfState(ir::FusedOp cast) const;
   std::optional<JoinedCast> castOfGradient(ir::FusedOp cast) const;
@@ -84,7 +103,7 @@ private:
   mlir::Block &block;
   StateLayout &layout;
   llvm::DenseMap<mlir::Value, Range> parts; // commands' results in a concat
-  llvm::DenseSet<mlir::Operation *> copies; // all-reduces
+  llvm::DenseSet<mlir::Operation *> copies; // all-reduces and -scatters
   llvm::DenseMap<mlir::Operation *, int64_t> position; // of commands
   llvm::DenseMap<mlir::Value, int64_t> lastUse;        // of a storage
   llvm::StringMap<int64_t> lastRead;                   // of a state's old value
@@ -94,7 +113,11 @@ private:
   llvm::SmallVector<CastRange> stateCasts, gradientCasts;
   llvm::DenseSet<mlir::Operation *> joined;            // casts
   llvm::DenseMap<mlir::Operation *, size_t> lastCasts; // of gradientCasts
-  int64_t headEnd = 0, narrowBegin = 0, gradientEnd = 0, scratchEnd = 0;
+  llvm::SmallVector<Slot> slots;                       // by bucket
+  llvm::DenseMap<mlir::Operation *, size_t> slotOf;    // of exchanges
+  llvm::DenseSet<mlir::Value> inSlots;                 // storages
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int64_t>> arrived;
+  int64_t gradientEnd = 0, scratchEnd = 0;
 };
 
 } // namespace dlc

@@ -5,6 +5,7 @@
 // it first: products and sums are contracted, and halves rounded, by what else
 // stands in the cluster. Nothing that follows merges equal commands.
 #include "compiler/lower/memory/Recompute.h"
+#include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/memory/Activations.h"
@@ -58,28 +59,25 @@ struct Recompute : impl::RecomputeBase<Recompute> {
     auto patterns = Patterns::parse(nodes, getOperation());
     if (failed(patterns))
       return signalPassFailure();
-    const SymbolTable symbols(getOperation());
     for (auto f : getOperation().getOps<func::FuncOp>()) {
       Activations activations(f);
       llvm::BitVector chosen = matching(activations, *patterns);
-      if (parameters)
-        for (auto [i, item] : llvm::enumerate(activations.items()))
-          if (isOfParameters(item.value, symbols))
-            chosen.set(i);
+      for (auto [i, item] : llvm::enumerate(activations.items()))
+        if (isOfGathered(item.value))
+          chosen.set(i);
       activations.recompute(chosen);
     }
     if (budget)
       fitMemory(getOperation(), budget);
   }
 
-  /// Whether a cluster makes it of trainable parameters alone.
-  static bool isOfParameters(OpResult v, const SymbolTable &symbols) {
+  /// Whether a cluster makes it alone of parameters that are gathered, which
+  /// they are again where it is needed again.
+  static bool isOfGathered(OpResult v) {
     auto fused = dyn_cast<ir::FusedOp>(v.getOwner());
     return fused && !fused.getInputs().empty() &&
            llvm::all_of(fused.getInputs(), [&](Value input) {
-             auto read = ir::viewedBy(input).getDefiningOp<ir::ReadOp>();
-             return read &&
-                    symbols.lookup<ir::StateOp>(read.getState()).getTrainable();
+             return ir::viewedBy(input).getDefiningOp<ir::AllGatherOp>();
            });
   }
 

@@ -3,6 +3,7 @@
 #include "compiler/lower/memory/StateLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include <map>
+#include <numeric>
 #include <queue>
 #include <set>
 
@@ -86,9 +87,8 @@ int64_t fitByBirth(llvm::MutableArrayRef<LiveRange> ranges) {
   return free.size();
 }
 
-} // namespace
-
-int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges) {
+/// Best fit in the order of birth, or of death with time running backwards.
+int64_t fit(llvm::MutableArrayRef<LiveRange> ranges) {
   std::vector<LiveRange> forward(ranges.begin(), ranges.end());
   for (LiveRange &r : forward)
     r.bytes = alignUp(std::max<int64_t>(r.bytes, 1));
@@ -102,13 +102,21 @@ int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges) {
   return std::min(size, other);
 }
 
-int64_t assignPlaces(llvm::MutableArrayRef<LiveRange> ranges) {
+/// In the order of birth buffers take turns in a few places, each as large as
+/// its largest one: where sizes are alike, and few live at a time, nothing is
+/// lost between them. O(n * places).
+int64_t takeTurns(llvm::MutableArrayRef<LiveRange> ranges) {
   struct Shared {
     int64_t bytes, until;
   };
   std::vector<Shared> places;
-  std::vector<size_t> taken;
-  for (const LiveRange &range : ranges) {
+  std::vector<size_t> order(ranges.size()), taken(ranges.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::stable_sort(order, [&](size_t a, size_t b) {
+    return ranges[a].begin < ranges[b].begin;
+  });
+  for (size_t each : order) {
+    const LiveRange &range = ranges[each];
     const int64_t bytes = alignUp(range.bytes);
     // Of those that are free the one that grows, or is wasted, least.
     size_t best = places.size();
@@ -120,13 +128,33 @@ int64_t assignPlaces(llvm::MutableArrayRef<LiveRange> ranges) {
     if (best == places.size())
       places.push_back({0, 0});
     places[best] = {std::max(places[best].bytes, bytes), range.end};
-    taken.push_back(best);
+    taken[each] = best;
   }
   int64_t end = 0;
   for (Shared &place : places)
     place.until = std::exchange(end, end + place.bytes); // its offset now
   for (auto [range, place] : llvm::zip(ranges, taken))
     range.offset = places[place].until;
+  return end;
+}
+
+} // namespace
+
+int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges, size_t alike) {
+  const int64_t together = fit(ranges);
+  std::vector<LiveRange> others(ranges.begin(), ranges.end() - alike),
+      turns(ranges.end() - alike, ranges.end()), fitted = turns;
+  if (turns.empty())
+    return together;
+  const int64_t base = fit(others), places = takeTurns(turns),
+                bytes = fit(fitted), end = base + std::min(places, bytes);
+  if (end >= together)
+    return together;
+  for (auto [range, placed] : llvm::zip(ranges, others))
+    range.offset = placed.offset;
+  for (auto [range, placed] :
+       llvm::zip(ranges.take_back(alike), places < bytes ? turns : fitted))
+    range.offset = base + placed.offset;
   return end;
 }
 

@@ -14,13 +14,10 @@ struct LiveRange {
 };
 
 /// Gives buffers that live at the same time disjoint, aligned ranges and
-/// returns the arena's size. Best fit in the order of birth, or of death with
-/// time running backwards, whichever needs less; O(n log n).
-int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges);
-
-/// The same for buffers in the order of birth that take turns in a few places,
-/// each as large as its largest one: where sizes are alike, and few live at a
-/// time, nothing is lost between them. O(n * places).
-int64_t assignPlaces(llvm::MutableArrayRef<LiveRange> ranges);
+/// returns the arena's size. Of buffers of which few live at a time the last
+/// `alike` have memory of their own where that needs less, for what comes and
+/// goes among large ones leaves gaps. O(n log n), or O(n * places of these).
+int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges,
+                      size_t alike = 0);
 
 } // namespace dlc

@@ -10,7 +10,7 @@ namespace dlc {
 
 namespace {
 
-struct Place : impl::PlaceBase<Place> {
+struct PlaceOps : impl::PlaceBase<PlaceOps> {
   LogicalResult place(func::FuncOp f, const Target &target,
                       Placer &placer) final {
     WalkResult walked = f.walk([&](ir::PlaceableInterface op) {

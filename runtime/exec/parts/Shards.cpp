@@ -5,6 +5,7 @@
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dlc {
 
@@ -14,7 +15,11 @@ static uint64_t aligned(uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-Result<Shards> Shards::create(const plan::Plan &plan, int rank, int ranks) {
+static std::vector<size_t> piecesOf(const plan::Part &part, int ranks) {
+  return plan::piecesOf(part.bytes(), part.extent(), part.item_bytes(), ranks);
+}
+
+Shards Shards::create(const plan::Plan &plan, int rank, int ranks) {
   Shards shards;
   shards.rank_ = rank;
   shards.ranks_ = ranks;
@@ -22,23 +27,19 @@ Result<Shards> Shards::create(const plan::Plan &plan, int rank, int ranks) {
     shards.bytes_.push_back(region.bytes());
   if (ranks == 1)
     return shards;
-  DLC_ASSIGN(const auto ranges, plan::shardedRanges(plan));
-  uint64_t saved = 0;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    const plan::ShardedRange &range = ranges[i];
-    if (i == 0 || ranges[i - 1].region != range.region)
+  uint64_t saved = 0, region = 0;
+  for (const plan::Part &part : plan.parts()) {
+    if (std::exchange(region, part.region()) != part.region())
       saved = 0;
-    Place place{range, plan::itemsOf(range.extent, rank, ranks)};
-    place.ownBytes = plan::piecesOf(range.bytes, range.extent, range.item,
-                                    ranks)[static_cast<size_t>(rank)];
-    place.local = range.offset - saved; // both multiples of its alignment
-    const uint64_t end = range.offset + range.bytes;
+    Place place{part, plan::itemsOf(part.extent(), rank, ranks)};
+    place.ownBytes = piecesOf(part, ranks)[static_cast<size_t>(rank)];
+    place.local = part.offset() - saved; // both multiples of its alignment
     // What follows keeps its alignment.
-    const uint64_t kept = std::min(aligned(place.ownBytes), range.bytes);
-    saved += (range.bytes - kept) / kAlignment * kAlignment;
-    place.after = end - saved;
-    shards.bytes_[range.region] =
-        plan.regions(static_cast<int>(range.region)).bytes() - saved;
+    const uint64_t kept = std::min(aligned(place.ownBytes), part.bytes());
+    saved += (part.bytes() - kept) / kAlignment * kAlignment;
+    place.after = part.offset() + part.bytes() - saved;
+    shards.bytes_[part.region()] =
+        plan.regions(static_cast<int>(part.region())).bytes() - saved;
     shards.places_.push_back(std::move(place));
   }
   return shards;
@@ -49,9 +50,9 @@ const Shards::Place *Shards::placeBefore(uint32_t region,
   auto at = std::upper_bound(
       places_.begin(), places_.end(), std::pair(region, offset),
       [](const auto &key, const Place &place) {
-        return key < std::pair(place.range.region, place.range.offset);
+        return key < std::pair(place.range.region(), place.range.offset());
       });
-  if (at == places_.begin() || std::prev(at)->range.region != region)
+  if (at == places_.begin() || std::prev(at)->range.region() != region)
     return nullptr;
   return &*std::prev(at);
 }
@@ -59,21 +60,19 @@ const Shards::Place *Shards::placeBefore(uint32_t region,
 uint64_t Shards::offsetOf(uint32_t region, uint64_t offset) const {
   const Place *place = placeBefore(region, offset);
   return place ? place->after +
-                     (offset - place->range.offset - place->range.bytes)
+                     (offset - place->range.offset() - place->range.bytes())
                : offset;
 }
 
 std::optional<Shards::Part> Shards::partOf(uint32_t region, uint64_t offset,
                                            uint64_t bytes) const {
   const Place *place = placeBefore(region, offset);
-  if (!place || offset >= place->range.offset + place->range.bytes)
+  if (!place || offset >= place->range.offset() + place->range.bytes())
     return std::nullopt;
   Part part;
-  const uint64_t begin = offset - place->range.offset, end = begin + bytes;
+  const uint64_t begin = offset - place->range.offset(), end = begin + bytes;
   uint64_t from = 0;
-  for (const size_t piece :
-       plan::piecesOf(place->range.bytes, place->range.extent,
-                      place->range.item, ranks_)) {
+  for (const size_t piece : piecesOf(place->range, ranks_)) {
     const uint64_t low = std::clamp(from, begin, end),
                    high = std::clamp(from + piece, begin, end);
     if (part.pieces.size() == static_cast<size_t>(rank_)) {
@@ -134,14 +133,14 @@ CommandSpec Shards::localise(const plan::Program &program, CommandSpec spec,
           return relocate(buffer, operand, types);
         if (!place)
           return;
-        const bool inside = buffer.offset() == place->range.offset;
+        const bool inside = buffer.offset() == place->range.offset();
         if (inside)
           items = place->items;
         // Kernels count items from the first of all.
         const int64_t to =
             inside ? static_cast<int64_t>(place->local) -
                          place->items.first *
-                             static_cast<int64_t>(place->range.item)
+                             static_cast<int64_t>(place->range.item_bytes())
                    : static_cast<int64_t>(
                          offsetOf(buffer.region(), buffer.offset()));
         operand.data += to - static_cast<int64_t>(buffer.offset());
@@ -175,7 +174,7 @@ CommandSpec Shards::narrow(const plan::Program &program, CommandSpec spec,
   forEach(
       program, spec,
       [&](const plan::Buffer &buffer, const Place *place, Operand &operand) {
-        const bool inside = place && buffer.offset() == place->range.offset;
+        const bool inside = place && buffer.offset() == place->range.offset();
         const uint64_t to =
             inside ? place->local : offsetOf(buffer.region(), buffer.offset());
         operand.data +=

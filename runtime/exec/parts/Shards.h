@@ -16,7 +16,7 @@ namespace dlc {
 class Shards {
 public:
   // Of a plan that was verified.
-  static Result<Shards> create(const plan::Plan &plan, int rank, int ranks);
+  static Shards create(const plan::Plan &plan, int rank, int ranks);
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
@@ -50,7 +50,7 @@ public:
 
 private:
   struct Place {
-    plan::ShardedRange range;
+    plan::Part range;
     plan::Items items;     // this rank's
     uint64_t local = 0;    // where the first of them is
     uint64_t ownBytes = 0; // of them all

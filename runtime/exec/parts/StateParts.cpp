@@ -2,7 +2,9 @@
 #include "runtime/exec/parts/StateParts.h"
 #include "runtime/plan/Types.h"
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 namespace dlc {
 
@@ -12,6 +14,28 @@ static uint64_t bytesOf(const plan::State &state) {
 
 std::optional<Shards::Part> StateParts::partOf(const plan::State &state) const {
   return shards_.partOf(state.region(), state.offset(), bytesOf(state));
+}
+
+void StateParts::dropChanged(const plan::Plan &plan,
+                             const plan::Program &program) {
+  const auto [known, isNew] = changes_.try_emplace(&program, false);
+  if (isNew)
+    known->second = changes(plan, program);
+  if (known->second)
+    drop();
+}
+
+bool StateParts::changes(const plan::Plan &plan,
+                         const plan::Program &program) const {
+  std::set<uint32_t> regions;
+  for (const plan::State &state : plan.states())
+    if (isApart(state))
+      regions.insert(state.region());
+  return std::ranges::any_of(program.commands(), [&](const auto &command) {
+    return std::ranges::any_of(command.outputs(), [&](uint32_t id) {
+      return regions.contains(program.buffers(static_cast<int>(id)).region());
+    });
+  });
 }
 
 StateParts::Range StateParts::rangeOf(const plan::State &state) const {

@@ -63,9 +63,12 @@ public:
   Status read(const plan::State &state, void *to) const;
   Status unknown(const plan::State &state) const; // that error
   void drop() { wholes_.clear(); }
+  // The same, if a program that is to run writes where such states are.
+  void dropChanged(const plan::Plan &plan, const plan::Program &program);
 
 private:
   std::optional<Shards::Part> partOf(const plan::State &state) const;
+  bool changes(const plan::Plan &plan, const plan::Program &program) const;
   Status uploadOwn(const plan::State &state, const std::byte *from);
 
   Device &device_;
@@ -73,6 +76,7 @@ private:
   const Shards shards_;
   const bool keeps_;
   std::map<std::string, std::vector<std::byte>> wholes_;
+  std::map<const plan::Program *, bool> changes_;
 };
 
 } // namespace dlc

@@ -5,6 +5,7 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
+#include "runtime/plan/forecast/ScratchPeaks.h"
 #include "runtime/plan/shards/Shards.h"
 
 #include <algorithm>
@@ -117,54 +118,38 @@ struct Bytes {
   uint64_t gathered = 0, room = 0;
 };
 
-// Scratch memory: first and last byte.
-struct Hull {
-  uint64_t first = UINT64_MAX, last = 0;
-  void add(const plan::Program &program, uint32_t id) {
-    const plan::Buffer &buffer = program.buffers(static_cast<int>(id));
-    first = std::min<uint64_t>(first, buffer.offset());
-    last = std::max(last,
-                    buffer.offset() + plan::bytesOf(buffer.type()).value_or(0));
-  }
-  uint64_t bytes() const { return last > first ? last - first : 0; }
-};
-
-// Buckets take turns in two slots. A plan that scatters has them in scratch.
-uint64_t slotsOf(const plan::Program &program, bool &scatters) {
+// Buckets take turns in two slots.
+uint64_t slotsOf(const plan::Program &program) {
   uint64_t slots[2] = {};
-  Hull whole;
   int number = 0;
   for (const plan::Command &c : program.commands())
-    if (isScatter(c)) {
-      whole.add(program, c.inputs(0));
-      scatters = true;
-    } else if (isCollective(c)) {
+    if (isCollective(c)) {
       uint64_t &slot = slots[number++ % 2];
       slot = std::max(slot, static_cast<uint64_t>(bytesOfBucket(program, c)));
     }
-  return scatters ? whole.bytes() : slots[0] + slots[1];
+  return slots[0] + slots[1];
 }
 
-// What a plan gathers, and where. Else all, and two buckets are there at a
-// time.
-void countGathered(const plan::Program &program, Bytes &bytes) {
-  std::map<uint64_t, uint64_t> ranges;
-  Hull whole;
+// Of what a plan that scatters or gathers has in scratch memory `all` is told
+// without. Another one will gather all parameters, two buckets at a time.
+void countExchanges(const plan::Plan &plan, const plan::Program &program,
+                    Bytes &bytes) {
+  const ScratchPeaks peaks = scratchPeaks(plan, program);
+  std::map<uint64_t, uint64_t> gathered; // by offset
   for (const plan::Command &c : program.commands())
     if (plan::gathersElsewhere(c)) {
       const plan::Buffer &own = program.buffers(static_cast<int>(c.inputs(0)));
-      ranges[own.offset()] = plan::bytesOf(own.type()).value_or(0);
-      whole.add(program, c.outputs(0));
+      gathered[own.offset()] = plan::bytesOf(own.type()).value_or(0);
     }
-  bytes.gathered = bytes.parameters;
-  bytes.room = std::min(2 * bytes.bucket, bytes.parameters);
-  if (ranges.empty())
-    return;
-  bytes.gathered = 0;
-  for (const auto &[offset, size] : ranges)
+  const bool scatters = std::ranges::any_of(program.commands(), isScatter);
+  bytes.slots = scatters ? peaks.withoutGathers - peaks.withoutExchanges
+                         : slotsOf(program);
+  bytes.gathered = gathered.empty() ? bytes.parameters : 0;
+  bytes.room = gathered.empty() ? std::min(2 * bytes.bucket, bytes.parameters)
+                                : peaks.all - peaks.withoutGathers;
+  for (const auto &[offset, size] : gathered)
     bytes.gathered += size;
-  bytes.room = whole.bytes();
-  bytes.all -= std::min(bytes.all, bytes.room);
+  bytes.all -= std::min(bytes.all, peaks.all - peaks.withoutExchanges);
 }
 
 Bytes count(const plan::Plan &plan) {
@@ -187,13 +172,8 @@ Bytes count(const plan::Plan &plan) {
         bytes.bucket = std::max(
             bytes.bucket, static_cast<uint64_t>(bytesOfBucket(*program, c)));
   for (const plan::Program *program : programsOfUpdate(plan))
-    if (program->name() == "train_step") {
-      bool scatters = false;
-      bytes.slots = slotsOf(*program, scatters);
-      if (scatters)
-        bytes.all -= std::min(bytes.all, bytes.slots);
-      countGathered(*program, bytes);
-    }
+    if (program->name() == "train_step")
+      countExchanges(plan, *program, bytes);
   return bytes;
 }
 

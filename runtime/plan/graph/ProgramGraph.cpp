@@ -17,7 +17,7 @@ namespace {
 
 using Node = ProgramGraph::Node;
 using Kind = ProgramGraph::Kind;
-using Part = ProgramGraph::Part;
+using Section = ProgramGraph::Part;
 
 std::string typeText(const TensorType &type) {
   const auto dtype = dtypeOf(type.dtype());
@@ -43,7 +43,7 @@ public:
   ProgramGraph build() {
     for (const Port &port : program_.inputs()) {
       const Buffer &b = bufferAt(port.buffer());
-      write(b, add({Kind::Input, Part::Forward, port.name(), "input",
+      write(b, add({Kind::Input, Section::Forward, port.name(), "input",
                     typeText(b.type()), shapeText(b.type()), ""}));
     }
     for (const Command &command : program_.commands())
@@ -52,7 +52,7 @@ public:
       const Buffer &b = bufferAt(port.buffer());
       const std::set<int> from = read(b);
       link(from,
-           add({Kind::Output, Part::Forward, port.name(), "output",
+           add({Kind::Output, Section::Forward, port.name(), "output",
                 typeText(b.type()), shapeText(b.type()), ""}),
            b.type());
     }
@@ -83,7 +83,7 @@ private:
         const State &state = plan_.states(s);
         touched_.insert(s);
         const int node =
-            add({Kind::State, Part::Forward, state.name(), state.role(),
+            add({Kind::State, Section::Forward, state.name(), state.role(),
                  typeText(state.type()), shapeText(state.type()), ""});
         writers_[b.region()].writeGaps(
             begin, begin + bytesOf(state.type()).value_or(0), node);
@@ -163,7 +163,7 @@ private:
       const bool isGradient = node.kind == Kind::Op && !node.name.empty() &&
                               !updates_.contains(static_cast<int>(i));
       if (!forward[i])
-        node.part = isGradient ? Part::Backward : Part::Update;
+        node.part = isGradient ? Section::Backward : Section::Update;
     }
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/plan/shards/Shards.h"
 
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/plan/Artifact.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 namespace dlc::plan {
 
@@ -30,10 +30,6 @@ std::vector<size_t> piecesOf(uint64_t bytes, int64_t extent, uint64_t item,
   return pieces;
 }
 
-static bool isScatter(const Command &command) {
-  return command.kind() == "reduce_scatter";
-}
-
 int64_t shardOf(const Command &command) {
   return command.kind() == "kernel" ? intAttribute(command, "shard", 0) : 0;
 }
@@ -47,164 +43,118 @@ bool gathersElsewhere(const Command &command) {
          command.outputs_size() == 1 && command.inputs(0) != command.outputs(0);
 }
 
-bool takesParts(const Command &command) {
+// Whether it takes whatever part of its operands a rank has: a wait, or a sum
+// over parts.
+static bool takesParts(const Command &command) {
   return command.kind() == "wait" || intAttribute(command, "parts", 0) != 0;
 }
 
 namespace {
 
-class Finder {
+class PartChecker {
 public:
-  explicit Finder(const Plan &plan)
-      : plan_(plan), may_(static_cast<size_t>(plan.regions_size())) {
-    for (const State &state : plan.states())
-      if (state.role() == "moment" || state.role() == "ema")
-        may_[state.region()] = May::All;
-    for (const Program &program : plan.programs())
-      for (const Command &command : program.commands())
-        note(program, command);
-  }
+  explicit PartChecker(const Plan &plan) : plan_(plan) {}
 
-  Result<std::vector<ShardedRange>> run() {
-    forEachOperand([&](const Command &command, const Buffer &buffer) {
-      const int64_t item = isScatter(command) || gathersElsewhere(command)
-                               ? intAttribute(command, "shard", 0)
-                               : shardOf(command);
-      return item && !buffer.type().shape().empty() && mayBePart(buffer)
-                 ? add(command, buffer, item)
-                 : Status();
-    });
-    DLC_TRY(status_);
-    DLC_TRY(checkApart());
-    if (!found_.empty())
-      forEachOperand([&](const Command &command, const Buffer &buffer) {
-        return shardOf(command) || isScatter(command) ||
-                       gathersElsewhere(command) || takesParts(command)
-                   ? Status()
-                   : checkWhole(command, buffer);
-      });
-    DLC_TRY(status_);
-    for (const State &state : plan_.states())
-      DLC_TRY(checkInside(state));
-    std::vector<ShardedRange> ranges;
-    for (const auto &[place, range] : found_)
-      ranges.push_back(range);
-    return ranges;
+  Status run() {
+    for (int i = 0; i < plan_.parts_size(); ++i)
+      DLC_TRY(checkPart(i));
+    for (const State &state : plan_.states()) {
+      const uint64_t bytes = bytesOf(state.type()).value_or(0);
+      if (const Part *part = partIn(state.region(), state.offset(), bytes);
+          part && (part->offset() > state.offset() ||
+                   endOf(*part) < state.offset() + bytes))
+        return corrupt("state '{}' is shared out in part", state.name());
+    }
+    for (const Program &program : plan_.programs())
+      for (const Command &command : program.commands())
+        DLC_TRY(checkCommand(program, command));
+    return {};
   }
 
 private:
-  using Key = std::pair<uint32_t, uint64_t>; // region, offset
-  // What of a region may be in parts.
-  enum class May { Nothing, Gathered, All };
-
-  // Gradients are in parts in the region that the plan scatters them to, and
-  // parameters where it gathers them from.
-  void note(const Program &program, const Command &command) {
-    const auto bufferOf = [&](uint32_t id) -> const Buffer & {
-      return program.buffers(static_cast<int>(id));
-    };
-    if (isScatter(command))
-      for (uint32_t id : command.outputs())
-        may_[bufferOf(id).region()] = May::All;
-    if (!gathersElsewhere(command))
-      return;
-    const Buffer &from = bufferOf(command.inputs(0));
-    gathered_.insert({from.region(), from.offset()});
-    may_[from.region()] = std::max(may_[from.region()], May::Gathered);
-  }
-  bool mayBePart(const Buffer &buffer) const {
-    return may_[buffer.region()] == May::All ||
-           gathered_.count({buffer.region(), buffer.offset()});
+  static uint64_t endOf(const Part &part) {
+    return part.offset() + part.bytes();
   }
 
-  // Of the regions that may be in parts; until the first error.
-  template <class Visit> void forEachOperand(Visit visit) {
-    for (const Program &program : plan_.programs())
-      for (const Command &command : program.commands())
-        for (const auto *ids : {&command.inputs(), &command.outputs()})
-          for (uint32_t id : *ids) {
-            const Buffer &buffer = program.buffers(static_cast<int>(id));
-            if (status_.ok() && may_[buffer.region()] != May::Nothing)
-              status_ = visit(command, buffer);
-          }
+  Status checkPart(int i) const {
+    const Part &part = plan_.parts(i);
+    if (part.region() >= static_cast<uint32_t>(plan_.regions_size()))
+      return corrupt("a part is in region {} of {}", part.region(),
+                     plan_.regions_size());
+    const Region &home = plan_.regions(static_cast<int>(part.region()));
+    const auto end = checkedAdd(part.offset(), part.bytes());
+    const Part *before = i ? &plan_.parts(i - 1) : nullptr;
+    if (!end || *end > home.bytes() ||
+        (before && std::pair(before->region(), endOf(*before)) >
+                       std::pair(part.region(), part.offset())))
+      return corrupt("a part at {} of region '{}' is outside of it, or not "
+                     "behind the one before",
+                     part.offset(), home.name());
+    const auto most =
+        checkedMul(static_cast<uint64_t>(part.extent()), part.item_bytes());
+    if (part.extent() < 1 || part.item_bytes() < 1 ||
+        (most && part.bytes() > *most))
+      return corrupt("a part at {} of region '{}' has {} bytes in {} items of "
+                     "{}, which are not all of it",
+                     part.offset(), home.name(), part.bytes(), part.extent(),
+                     part.item_bytes());
+    return {};
   }
 
-  Status add(const Command &command, const Buffer &buffer, int64_t item) {
-    ShardedRange range;
-    range.region = buffer.region();
-    range.offset = buffer.offset();
-    range.bytes = bytesOf(buffer.type()).value_or(0);
-    range.extent = intAttribute(command, "extent", 0);
-    range.item = static_cast<uint64_t>(item) *
-                 dlc::sizeOf(*dtypeOf(buffer.type().dtype()));
-    if (item < 0 || range.extent < 1 ||
-        range.bytes > static_cast<uint64_t>(range.extent) * range.item)
-      return corrupt("'{}': {} items of {} elements are not all of its range",
-                     command.label(), range.extent, item);
-    const auto [at, isNew] =
-        found_.try_emplace({range.region, range.offset}, range);
-    const ShardedRange &same = at->second;
-    if (same.bytes != range.bytes || same.extent != range.extent ||
-        same.item != range.item)
+  // The last one that such a range of a region touches.
+  const Part *partIn(uint32_t region, uint64_t offset, uint64_t bytes) const {
+    const auto &parts = plan_.parts();
+    auto at = std::lower_bound(
+        parts.begin(), parts.end(), std::pair(region, offset + bytes),
+        [](const Part &part, const auto &key) {
+          return std::pair(part.region(), part.offset()) < key;
+        });
+    if (at == parts.begin())
+      return nullptr;
+    const Part &part = *std::prev(at);
+    return part.region() == region && endOf(part) > offset ? &part : nullptr;
+  }
+
+  Status checkCommand(const Program &program, const Command &command) const {
+    const int64_t item = intAttribute(command, "shard", 0);
+    if (item && plan_.parts_size() == 0)
+      return incompatible("'{}' is shared out as early versions did it, this "
+                          "is dlc {}: compile the model again",
+                          command.label(), dlcVersion());
+    for (const auto *ids : {&command.inputs(), &command.outputs()})
+      for (uint32_t id : *ids) {
+        const Buffer &buffer = program.buffers(static_cast<int>(id));
+        const uint64_t bytes = bytesOf(buffer.type()).value_or(0);
+        const Part *part = partIn(buffer.region(), buffer.offset(), bytes);
+        if (part && !takesParts(command))
+          DLC_TRY(checkUse(command, item, buffer, *part));
+      }
+    return {};
+  }
+
+  // A kernel or collective of parts is of all of one.
+  static Status checkUse(const Command &command, int64_t item,
+                         const Buffer &buffer, const Part &part) {
+    if (!item)
+      return corrupt("'{}' uses states of which each rank has a part",
+                     command.label());
+    const uint64_t itemBytes =
+        static_cast<uint64_t>(item) * sizeOf(*dtypeOf(buffer.type().dtype()));
+    if (buffer.offset() != part.offset() ||
+        bytesOf(buffer.type()) != part.bytes() ||
+        itemBytes != part.item_bytes() ||
+        intAttribute(command, "extent", 0) != part.extent())
       return corrupt("'{}' shares out a range of states in another way than "
-                     "the kernel before",
+                     "the plan says",
                      command.label());
     return {};
   }
 
-  Status checkApart() const {
-    const ShardedRange *last = nullptr;
-    for (const auto &[place, range] : found_) {
-      if (last && last->region == range.region &&
-          last->offset + last->bytes > range.offset)
-        return corrupt("states at {} and {} of region '{}' are shared out in "
-                       "two ways",
-                       last->offset, range.offset,
-                       plan_.regions(static_cast<int>(range.region)).name());
-      last = &range;
-    }
-    return {};
-  }
-
-  Status checkWhole(const Command &command, const Buffer &buffer) const {
-    auto at = found_.lower_bound(
-        {buffer.region(),
-         buffer.offset() + bytesOf(buffer.type()).value_or(0)});
-    if (at == found_.begin())
-      return {};
-    const ShardedRange &before = std::prev(at)->second;
-    return before.region == buffer.region() &&
-                   before.offset + before.bytes > buffer.offset()
-               ? corrupt("'{}' uses states of which each rank has a part",
-                         command.label())
-               : Status();
-  }
-
-  // All of a state is in one range, or none.
-  Status checkInside(const State &state) const {
-    const uint64_t end = state.offset() + bytesOf(state.type()).value_or(0);
-    auto at = found_.lower_bound({state.region(), end});
-    if (at == found_.begin())
-      return {};
-    const ShardedRange &range = std::prev(at)->second;
-    if (range.region != state.region() ||
-        range.offset + range.bytes <= state.offset() ||
-        (range.offset <= state.offset() && end <= range.offset + range.bytes))
-      return {};
-    return corrupt("state '{}' is shared out in part", state.name());
-  }
-
   const Plan &plan_;
-  std::vector<May> may_; // by region
-  std::set<Key> gathered_;
-  std::map<Key, ShardedRange> found_;
-  Status status_;
 };
 
 } // namespace
 
-Result<std::vector<ShardedRange>> shardedRanges(const Plan &plan) {
-  return Finder(plan).run();
-}
+Status checkParts(const Plan &plan) { return PartChecker(plan).run(); }
 
 } // namespace dlc::plan

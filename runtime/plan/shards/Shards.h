@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each rank keeps a part of, as --zero asks for: moments and averages that
-// are updated in items (attribute `shard` of a kernel), gradients that are
-// reduced to these (a reduce_scatter), and parameters that are gathered from
-// these to be used (an all_gather to somewhere else).
+// What each rank keeps a part of, as --zero asks for: the plan's parts, which
+// are ranges of moments and averages, of gradients that are scattered and of
+// parameters that are gathered to be used.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -11,15 +10,6 @@
 #include <vector>
 
 namespace dlc::plan {
-
-// A range of a region that one kernel updates or reads in `extent` items of
-// `item` bytes; the last one may be shorter.
-struct ShardedRange {
-  uint32_t region = 0;
-  uint64_t offset = 0, bytes = 0;
-  int64_t extent = 0;
-  uint64_t item = 0;
-};
 
 // Items [first, last) of `extent` are this rank's.
 struct Items {
@@ -37,12 +27,11 @@ int64_t shardOf(const Command &command);
 bool takesElements(const Command &command);
 // Whether the command completes what each rank has a part of in another place.
 bool gathersElsewhere(const Command &command);
-// Whether the command takes whatever part of its operands a rank has: a wait,
-// or a sum over parts.
-bool takesParts(const Command &command);
 
-// By region and offset. Code::Corrupt if two overlap, or something else than
-// such a kernel uses one.
-Result<std::vector<ShardedRange>> shardedRanges(const Plan &plan);
+// Of a plan whose buffers, regions and states are valid: its parts are ranges
+// in order, of which states have all or nothing, and commands use what they
+// may. Code::Corrupt if not; Code::Incompatible of a plan of an early version,
+// which had parts and did not tell them.
+Status checkParts(const Plan &plan);
 
 } // namespace dlc::plan

@@ -76,9 +76,8 @@ Ordered collectivesOf(const plan::Program &program) {
 // each has whole.
 Ordered partsOf(const plan::Plan &plan) {
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> ends; // by their begin
-  if (const auto ranges = plan::shardedRanges(plan))
-    for (const plan::ShardedRange &range : *ranges)
-      ends[{range.region, range.offset}] = range.offset + range.bytes;
+  for (const plan::Part &part : plan.parts())
+    ends[{part.region(), part.offset()}] = part.offset() + part.bytes();
   uint64_t parts = 0, whole = 0;
   for (const plan::State &state : plan.states()) {
     if (state.role() != "param" || !state.trainable())
