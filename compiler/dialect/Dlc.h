@@ -41,6 +41,11 @@ struct AttentionDims {
 /// f16 or bf16.
 inline bool isHalf(mlir::Type t) { return t.isF16() || t.isBF16(); }
 
+/// Rows of the tiles of outputs where Winograd's products compute; else 0.
+inline int64_t winogradTile(By by) {
+  return by == By::Winograd2 ? 2 : by == By::Winograd4 ? 4 : 0;
+}
+
 /// Whether it fuses with others element by element, or decomposes into such.
 inline bool isElementwise(mlir::Operation *op) {
   return llvm::isa<ElementwiseInterface>(op) ||

@@ -45,7 +45,8 @@ def Dlc_Combine : I32EnumAttr<"Combine", "how the elements of a reduction become
 
 def Dlc_By : I32EnumAttr<"By", "who computes an op", [
     I32EnumAttrCase<"Open", 0, "open">, I32EnumAttrCase<"Library", 1, "library">,
-    I32EnumAttrCase<"Generated", 2, "generated">, I32EnumAttrCase<"Decomposed", 3, "decomposed">]> {
+    I32EnumAttrCase<"Generated", 2, "generated">, I32EnumAttrCase<"Decomposed", 3, "decomposed">,
+    I32EnumAttrCase<"Winograd2", 4, "winograd2">, I32EnumAttrCase<"Winograd4", 5, "winograd4">]> {
   let cppNamespace = "::dlc::ir";
 }
 

@@ -51,9 +51,12 @@ LogicalResult expectTypeOf(MaybeLoc loc, StringRef law, Value v, Value like) {
 LogicalResult expectBy(MaybeLoc loc, StringRef law, By by, ArrayRef<By> ways) {
   if (by == By::Open || llvm::is_contained(ways, by))
     return success();
-  return emitOptionalError(
-      loc, law, " expected by = ", stringifyBy(ways.front()), " or ",
-      stringifyBy(ways.back()), ", found ", stringifyBy(by));
+  std::string names;
+  llvm::raw_string_ostream os(names);
+  llvm::interleave(
+      ways, os, [&](By way) { os << stringifyBy(way); }, " or ");
+  return emitOptionalError(loc, law, " expected by = ", names, ", found ",
+                           stringifyBy(by));
 }
 LogicalResult expectShape(MaybeLoc loc, StringRef law, Value v, Ints shape) {
   if (succeeded(verifyCompatibleShape(tensorType(v).getShape(), shape)))
@@ -216,7 +219,7 @@ LogicalResult inferConv(MaybeLoc loc, ConvOp::Adaptor a, Types &types) {
     return emitOptionalError(loc, "(C4) expected a bias of shape ",
                              tw.getDimSize(0));
   if (failed(sameElements(loc, "(C5)", a.getOperands())) ||
-      failed(expectCallOrKernel(loc, "(C10)", a.getBy())))
+      failed(expectConvBy(loc, "(C10)", a.getBy())))
     return failure();
   types.push_back(withShape(tx, shape));
   return success();

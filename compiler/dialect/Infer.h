@@ -39,6 +39,11 @@ inline llvm::LogicalResult expectCallOrKernel(MaybeLoc loc, llvm::StringRef law,
                                               By by) {
   return expectBy(loc, law, by, {By::Library, By::Generated});
 }
+inline llvm::LogicalResult expectConvBy(MaybeLoc loc, llvm::StringRef law,
+                                        By by) {
+  return expectBy(loc, law, by,
+                  {By::Library, By::Generated, By::Winograd2, By::Winograd4});
+}
 inline llvm::LogicalResult expectCallOrOps(MaybeLoc loc, llvm::StringRef law,
                                            By by) {
   return expectBy(loc, law, by, {By::Library, By::Decomposed});

@@ -17,7 +17,7 @@ template <class Op> LogicalResult checkConv(Op op, Value x, Value w, Value dy) {
       failed(sameElements(op.getLoc(), "(C5)", {x, w, dy})) ||
       failed(expectShape(op.getLoc(), "(C9)", dy, shape)))
     return failure();
-  return expectCallOrKernel(op.getLoc(), "(C10)", op.getBy());
+  return expectConvBy(op.getLoc(), "(C10)", op.getBy());
 }
 
 /// That each of `behind` comes from the result of the pooling of x.

@@ -88,10 +88,10 @@ Result<PlaceRule> PlaceRule::parse(const std::string &text) {
   if (std::find(names.begin(), names.end(), rule.op) == names.end())
     return usageError("'{}' is not one of {}{}", rule.op,
                       fmt::join(names, ", "), suggestion(rule.op, names));
-  if (rule.by != "library" && rule.by != "generated" && rule.by != "decomposed")
-    return usageError(
-        "expected library, generated or decomposed after '{}=', found '{}'",
-        rule.op, rule.by);
+  if (auto by = ir::symbolizeBy(rule.by); !by || *by == By::Open)
+    return usageError("expected library, generated, decomposed, winograd2 or "
+                      "winograd4 after '{}=', found '{}'",
+                      rule.op, rule.by);
   return rule;
 }
 
@@ -125,8 +125,9 @@ void Wishes::addTo(OptionTable &table) {
       "model.place", place, "[REGEX:]OP=BY,...",
       "library, generated or decomposed (into simpler ops) for the ops "
       "attention, matmul, matmul-epilogue, norm, conv, of all nodes or those "
-      "whose names match; overrides the options above; the first matching "
-      "rule applies");
+      "whose names match; for conv also winograd2 and winograd4, Winograd's "
+      "products on tiles of 2x2 or 4x4 outputs; overrides the options above; "
+      "the first matching rule applies");
   rules.commas = true;
   rules.set = [this](auto &given) -> Status {
     for (const std::string &word : given)

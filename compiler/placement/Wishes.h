@@ -13,7 +13,7 @@ struct PlaceRule {
   std::string text;
   std::optional<Pattern> nodes; // none: all of them
   std::string op;               // a name of placeNames()
-  std::string by;               // library, generated or decomposed
+  std::string by;               // as ir::stringifyBy says
 
   /// Code::Usage says what was expected.
   static Result<PlaceRule> parse(const std::string &text);

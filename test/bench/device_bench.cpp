@@ -115,17 +115,25 @@ private:
 struct ConvShape {
   const char *name;
   int64_t n, c, o, size, k, stride, pad;
+
+  bool fitsWinograd() const { return k == 3 && stride == 1 && c % 16 == 0; }
 };
 
 constexpr ConvShape kConvs[] = {
-    {"lenet1", 64, 1, 6, 28, 5, 1, 2},      {"lenet2", 64, 6, 16, 14, 5, 1, 0},
-    {"resnet8", 64, 16, 16, 28, 3, 1, 1},   {"first", 8, 3, 64, 224, 7, 2, 3},
-    {"64@56", 8, 64, 64, 56, 3, 1, 1},      {"1x1/2", 8, 64, 128, 56, 1, 2, 0},
-    {"256@14/2", 8, 128, 256, 28, 3, 2, 1}, {"512@7", 8, 512, 512, 7, 3, 1, 1},
+    {"lenet1", 64, 1, 6, 28, 5, 1, 2},
+    {"lenet2", 64, 6, 16, 14, 5, 1, 0},
+    {"resnet8", 64, 16, 16, 28, 3, 1, 1},
+    {"first", 8, 3, 64, 224, 7, 2, 3},
+    {"64@56", 8, 64, 64, 56, 3, 1, 1},
+    {"1x1/2", 8, 64, 128, 56, 1, 2, 0},
+    {"128@28", 8, 128, 128, 28, 3, 1, 1},
+    {"256@14", 8, 256, 256, 14, 3, 1, 1},
+    {"256@14/2", 8, 128, 256, 28, 3, 2, 1},
+    {"512@7", 8, 512, 512, 7, 3, 1, 1},
 };
 
 void conv(benchmark::State &state, const ConvShape &s, const std::string &kind,
-          const std::string &layout, plan::DType type) {
+          const std::string &layout, plan::DType type, int64_t tile) {
   const int64_t out = (s.size + 2 * s.pad - s.k) / s.stride + 1;
   const auto image = [&](int64_t c, int64_t size) {
     return layout == "nhwc" ? Shape{s.n, size, size, c}
@@ -137,6 +145,8 @@ void conv(benchmark::State &state, const ConvShape &s, const std::string &kind,
   bench.ints("pads", {s.pad, s.pad, s.pad, s.pad})
       .ints("strides", {s.stride, s.stride})
       .text("layout", layout);
+  if (tile)
+    bench.integer("winograd", tile);
   if (kind == "conv")
     bench.input(type, x).input(type, w).output(type, y);
   else if (kind == "conv_backward_data")
@@ -269,10 +279,13 @@ void registerAll() {
       for (const char *kind :
            {"conv", "conv_backward_data", "conv_backward_filter"})
         for (const ConvShape &s : kConvs)
-          add(fmt::format("{}/{}{}", kind, s.name, suffix),
-              [=, type = type](benchmark::State &state) {
-                conv(state, s, kind, layout, type);
-              });
+          for (int64_t tile : {0, 2, 4})
+            if (!tile || (suffix == "/nhwc/f32" && s.fitsWinograd()))
+              add(fmt::format("{}/{}{}{}", kind, s.name, suffix,
+                              tile ? fmt::format("/winograd{}", tile) : ""),
+                  [=, type = type](benchmark::State &state) {
+                    conv(state, s, kind, layout, type, tile);
+                  });
       for (const ImageShape &s : kImages) {
         for (const char *kind :
              {"max_pool", "max_pool_backward", "avg_pool", "avg_pool_backward"})

@@ -372,7 +372,7 @@ func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
 
 func.func @f(%x: tensor<1x4x8x8xf32>, %w: tensor<4x1x3x3xf32>) {
   // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{(C10) expected by = library or generated, found decomposed}}
+  // expected-error @+1 {{(C10) expected by = library or generated or winograd2 or winograd4, found decomposed}}
   %y = dlc.conv %x, %w by = decomposed {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 1, 1>, group = 4 : i64} : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x8x8xf32>
   return
 }
@@ -380,7 +380,7 @@ func.func @f(%x: tensor<1x4x8x8xf32>, %w: tensor<4x1x3x3xf32>) {
 // -----
 
 func.func @f(%x: tensor<1x4x8x8xf32>, %w: tensor<4x1x3x3xf32>) {
-  // expected-error @+1 {{(C10) expected by = library or generated, found decomposed}}
+  // expected-error @+1 {{(C10) expected by = library or generated or winograd2 or winograd4, found decomposed}}
   %y = dlc.conv_backward_data %x, %w by = decomposed {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 1, 1>, group = 4 : i64} : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x8x8xf32>
   return
 }

@@ -88,34 +88,45 @@ CONVS = {"point": (24, 6, 1, dict(kernel_shape=[1, 1])),
          "few": (3, 3, 3, dict(kernel_shape=[3, 3], pads=[0, 1, 1, 0], group=8))}
 
 
-def chain():
+# What Winograd's products can compute, with few channels and with many.
+WINOGRADS = {"first": (32, 16, 3, dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1])),
+             "second": (208, 32, 3, dict(kernel_shape=[3, 3], pads=[0, 2, 1, 0])),
+             "third": (16, 208, 3, dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1]))}
+
+
+def chain(convs, channels, last):
     """A convolution behind the other, on images of odd sizes."""
     random = np.random.RandomState(3)
     nodes, weights, at = [], {}, "x"
-    for name, (outputs, inputs, kernel, attributes) in CONVS.items():
+    for name, (outputs, inputs, kernel, attributes) in convs.items():
         shape = (outputs * attributes.get("group", 1), inputs, kernel, kernel)
         weights |= {name + ".weight": (random.randn(*shape) / np.sqrt(inputs * kernel * kernel)).astype("f4"),
                     name + ".bias": random.randn(shape[0]).astype("f4") / 4}
         nodes += [node("Conv", [at, name + ".weight", name + ".bias"], [name + "0"], name=name, **attributes),
                   node("Tanh", [name + "0"], [name + "1"], name=name + "_tanh")]
         at = name + "1"
-    weights["d.weight"] = random.randn(4, 24).astype("f4") / 4
+    weights["d.weight"] = random.randn(4, last).astype("f4") / 4
     nodes += [node("GlobalAveragePool", [at], ["g"]), node("Flatten", ["g"], ["f"]),
               node("Gemm", ["f", "d.weight"], ["y"], name="d", transB=1)]
-    return model(nodes, [value("x", [6, 6, 13, 11])], [value("y", [6, 4])], weights, opset=17)
+    return model(nodes, [value("x", [6, channels, 13, 11])], [value("y", [6, 4])], weights, opset=17)
 
 
-class ConvPlacement(dlc.TestCase):
-    def setUp(self):
-        super().setUp()
-        onnx.save(chain(), self.path("m.onnx"))
+class ConvCase(dlc.TestCase):
+    def prepare(self, convs, channels, last):
+        onnx.save(chain(convs, channels, last), self.path("m.onnx"))
         random = np.random.RandomState(5)
-        np.savez(self.path("data.npz"), x=random.randn(24, 6, 13, 11).astype("f4"), y=random.randint(4, size=24))
+        np.savez(self.path("data.npz"), x=random.randn(24, channels, 13, 11).astype("f4"), y=random.randint(4, size=24))
 
     def steps(self, name, **options):
         artifact = dlc.compile(self.path("m.onnx"), self.path(name + ".dlc"), lr=0.1, momentum=0.9, optimizer="sgd",
                                schedule="constant", **options)
         return dlc.train(artifact, self.path("data.npz"), self.path(name), steps=8, shuffle="off", threads=2)
+
+
+class ConvPlacement(ConvCase):
+    def setUp(self):
+        super().setUp()
+        self.prepare(CONVS, 6, 24)
 
     def test_who(self):
         """Kernels of our own where a group has few channels; elsewhere they are a wish."""
@@ -129,9 +140,11 @@ class ConvPlacement(dlc.TestCase):
 
         chosen = by()
         for suffix in "", " (gradient)":
-            self.assertEqual(chosen["deep" + suffix], ("generated", "preferred (generated, library)"))
+            window = "winograd{}: the window is not 3x3 with stride and dilation 1"
+            whys = f"{window.format(2)}, {window.format(4)}"
+            self.assertEqual(chosen["deep" + suffix], ("generated", f"preferred (generated, library, {whys})"))
             self.assertEqual(chosen["wide" + suffix][0], "generated")
-            self.assertEqual(chosen["few" + suffix], ("library", "preferred (library, generated)"))
+            self.assertRegex(chosen["few" + suffix][1], r"preferred \(library, generated, winograd2: there are groups, ")
         self.assertEqual(chosen["point"][0], "library")
         halves = sorted(by for name, (by, _) in notes("--amp") if name == "few (gradient)")
         self.assertEqual(halves, ["generated", "library"])  # the filter's, the data's
@@ -148,6 +161,31 @@ class ConvPlacement(dlc.TestCase):
                 for key, numbers in ours.state(8).items():
                     if numbers.dtype == np.float32 and not amp:
                         self.assertNear(numbers, library.state(8)[key], 1e-4, key)
+
+
+class WinogradPlacement(ConvCase):
+    def setUp(self):
+        super().setUp()
+        self.prepare(WINOGRADS, 16, 16)
+
+    def test_same_steps(self):
+        """As the library takes."""
+        library = self.steps("library", place="conv=library")
+        for way in "winograd2", "winograd4":
+            with self.subTest(way):
+                ours = self.steps(way, place="conv=" + way)
+                np.testing.assert_allclose(ours.metrics("loss"), library.metrics("loss"), rtol=1e-5)
+                for key, numbers in ours.state(8).items():
+                    if numbers.dtype == np.float32:
+                        self.assertNear(numbers, library.state(8)[key], 1e-4, key)
+
+    def test_plan(self):
+        """A command says which tiles it has."""
+        places = "first:conv=winograd2,second:conv=winograd4,conv=library"
+        out, _ = dlc.dlc("compile", self.path("m.onnx"), "--emit=mlir", "--stop-after=launches", "--place=" + places)
+        found = re.findall(r'call "(conv\w*)" .* winograd = (\d)', out)
+        self.assertEqual(set(found), {("conv", "2"), ("conv", "4"), ("conv_backward_data", "4"),
+                                      ("conv_backward_filter", "2"), ("conv_backward_filter", "4")})
 
 
 if __name__ == "__main__":

@@ -56,7 +56,8 @@ class Usage(dlc.TestCase):
             "placement of no op": (self.compile("--target=cuda", "--place=norms=library"),
                                    r"--place: 'norms' is not one of attention, matmul, .*did you mean 'norm'"),
             "placement by nobody": (self.compile("--target=cuda", "--place=norm=cudnn"),
-                                    r"--place: expected library, generated or decomposed after 'norm=', found 'cudnn'"),
+                                    r"--place: expected library, generated, decomposed, winograd2 or winograd4 after 'norm=', found "
+                                    r"'cudnn'"),
             "placement of nodes": (self.compile("--target=cuda", "--place=(:norm=library"), r"--place.*regular expression"),
             "placement that fits nothing": (self.compile("--target=cuda", "--place=attention=library"),
                                             r"--place=attention=library matches no op"),

@@ -24,7 +24,8 @@ def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul", [PlaceableInt
 defvar Dlc_ConvLaws = [{(C1) x and w have one rank, 3 to 5; (C2) x's channels are group * w's; (C3) O divides by group, which
     is positive; (C5) element types agree; (C6) the window fits into the padded input; (C7) each spatial dimension has a stride,
     two pads and a dilation, positive but for the pads, as is the window; (C8) the layout is nchw or nhwc: channels first or last. With filters_last, which
-    lowering alone sets, w and its gradient are [O, K..., C / group]; (C10) it is by library or generated.}];
+    lowering alone sets, w and its gradient are [O, K..., C / group]; (C10) it is by library, generated, winograd2 or
+    winograd4: Winograd's products on tiles of 2x2 or 4x4 outputs.}];
 class Dlc_Conv<string mnemonic, string infer> : Dlc_Library<mnemonic, CastAllow, infer, [ImageInterface, PlaceableInterface]> {
   let assemblyFormat = Dlc_PlacedFormat;
   dag window = (ins Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,

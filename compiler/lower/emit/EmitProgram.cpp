@@ -211,6 +211,9 @@ private:
     attrs.erase("by");
     if (llvm::any_of(op->getOperands(), [](Value v) { return ir::splitOf(v); }))
       attrs.set("parts", b.getI64IntegerAttr(1));
+    if (auto placed = dyn_cast<ir::PlaceableInterface>(*op))
+      if (int64_t tile = ir::winogradTile(placed.getBy()))
+        attrs.set("winograd", b.getI64IntegerAttr(tile));
     for (auto [name, isThere] : op.optionalOperands())
       attrs.set(name, b.getI64IntegerAttr(isThere));
     exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins,

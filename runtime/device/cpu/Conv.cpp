@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv, conv_backward_data, conv_backward_filter: by oneDNN, in the layout that
-// its fast code wants.
+// conv, conv_backward_data, conv_backward_filter: by Winograd.cpp where the
+// plan says so, else by oneDNN, in the layout that its fast code wants.
 //
 // Layouts, measured with oneDNN 3.2 on a Zen 4, 2 threads, us with all reorders
 // (f32):
@@ -19,6 +19,7 @@
 #include "runtime/device/cpu/Onednn.h"
 #include "runtime/device/cpu/Reference.h"
 #include "runtime/device/cpu/ReferenceConv.h"
+#include "runtime/device/cpu/winograd/Winograd.h"
 #include "runtime/plan/Attributes.h"
 
 namespace dlc {
@@ -247,6 +248,8 @@ Result<std::unique_ptr<Command>> bindConv(CpuDevice &device,
     DLC_TRY(expectShape(spec, spec.inputs[2], {conv.y.c}, "bias"));
   if (wantsReference(spec))
     return referenceConv(spec, conv, hasBias);
+  if (plan::findAttribute(spec.command, "winograd"))
+    return bindWinograd(device, spec, conv, ConvResult::Images);
   return buildOnednn(device, spec, [&](OnednnCommand &command) {
     buildForward(command, spec, conv, hasBias);
   });
@@ -260,6 +263,8 @@ Result<std::unique_ptr<Command>> bindConvBackwardData(CpuDevice &device,
              convOf(spec, spec.outputs[0], spec.inputs[1], spec.inputs[0]));
   if (wantsReference(spec))
     return referenceConvBackwardData(spec, conv);
+  if (plan::findAttribute(spec.command, "winograd"))
+    return bindWinograd(device, spec, conv, ConvResult::Data);
   return buildOnednn(device, spec, [&](OnednnCommand &command) {
     buildBackwardData(command, spec, conv);
   });
@@ -273,6 +278,8 @@ bindConvBackwardFilter(CpuDevice &device, const CommandSpec &spec) {
              convOf(spec, spec.inputs[0], spec.outputs[0], spec.inputs[1]));
   if (wantsReference(spec))
     return referenceConvBackwardFilter(spec, conv);
+  if (plan::findAttribute(spec.command, "winograd"))
+    return bindWinograd(device, spec, conv, ConvResult::Filter);
   return buildOnednn(device, spec, [&](OnednnCommand &command) {
     buildBackwardFilter(command, spec, conv);
   });

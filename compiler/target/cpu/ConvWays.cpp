@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/target/cpu/ConvWays.h"
+#include "compiler/dialect/ops/Windows.h"
+#include "compiler/kernel/ConvKernel.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+/// Of one core, in the proportion that a Zen 3 has: FLOPs a second of the
+/// library, of Winograd's products and of generated loops; bytes a second of
+/// transforms, which write to caches and read there.
+constexpr double kLibrary = 75e9, kProducts = 70e9, kGenerated = 20e9,
+                 kTransforms = 20e9;
+/// Channels of a block.
+constexpr int64_t kBlock = 16;
+/// Channels of a sum from which on 4x4 tiles round at most twice as much as the
+/// direct form: they lose digits in transforms, and less in sums.
+constexpr int64_t kFewSummed = 64;
+
+/// Of the convolution that `op` computes or has the gradient of.
+struct Shapes {
+  RankedTensorType x, y;
+  WindowSizes window;
+  int64_t group;
+  bool isLast, isFilter, isData;
+
+  template <class Op>
+  Shapes(Op op, Value x, Value w, Value y)
+      : x(ir::tensorType(x)), y(ir::tensorType(y)),
+        window(ir::windowOf(op, ir::tensorType(w).getShape())),
+        group(op.getGroup()), isLast(op.getLayout() == "nhwc"),
+        isFilter(isa<ir::ConvBackwardFilterOp>(op)),
+        isData(isa<ir::ConvBackwardDataOp>(op)) {}
+
+  static Shapes of(Operation *op) {
+    return llvm::TypeSwitch<Operation *, Shapes>(op)
+        .Case([](ir::ConvOp conv) {
+          return Shapes(conv, conv.getX(), conv.getW(), conv.getY());
+        })
+        .Case([](ir::ConvBackwardDataOp conv) {
+          return Shapes(conv, conv.getDx(), conv.getW(), conv.getDy());
+        })
+        .Case([](ir::ConvBackwardFilterOp conv) {
+          return Shapes(conv, conv.getX(), conv.getDw(), conv.getDy());
+        });
+  }
+
+  int64_t inputs() const { return x.getShape().back(); }
+  int64_t outputs() const { return y.getShape().back(); }
+  /// Of the direct form.
+  double flops() const {
+    return 2.0 * y.getNumElements() * (inputs() / group) * window.taps();
+  }
+};
+
+std::string whyNoWinograd(const Shapes &s) {
+  auto are = [](auto sizes, int64_t n) {
+    return llvm::all_of(sizes, [=](int64_t size) { return size == n; });
+  };
+  if (!s.x.getElementType().isF32())
+    return "elements are not f32";
+  if (!s.isLast)
+    return "images are channels first";
+  if (s.window.kernel.size() != 2 || !are(s.window.kernel, 3) ||
+      !are(s.window.strides, 1) || !are(s.window.dilations, 1))
+    return "the window is not 3x3 with stride and dilation 1";
+  if (s.group != 1)
+    return "there are groups";
+  if (s.inputs() % kBlock || s.outputs() % kBlock)
+    return "channels are no multiple of " + std::to_string(kBlock);
+  return s.x.getNumElements() == 0 || s.y.getNumElements() == 0
+             ? "it has no elements"
+             : "";
+}
+
+/// Products of tiles of tile x tile elements and all transforms.
+double secondsOf(const Shapes &s, int64_t tile) {
+  auto of = (s.isData ? s.x : s.y).getShape();
+  const double planes = double(tile + 2) * double(tile + 2),
+               tiles = double(of[0]) * llvm::divideCeil(of[1], tile) *
+                       llvm::divideCeil(of[2], tile),
+               filters = double(s.inputs()) * s.outputs();
+  // Tiles of the filters' gradient come from the cache of all cores.
+  const double moved =
+      2 * sizeof(float) * planes *
+      ((s.isFilter ? 2 : 1) * tiles * (s.inputs() + s.outputs()) + filters);
+  return 2 * planes * tiles * filters / kProducts + moved / kTransforms;
+}
+
+/// oneDNN computes gradients of halves in plain loops where groups have one
+/// channel, and pads groups of few to a vector's width. GFLOP/s of it and of
+/// generated kernels, 3x3 at 28x28, one busy thread of a Xeon with AVX-512:
+///   channels a group       2          3          4          8
+///   f32 forward         7 /  6    10 /  6    20 /  9    31 /  9
+///       data            5 / 13     8 /  5    17 /  8    24 /  9
+///       filter          4 /  5    11 /  4    15 / 10    35 / 11
+///   bf16 forward        2 /  5     2 /  2     6 /  7    14 /  7
+///       data            2 /  6     2 /  2     5 /  6    12 /  5
+///       filter          1 /  5     1 /  4     2 /  5    11 /  3
+/// One group of few channels has few results for vectors.
+bool areGeneratedFast(Operation *op) {
+  const ConvKernel kernel = convKernel(op);
+  const bool isHalfFilter = kernel.kind == ConvKernel::Filter &&
+                            ir::isHalf(ir::elementType(op->getResult(0)));
+  const bool isGrouped = kernel.channels > kernel.own;
+  return isGrouped && kernel.planes() <= (isHalfFilter ? 4 : 2);
+}
+
+} // namespace
+
+Ways waysOfConv(ir::PlaceableInterface op, bool fast) {
+  const Shapes s = Shapes::of(op);
+  Way library{By::Library}, generated{By::Generated, whyNoConvKernel(op)},
+      small{By::Winograd2, whyNoWinograd(s)},
+      large{By::Winograd4, small.whyNot};
+  if (!small.whyNot.empty())
+    return generated.whyNot.empty() && areGeneratedFast(op)
+               ? Ways{generated, library, small, large}
+               : Ways{library, generated, small, large};
+  if (!fast)
+    large.caveat = "not with --conv-error=direct";
+  else if (!s.isFilter && (s.isData ? s.outputs() : s.inputs()) < kFewSummed)
+    large.caveat = "it rounds more than twice as much as the direct form";
+  library.seconds = s.flops() / kLibrary;
+  generated.seconds = s.flops() / kGenerated;
+  small.seconds = secondsOf(s, 2);
+  large.seconds = secondsOf(s, 4);
+  return {library, generated, small, large};
+}
+
+} // namespace dlc

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the loops are ordered, so that what is read again is in a cache. Sums are
+// in one order whatever is held together: threads and caches change no bit.
+#include "runtime/device/cpu/winograd/Winograd.h"
+#include "runtime/device/commands/Checks.h"
+#include "runtime/device/cpu/CpuDevice.h"
+#include "runtime/plan/Attributes.h"
+
+namespace dlc {
+namespace {
+
+constexpr int64_t kTileFloats = 64 << 10; // of inputs, in half of an L2
+constexpr int64_t kLeastTiles = 10;       // that reuse filters from an L3
+constexpr int64_t kManyTiles = 128;       // that share filters just made
+constexpr int64_t kChunk = 32; // channels summed before they are added: the
+                               // error grows with the root of a chain's length
+constexpr int64_t kGradientTiles = 192;  // of two blocks, in an L1
+constexpr int64_t kWaveFloats = 2 << 20; // of both operands' tiles, in an L3
+
+int64_t blocksOf(const WinogradImage &image) {
+  return image.channels / kWinogradLanes;
+}
+
+int64_t planeFloats(const WinogradConv &c, int64_t rows, int64_t blocks) {
+  return c.planes() * WinogradPlanes::strideOf(rows, blocks);
+}
+WinogradPlanes planesAt(float *data, int64_t rows, int64_t blocks) {
+  return {data, WinogradPlanes::strideOf(rows, blocks), rows};
+}
+
+} // namespace
+
+// With few input channels the inputs of some tiles fit into a core's L2, while
+// the filters of all, made once, come from L3: tiles outside. Else the filters
+// are made where they are used, for many tiles, and are never in memory.
+WinogradForward::WinogradForward(const WinogradConv &conv,
+                                 const Threads &threads)
+    : c_(conv), threads_(threads), loops_(winogradLoops(conv.tile)) {
+  const int64_t fit = kTileFloats / (c_.planes() * c_.in.channels),
+                each = (c_.tiles() - 1) / threads.count() + 1;
+  tilesOutside_ = fit >= kLeastTiles;
+  together_ =
+      tilesOutside_
+          ? std::min(each, fit < loops_.rows ? fit : fit - fit % loops_.rows)
+          : std::min(c_.tiles(), kManyTiles);
+  chunk_ = std::min(c_.in.channels, kChunk);
+}
+
+WinogradPlanes WinogradForward::inputsAt(float *data) const {
+  return planesAt(data, together_, blocksOf(c_.in));
+}
+WinogradPlanes WinogradForward::sumsAt(float *data) const {
+  return planesAt(data, together_, 1);
+}
+WinogradPlanes WinogradForward::filtersAt(float *data) const {
+  return planesAt(data, tilesOutside_ ? c_.in.channels : chunk_, 1);
+}
+
+int64_t WinogradForward::floats() const {
+  const int64_t inputs = planeFloats(c_, together_, blocksOf(c_.in)),
+                sums = planeFloats(c_, together_, 1);
+  return tilesOutside_
+             ? blocksOf(c_.out) * planeFloats(c_, c_.in.channels, 1) +
+                   threads_.count() * (inputs + sums)
+             : inputs + threads_.count() * (planeFloats(c_, chunk_, 1) + sums);
+}
+
+void WinogradForward::run(const float *x, const float *w, const float *bias,
+                          float *y, float *scratch) const {
+  tilesOutside_ ? tilesOutside(x, w, bias, y, scratch)
+                : filtersOutside(x, w, bias, y, scratch);
+}
+
+void WinogradForward::multiply(const WinogradPlanes &inputs,
+                               const WinogradPlanes &filters, int64_t begin,
+                               int64_t end, const WinogradPlanes &sums,
+                               int64_t tiles) const {
+  for (int64_t p = 0; p < c_.planes(); ++p)
+    for (int64_t i = begin; i < end; i += kChunk)
+      loops_.product({inputs.at(p, i / kWinogradLanes, 0), kWinogradLanes, 1,
+                      inputs.rows * kWinogradLanes, tiles, kWinogradLanes,
+                      std::min(kChunk, end - i) / kWinogradLanes,
+                      filters.at(p, 0, i - begin), sums.at(p, 0, 0), i > 0});
+}
+
+void WinogradForward::tilesOutside(const float *x, const float *w,
+                                   const float *bias, float *y,
+                                   float *scratch) const {
+  const int64_t blocks = blocksOf(c_.out),
+                filters = planeFloats(c_, c_.in.channels, 1),
+                inputs = planeFloats(c_, together_, blocksOf(c_.in)),
+                own = inputs + planeFloats(c_, together_, 1);
+  threads_.parallelFor(blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b)
+      loops_.filters(c_, w, b, 0, c_.in.channels,
+                     filtersAt(scratch + b * filters));
+  });
+  const int64_t groups = (c_.tiles() + together_ - 1) / together_;
+  threads_.parallelParts(groups, 1, [&](int part, int64_t begin, int64_t end) {
+    float *const mine = scratch + blocks * filters + part * own;
+    const auto in = inputsAt(mine), sums = sumsAt(mine + inputs);
+    for (int64_t g = begin; g < end; ++g) {
+      const int64_t first = c_.tiles() * g / groups,
+                    last = c_.tiles() * (g + 1) / groups;
+      loops_.inputs(c_, x, first, last, in);
+      for (int64_t b = 0; b < blocks; ++b) {
+        multiply(in, filtersAt(scratch + b * filters), 0, c_.in.channels, sums,
+                 last - first);
+        loops_.outputs(c_, sums, first, last, b, bias, y);
+      }
+    }
+  });
+}
+
+void WinogradForward::filtersOutside(const float *x, const float *w,
+                                     const float *bias, float *y,
+                                     float *scratch) const {
+  const int64_t inputs = planeFloats(c_, together_, blocksOf(c_.in)),
+                filters = planeFloats(c_, chunk_, 1),
+                own = filters + planeFloats(c_, together_, 1);
+  const auto in = inputsAt(scratch);
+  for (int64_t first = 0; first < c_.tiles(); first += together_) {
+    const int64_t tiles = std::min(together_, c_.tiles() - first);
+    threads_.parallelFor(tiles, 1, [&](int64_t begin, int64_t end) {
+      WinogradPlanes to = in;
+      to.data = in.at(0, 0, begin);
+      loops_.inputs(c_, x, first + begin, first + end, to);
+    });
+    threads_.parallelParts(
+        blocksOf(c_.out), 1, [&](int part, int64_t begin, int64_t end) {
+          float *const mine = scratch + inputs + part * own;
+          const auto of = filtersAt(mine), sums = sumsAt(mine + filters);
+          for (int64_t b = begin; b < end; ++b) {
+            for (int64_t i = 0; i < c_.in.channels; i += chunk_) {
+              const int64_t next = std::min(i + chunk_, c_.in.channels);
+              loops_.filters(c_, w, b, i, next, of);
+              multiply(in, of, i, next, sums, tiles);
+            }
+            loops_.outputs(c_, sums, first, first + tiles, b, bias, y);
+          }
+        });
+  }
+}
+
+// An item has all planes of some blocks of inputs and of outputs. Inputs and
+// gradients of many tiles, transformed once by all threads, come from L3.
+WinogradFilter::WinogradFilter(const WinogradConv &conv, const Threads &threads)
+    : c_(conv), threads_(threads), loops_(winogradLoops(conv.tile)) {
+  const int64_t fit =
+      kWaveFloats / (c_.planes() * (c_.in.channels + c_.out.channels));
+  together_ = std::min(std::max(fit, kGradientTiles), c_.tiles());
+  waves_ = (c_.tiles() - 1) / together_ + 1;
+  inputs_ = std::min(inputs_, blocksOf(c_.in));
+  outputs_ = std::min(outputs_, blocksOf(c_.out));
+  while (items() < 2 * threads_.count() && (inputs_ > 1 || outputs_ > 1))
+    --(outputs_ > 1 ? outputs_ : inputs_);
+}
+
+int64_t WinogradFilter::items() const {
+  return ((blocksOf(c_.in) - 1) / inputs_ + 1) *
+         ((blocksOf(c_.out) - 1) / outputs_ + 1);
+}
+
+WinogradPlanes WinogradFilter::sumsAt(float *data) const {
+  return planesAt(data, kWinogradLanes, inputs_ * outputs_);
+}
+
+int64_t WinogradFilter::floats() const {
+  return planeFloats(c_, together_, blocksOf(c_.in)) +
+         planeFloats(c_, together_, blocksOf(c_.out)) +
+         (waves_ > 1 ? items() : threads_.count()) *
+             planeFloats(c_, kWinogradLanes, inputs_ * outputs_);
+}
+
+void WinogradFilter::multiply(const WinogradPlanes &x, const WinogradPlanes &dy,
+                              int64_t item, int64_t tiles,
+                              const WinogradPlanes &sums, bool adds,
+                              float *dw) const {
+  const int64_t across = (blocksOf(c_.out) - 1) / outputs_ + 1,
+                in = item / across * inputs_, out = item % across * outputs_,
+                ins = std::min(inputs_, blocksOf(c_.in) - in),
+                outs = std::min(outputs_, blocksOf(c_.out) - out);
+  for (int64_t p = 0; p < c_.planes(); ++p)
+    for (int64_t t = 0; t < tiles; t += kGradientTiles)
+      for (int64_t o = 0; o < outs; ++o)
+        for (int64_t i = 0; i < ins; ++i)
+          loops_.product({x.at(p, in + i, t), 1, kWinogradLanes, 0,
+                          kWinogradLanes, std::min(kGradientTiles, tiles - t),
+                          1, dy.at(p, out + o, t), sums.at(p, o * ins + i, 0),
+                          adds || t > 0});
+  for (int64_t block = 0; dw && block < ins * outs; ++block)
+    loops_.filterGradients(c_, sums, block, in + block % ins, out + block / ins,
+                           dw);
+}
+
+void WinogradFilter::run(const float *x, const float *dy, float *dw,
+                         float *scratch) const {
+  float *const gradients =
+      scratch + planeFloats(c_, together_, blocksOf(c_.in));
+  float *const sums = gradients + planeFloats(c_, together_, blocksOf(c_.out));
+  const auto in = planesAt(scratch, together_, blocksOf(c_.in)),
+             out = planesAt(gradients, together_, blocksOf(c_.out));
+  const int64_t own = planeFloats(c_, kWinogradLanes, inputs_ * outputs_);
+  for (int64_t wave = 0; wave < waves_; ++wave) {
+    const int64_t first = wave * together_,
+                  tiles = std::min(together_, c_.tiles() - first);
+    threads_.parallelFor(tiles, 1, [&](int64_t begin, int64_t end) {
+      WinogradPlanes inputs = in, outputs = out;
+      inputs.data = in.at(0, 0, begin), outputs.data = out.at(0, 0, begin);
+      loops_.inputs(c_, x, first + begin, first + end, inputs);
+      loops_.gradients(c_, dy, first + begin, first + end, outputs);
+    });
+    threads_.parallelParts(
+        items(), 1, [&](int part, int64_t begin, int64_t end) {
+          for (int64_t item = begin; item < end; ++item)
+            multiply(in, out, item, tiles,
+                     sumsAt(sums + (waves_ > 1 ? item : part) * own), wave > 0,
+                     wave + 1 == waves_ ? dw : nullptr);
+        });
+  }
+}
+
+namespace {
+
+// Calls run(scratch).
+template <class F> class WinogradCommand final : public Command {
+public:
+  WinogradCommand(CpuDevice &device, F run)
+      : device_(device), run_(std::move(run)) {}
+  Status enqueue() override {
+    run_(reinterpret_cast<float *>(device_.workspace().data()));
+    return {};
+  }
+
+private:
+  CpuDevice &device_;
+  F run_;
+};
+
+template <class Products, class F>
+Result<std::unique_ptr<Command>> command(CpuDevice &device,
+                                         const WinogradConv &conv, F run) {
+  const Products products(conv, device.threads());
+  DLC_TRY(
+      device.workspace().reserve(uint64_t(products.floats()) * sizeof(float)));
+  auto runs = [=](float *scratch) { run(products, scratch); };
+  return std::unique_ptr<Command>(
+      new WinogradCommand<decltype(runs)>(device, runs));
+}
+
+Status expectWinograd(const CommandSpec &spec, const Conv &conv, int64_t tile) {
+  bool fits = conv.x.dims == 2 && conv.x.channelsLast && conv.group == 1 &&
+              conv.x.c % kWinogradLanes == 0 && conv.y.c % kWinogradLanes == 0;
+  for (size_t d = 1; d < kSpatial; ++d) {
+    const Sliding &along = conv.window.along[d];
+    fits =
+        fits && along.kernel == 3 && along.stride == 1 && along.dilation == 1;
+  }
+  for (const auto *operands : {&spec.inputs, &spec.outputs})
+    for (const Operand &operand : *operands)
+      DLC_TRY(expectType(spec, operand, {plan::F32}, "an operand"));
+  if (fits && (tile == 2 || tile == 4))
+    return {};
+  return corrupt(spec, fmt::format("winograd={} does not fit it", tile));
+}
+
+float *floatsOf(const Operand &operand) {
+  return reinterpret_cast<float *>(operand.data);
+}
+
+} // namespace
+
+Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
+                                              const CommandSpec &spec,
+                                              const Conv &conv,
+                                              ConvResult result) {
+  const int64_t tile = plan::intAttribute(spec.command, "winograd", 0);
+  DLC_TRY(expectWinograd(spec, conv, tile));
+  const auto image = [](const Image &image) {
+    return WinogradImage{image.size[1], image.size[2], image.c};
+  };
+  const auto &along = conv.window.along;
+  const int64_t tap = conv.filtersLast ? conv.x.c : 1;
+  WinogradConv c{conv.x.n,
+                 image(conv.x),
+                 image(conv.y),
+                 along[1].low,
+                 along[2].low,
+                 9 * conv.x.c,
+                 conv.filtersLast ? 1 : 9,
+                 tap,
+                 0,
+                 tile};
+  float *const a = floatsOf(spec.inputs[0]),
+               *const b = floatsOf(spec.inputs[1]),
+               *const to = floatsOf(spec.outputs[0]);
+  if (result == ConvResult::Filter)
+    return command<WinogradFilter>(
+        device, c, [=](const WinogradFilter &products, float *scratch) {
+          products.run(a, b, to, scratch);
+        });
+  if (result == ConvResult::Data) {
+    std::swap(c.in, c.out);
+    std::swap(c.outer, c.inner);
+    c.top = 2 - c.top, c.left = 2 - c.left;
+    c.first = 8 * tap, c.tap = -tap;
+  }
+  const float *const bias =
+      spec.inputs.size() > 2 ? floatsOf(spec.inputs[2]) : nullptr;
+  return command<WinogradForward>(
+      device, c, [=](const WinogradForward &products, float *scratch) {
+        products.run(a, b, bias, to, scratch);
+      });
+}
+
+} // namespace dlc

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions by Winograd's products (WinogradLoops.h) on the pool,
+// the same bits for any number of threads.
+#pragma once
+
+#include "runtime/device/commands/Conv.h"
+#include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/device/cpu/winograd/WinogradLoops.h"
+
+namespace dlc {
+
+class CpuDevice;
+
+// y of x, or dx of dy.
+class WinogradForward {
+public:
+  WinogradForward(const WinogradConv &conv, const Threads &threads);
+
+  int64_t floats() const; // of scratch
+  // bias: null, or a float a channel of y. Scratch starts at a cache line.
+  void run(const float *x, const float *w, const float *bias, float *y,
+           float *scratch) const;
+
+private:
+  void tilesOutside(const float *x, const float *w, const float *bias, float *y,
+                    float *scratch) const;
+  void filtersOutside(const float *x, const float *w, const float *bias,
+                      float *y, float *scratch) const;
+  WinogradPlanes inputsAt(float *data) const;
+  WinogradPlanes sumsAt(float *data) const;
+  WinogradPlanes filtersAt(float *data) const;
+  // Sums over input channels [begin, end), whose filters these are, of tiles;
+  // from the first channel on, or added.
+  void multiply(const WinogradPlanes &inputs, const WinogradPlanes &filters,
+                int64_t begin, int64_t end, const WinogradPlanes &sums,
+                int64_t tiles) const;
+
+  WinogradConv c_;
+  const Threads &threads_;
+  const WinogradLoops &loops_;
+  bool tilesOutside_;
+  int64_t together_; // tiles
+  int64_t chunk_;    // input channels whose filters are held
+};
+
+// dw of x and dy.
+class WinogradFilter {
+public:
+  WinogradFilter(const WinogradConv &conv, const Threads &threads);
+
+  int64_t floats() const;
+  void run(const float *x, const float *dy, float *dw, float *scratch) const;
+
+private:
+  int64_t items() const;
+  WinogradPlanes sumsAt(float *data) const;
+  void multiply(const WinogradPlanes &x, const WinogradPlanes &dy, int64_t item,
+                int64_t tiles, const WinogradPlanes &sums, bool adds,
+                float *dw) const;
+
+  WinogradConv c_;
+  const Threads &threads_;
+  const WinogradLoops &loops_;
+  int64_t together_, waves_;
+  int64_t inputs_ = 4, outputs_ = 2; // blocks of an item
+};
+
+enum class ConvResult { Images, Data, Filter };
+
+// Of a command whose attribute `winograd` is the tiles' size.
+Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
+                                              const CommandSpec &spec,
+                                              const Conv &conv,
+                                              ConvResult result);
+
+} // namespace dlc

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions by Winograd's products, against the plain loops in f64, and to
+// the bit for any number of threads.
+#include "Fixture.h"
+
+namespace dlc::test {
+namespace {
+
+struct WinogradShape {
+  std::string name;
+  int64_t images, inputs, outputs, height, width;
+  Shape pads = {1, 1, 1, 1};
+  bool filtersLast = false;
+};
+
+// Sizes that are multiples of no tile, of one image and of some; channels whose
+// tiles stay in a core's cache, in one chunk and in some, and whose filters do.
+const std::vector<WinogradShape> kWinogradShapes = {
+    {"even", 2, 16, 32, 8, 12},
+    {"odd", 3, 48, 16, 7, 13},
+    {"onePixel", 1, 16, 16, 3, 3, {0, 0, 0, 0}},
+    {"oneRow", 2, 16, 16, 1, 9},
+    {"asymmetric", 2, 16, 16, 9, 6, {0, 1, 2, 0}},
+    {"widelyPadded", 1, 16, 16, 5, 4, {3, 4, 3, 2}},
+    {"filtersLast", 2, 16, 48, 6, 6, {1, 1, 1, 1}, true},
+    {"chunks", 1, 112, 16, 10, 10},
+    {"filtersOutside", 5, 208, 32, 12, 20},
+};
+
+Case winogradCase(const WinogradShape &s, const std::string &kind,
+                  int64_t tile) {
+  const Shape x = {s.images, s.height, s.width, s.inputs},
+              y = {s.images, s.height + s.pads[0] + s.pads[2] - 2,
+                   s.width + s.pads[1] + s.pads[3] - 2, s.outputs},
+              w = s.filtersLast ? Shape{s.outputs, 3, 3, s.inputs}
+                                : Shape{s.outputs, s.inputs, 3, 3};
+  Case c{kind,
+         {{"filters_last", int64_t(s.filtersLast)},
+          {"layout", std::string("nhwc")},
+          {"pads", s.pads},
+          {"winograd", tile}},
+         {},
+         {}};
+  if (kind == "conv") {
+    c.attributes["has_bias"] = int64_t(1);
+    c.inputs = {{x}, {w}, {{s.outputs}}};
+    c.outputs = {{y}};
+  } else if (kind == "conv_backward_data") {
+    c.inputs = {{y}, {w}};
+    c.outputs = {{x}};
+  } else {
+    c.inputs = {{x}, {y}};
+    c.outputs = {{w}};
+  }
+  return c;
+}
+
+void expectNearForAnyThreads(const Case &c, int64_t tile) {
+  EXPECT_LE(relativeError(run(c, plan::F32, 2)[0], run(c, plan::F64, 1)[0]),
+            tile == 2 ? 5e-7 : 2e-6);
+  expectThreadInvariant(c, plan::F32);
+}
+
+class WinogradTest : public testing::TestWithParam<
+                         std::tuple<WinogradShape, std::string, int64_t>> {};
+
+TEST_P(WinogradTest, IsNearForAnyThreads) {
+  const auto &[shape, kind, tile] = GetParam();
+  expectNearForAnyThreads(winogradCase(shape, kind, tile), tile);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, WinogradTest,
+    testing::Combine(testing::ValuesIn(kWinogradShapes),
+                     testing::Values(std::string("conv"),
+                                     std::string("conv_backward_data"),
+                                     std::string("conv_backward_filter")),
+                     testing::Values(int64_t(2), int64_t(4))),
+    [](const auto &info) {
+      return std::get<0>(info.param).name + "_" + std::get<1>(info.param) +
+             "_" + std::to_string(std::get<2>(info.param));
+    });
+
+// More tiles than are transformed at once.
+TEST(Winograd, SumsManyTiles) {
+  for (int64_t tile : {2, 4})
+    expectNearForAnyThreads(
+        winogradCase({"", 1, 16, 16, 172, 170}, "conv_backward_filter", tile),
+        tile);
+}
+
+// A plan that asks for what does not exist is refused.
+TEST(Winograd, RefusesWhatItCannotCompute) {
+  CpuDevice device(1);
+  const WinogradShape shape{"", 1, 16, 16, 8, 8};
+  std::vector<Case> cases(5, winogradCase(shape, "conv_backward_data", 2));
+  cases[0].attributes["winograd"] = int64_t(3);
+  cases[1] = winogradCase({"", 1, 24, 16, 8, 8}, "conv_backward_data", 2);
+  cases[2].attributes["strides"] = Shape{2, 2};
+  cases[2].inputs[0].shape = {1, 4, 4, 16};
+  cases[3].attributes["dilations"] = Shape{2, 2};
+  cases[3].inputs[0].shape = {1, 6, 6, 16};
+  cases[4].inputs[0].fixed = plan::BF16;
+  for (const Case &c : cases) {
+    auto inputs = makeInputs(c, plan::F32), outputs = makeOutputs(c, plan::F32);
+    const Status status = tryRun(device, c.kind, c.attributes, inputs, outputs);
+    EXPECT_FALSE(status.ok());
+    EXPECT_TRUE(status.message().find("winograd=") != std::string::npos ||
+                status.message().find("operand") != std::string::npos)
+        << status.message();
+  }
+}
+
+} // namespace
+} // namespace dlc::test
