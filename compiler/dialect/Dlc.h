@@ -31,9 +31,10 @@ inline mlir::Type elementType(mlir::Value v) {
 }
 /// What `v` is a view of, through all reshapes.
 mlir::Value viewedBy(mlir::Value v);
-/// The sizes of an attention in either of its layouts.
+/// The sizes of an attention in either of its layouts, and what queries see.
 struct AttentionDims {
   int64_t batch, heads, queries, keys, depth, valueDepth;
+  bool causal = false;
   AttentionDims(mlir::RankedTensorType q, mlir::RankedTensorType k,
                 mlir::RankedTensorType v, llvm::StringRef layout);
 };

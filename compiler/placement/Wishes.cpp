@@ -30,7 +30,8 @@ const std::vector<Row> &rows() {
         {"generated", "generated"},
         {"off", "decomposed"}},
        "attention as one op: by the library, by generated kernels, or off; "
-       "auto, with --amp: by the library where possible",
+       "auto: by the library, on GPUs with --amp, on CPUs where it is causal "
+       "or has 512 keys",
        Wish::Error,
        "; use --attention=auto to leave it as products and softmax"},
       {"matmul",

@@ -50,6 +50,9 @@ struct LoweringTraits {
   /// The library's convolutions read 8 channels of halves at once: strided ones
   /// of less are computed as ones of blocks of pixels (dlc-block-images).
   bool blocksFewChannels = false;
+  /// Attention is one op in f32, too, where the target prefers that; else only
+  /// with --amp, whose halves its ways need.
+  bool attendsInF32 = false;
 };
 
 struct CompiledKernels {

@@ -175,6 +175,7 @@ public:
     ir::AttentionDims dims(q, q, v, "bhtd");
     dims.depth = q.getShape().back();
     dims.valueDepth = tensorType(op.getY()).getShape().back();
+    dims.causal = causal;
     return dims;
   }
 

@@ -37,9 +37,9 @@ struct PlaceAttention : impl::PlaceAttentionBase<PlaceAttention> {
 private:
   LogicalResult place(ir::AttentionOp op, const Target &target,
                       Placer &placer) {
-    const ir::AttentionDims dims(ir::tensorType(op.getQ()),
-                                 ir::tensorType(op.getK()),
-                                 ir::tensorType(op.getV()), op.getLayout());
+    ir::AttentionDims dims(ir::tensorType(op.getQ()), ir::tensorType(op.getK()),
+                           ir::tensorType(op.getV()), op.getLayout());
+    dims.causal = op.getCausal();
     const Ways ways = waysOfAttention(
         target, dims, typed ? ir::elementType(op.getQ()) : Type(), options);
     const Choice choice = placer.choose(op.placedAs(), op.getLoc(), ways);
@@ -75,7 +75,7 @@ private:
 Ways waysOfAttention(const Target &target, const ir::AttentionDims &dims,
                      Type element, const StepOptions &options) {
   Ways ways = target.waysOfAttention(dims, element);
-  if (!options.amp.enabled())
+  if (!options.amp.enabled() && !target.lowering().attendsInF32)
     for (Way &way : ways)
       if (way.by != By::Decomposed)
         way.caveat = "auto takes it with --amp alone";
@@ -89,8 +89,10 @@ bool mayAttend(const StepOptions &options, const Target &target) {
     return rule.ok() && rule->op == "attention";
   });
   return target.chooses("attention") &&
-         (isPlaced || (o.attention == "auto" ? options.amp.enabled()
-                                             : o.attention != "off"));
+         (isPlaced ||
+          (o.attention == "auto"
+               ? options.amp.enabled() || target.lowering().attendsInF32
+               : o.attention != "off"));
 }
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and its gradient against plain loops. The CPU has no such command.
+// Attention and its gradient against plain loops.
 #include "AttentionCases.h"
 #include "Fixture.h"
 
@@ -8,12 +8,23 @@
 namespace dlc::test {
 namespace {
 
-constexpr plan::DType kHalves[] = {plan::BF16, plan::F16};
+std::vector<plan::DType> types() {
+  std::vector<plan::DType> types{plan::BF16, plan::F16};
+  if (kAttendsInF32)
+    types.push_back(plan::F32);
+  return types;
+}
+
+// Of `f32` and the two halves.
+double toleranceOf(plan::DType type, double f32, double bf16, double f16) {
+  return type == plan::F32 ? f32 : type == plan::BF16 ? bf16 : f16;
+}
 
 // What hides a key: the compiler gives cuDNN these, not infinities, and of bf16
 // not the lowest number, which times log2(e) is infinite.
 double lowest(plan::DType type) {
-  return type == plan::F16 ? -65504 : -std::ldexp(1, 127);
+  return toleranceOf(type, std::numeric_limits<float>::lowest(),
+                     -std::ldexp(1, 127), -65504);
 }
 
 // Some keys hidden; with `blind` all of each head's second query, and its dy is
@@ -55,7 +66,9 @@ Case forward(const AttentionShape &s, const AttentionValues &x) {
          {{s.rows(s.queries, s.valueDepth)},
           {{s.batch, s.heads, s.queries, 1}, plan::F32}}};
   if (s.hasMask())
-    c.inputs.push_back({{s.mask.begin(), s.mask.end()}, {}, x.mask});
+    c.inputs.push_back({{s.mask.begin(), s.mask.end()},
+                        kAttendsInF32 ? plan::F32 : plan::DTYPE_INVALID,
+                        x.mask});
   return c;
 }
 
@@ -89,7 +102,7 @@ protected:
                        bool blind = false) {
     x.y = Tensor(type, {static_cast<int64_t>(x.y.size())}, x.y).values();
     attentionBackward(shape(), x);
-    const double tolerance = type == plan::F16 ? 2.5e-3 : 2e-2;
+    const double tolerance = toleranceOf(type, 2e-6, 2e-2, 2.5e-3);
     const auto found = runJudged(backward(shape(), x), type, 2);
     if (!found)
       return;
@@ -108,19 +121,20 @@ protected:
 };
 
 TEST_P(AttentionTest, Conforms) {
-  for (plan::DType type : kHalves) {
+  for (plan::DType type : types()) {
     const AttentionValues x = valuesOf(shape(), type, false);
     const auto found = runJudged(forward(shape(), x), type, 2);
     if (!found)
       continue;
     const std::string in = " in " + plan::DType_Name(type);
-    expectNear((*found)[0], x.y, type == plan::F16 ? 1.5e-3 : 1.2e-2, "y" + in);
+    expectNear((*found)[0], x.y, toleranceOf(type, 2e-6, 1.2e-2, 1.5e-3),
+               "y" + in);
     expectNear((*found)[1], x.lse, 1e-5, "lse" + in);
   }
 }
 
 TEST_P(AttentionTest, GradientConforms) {
-  for (plan::DType type : kHalves)
+  for (plan::DType type : types())
     expectGradients(valuesOf(shape(), type, false), type);
 }
 
@@ -130,7 +144,7 @@ class MaskedAttentionTest : public AttentionTest {};
 // kernels make NaN; its result must be a number, and keys and values get none
 // of it.
 TEST_P(MaskedAttentionTest, QueryThatSeesNothingConforms) {
-  for (plan::DType type : kHalves) {
+  for (plan::DType type : types()) {
     const AttentionValues x = valuesOf(shape(), type, true);
     const auto found = runJudged(forward(shape(), x), type, 2);
     if (!found)
@@ -139,6 +153,26 @@ TEST_P(MaskedAttentionTest, QueryThatSeesNothingConforms) {
       for (const double value : tensor.values())
         ASSERT_TRUE(std::isfinite(value)) << plan::DType_Name(type);
     expectGradients(x, type, true);
+  }
+}
+
+// The gradient is that of the same softmax, though lse cannot tell its sum from
+// the mask's number.
+TEST_P(MaskedAttentionTest, GradientOfQueryThatSeesNothingIsExact) {
+  if (!kAttendsInF32)
+    GTEST_SKIP() << "only of f32";
+  AttentionValues x = valuesOf(shape(), plan::F32, true);
+  x.dy = randomValues(static_cast<int64_t>(x.dy.size()), 4);
+  expectGradients(x, plan::F32);
+}
+
+TEST_P(AttentionTest, SameBitsWithAnyNumberOfThreads) {
+  if (!kAttendsInF32)
+    GTEST_SKIP() << "a GPU has no threads of the host";
+  const AttentionValues x = valuesOf(shape(), plan::F32, false);
+  for (plan::DType type : types()) {
+    expectThreadInvariant(forward(shape(), x), type);
+    expectThreadInvariant(backward(shape(), x), type);
   }
 }
 

@@ -234,6 +234,9 @@ inline double relativeError(const Tensor &found, const Tensor &truth) {
 std::optional<std::vector<Tensor>> runJudged(const Case &c, plan::DType type,
                                              int threads);
 extern const double kSlack; // factor of f32's tolerance on that device
+// Its attention is of f32, too, and adds masks of f32; else it is of halves,
+// and masks are of their type.
+extern const bool kAttendsInF32;
 
 // f32, bf16 and f16, which has three more bits, agree with the f64 loops.
 inline void expectConforms(const Case &c, double f32 = 2e-6,

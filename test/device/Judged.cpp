@@ -5,6 +5,7 @@
 namespace dlc::test {
 
 const double kSlack = 1;
+const bool kAttendsInF32 = true;
 
 std::optional<std::vector<Tensor>> runJudged(const Case &c, plan::DType type,
                                              int threads) {

@@ -66,8 +66,20 @@ class Placement(dlc.TestCase):
         whys = {(by, why) for _, kind, by, why in self.gpt("--place=attention=decomposed") if kind == "attention"}
         self.assertEqual(whys, {("decomposed", "--place=attention=decomposed (library, decomposed, generated)")})
 
+    def test_attention_on_cpu(self):
+        """Causal attention of 32 tokens is short; one op is made of it on demand, as the only one of two ways."""
+        ways = r"\(decomposed, library, generated: no attention is generated for CPUs\)"
+        for words, by, why in (([], "decomposed", "preferred"),
+                               (["--attention=library"], "library", "--attention=library")):
+            placed = {(by, why) for _, kind, by, why in self.notes("gpt_tiny", *words) if kind == "attention"}
+            (found, text), = placed
+            self.assertEqual(found, by)
+            self.assertRegex(text, f"{why} {ways}")
+        err = dlc.dlc("compile", dlc.model("gpt_tiny"), "--attention=generated", code=dlc.FAILED)[1]
+        self.assertIn("--attention=generated cannot be: no attention is generated for CPUs; use --attention=auto", err)
+
     def test_cpu(self):
-        """There is no choice but for convolutions, and the report changes nothing."""
+        """There is no choice but for convolutions and attention, and the report changes nothing."""
         by = {kind: by for _, kind, by, _ in self.notes("lenet")}
         self.assertEqual(by["matmul"], "library")
         self.assertEqual(by["pool"], "library")

@@ -55,10 +55,20 @@ class References(dlc.TestCase):
         difference = np.abs(run.metrics("loss") / ref.arrays["losses_sgd"] - 1)
         self.assertTrue((difference < np.where(np.arange(20) < 5, 1e-4, 2e-2)).all(), f"{difference}")
 
-    def check_gradients(self, name):
+    def test_gpt_tiny_attention_as_one_op(self):
+        ref = dlc.Reference("gpt_tiny")
+        for optimizer, options in OPTIMIZERS.items():
+            _, run = self.train("gpt_tiny", 20, ref, attention="library", **options)
+            difference = np.abs(run.metrics("loss") / ref.arrays[f"losses_{optimizer}"] - 1)
+            self.assertLess(difference.max(), 1e-4, optimizer)
+            for key, value in ref.group(f"final_{optimizer}").items():
+                self.assertNear(run.state(20)[key], value, 1e-3, key)
+        self.check_gradients("gpt_tiny", attention="library")
+
+    def check_gradients(self, name, **options):
         """Plain SGD's first step subtracts lr * gradient; a large lr keeps the gradient's bits."""
         ref, lr = dlc.Reference(name), 1024
-        artifact, run = self.train(name, 1, ref, optimizer="sgd", lr=lr, momentum=0, weight_decay=0)
+        artifact, run = self.train(name, 1, ref, optimizer="sgd", lr=lr, momentum=0, weight_decay=0, **options)
         before, after = run.initial(artifact), run.state(1)
         for key, value in ref.group("grad0").items():
             self.assertNear((before[key] - after[key]) / lr, value, 1e-3, key)

@@ -49,7 +49,6 @@ class Usage(dlc.TestCase):
                                                r"--amp-deny: 'Covn' is neither an op .*did you mean 'Conv'"),
             "op on two lists": (self.compile("--amp", "--amp-deny=Gemm", "--amp-clear=relu,matmul"),
                                 r"two lists of autocast: --amp-deny=Gemm and --amp-clear=matmul"),
-            "attention on a CPU": (self.compile("--attention=library"), r"--attention needs --target=cuda"),
             "norms of a library on a CPU": (self.compile("--norm=library"), r"--norm needs --target=cuda"),
             "placement on a CPU": (self.compile("--place=norm=library"), r"--place=norm=library matches no op"),
             "placement of nothing": (self.compile("--target=cuda", "--place=norm"), r"--place: expected \[REGEX:\]OP=BY"),

@@ -9,6 +9,7 @@ namespace dlc::test {
 
 // Sums in other orders, and convolutions by transformed tiles.
 const double kSlack = 5;
+const bool kAttendsInF32 = false;
 
 // Activations, types and gradients that a library lacks are never asked of it
 // by the compiler; what a library's version cannot do, or has no norm for on

@@ -74,33 +74,41 @@ private:
     return scores;
   }
 
-  void forward(int64_t b, int64_t h, int64_t i) const {
+  /// The softmax of the scores, and their log-sum-exp; zeros and inf where a
+  /// query sees no key.
+  std::pair<Array, double> weights(int64_t b, int64_t h, int64_t i) const {
     Array p = scores(b, h, i);
     const double max = *std::ranges::max_element(p);
     if (max == -INFINITY)
-      return;
+      return {Array(p.size(), 0), INFINITY};
     double sum = 0;
     for (double &score : p)
       sum += score = std::exp(score - max);
-    lse(b, h, i) = max + std::log(sum);
+    for (double &weight : p)
+      weight /= sum;
+    return {p, max + std::log(sum)};
+  }
+
+  void forward(int64_t b, int64_t h, int64_t i) const {
+    const auto [p, sum] = weights(b, h, i);
+    lse(b, h, i) = sum;
     double *y = row(x.y, b, h, i, s.queries, s.valueDepth);
     for (int64_t j = 0; j < s.keys; ++j)
-      add(y, p[j] / sum, row(x.v, b, h, j, s.keys, s.valueDepth), s.valueDepth);
+      add(y, p[j], row(x.v, b, h, j, s.keys, s.valueDepth), s.valueDepth);
   }
   void backward(int64_t b, int64_t h, int64_t i) const {
-    const Array score = scores(b, h, i);
+    const Array p = weights(b, h, i).first;
     const double *q = row(x.q, b, h, i, s.queries, s.depth),
                  *y = row(x.y, b, h, i, s.queries, s.valueDepth),
                  *dy = row(x.dy, b, h, i, s.queries, s.valueDepth);
     double *dq = row(x.dq, b, h, i, s.queries, s.depth);
     const double delta = dot(dy, y, s.valueDepth);
     for (int64_t j = 0; j < s.keys; ++j) {
-      const double p = std::exp(score[j] - lse(b, h, i));
       const double *v = row(x.v, b, h, j, s.keys, s.valueDepth);
-      const double ds = s.scale * p * (dot(dy, v, s.valueDepth) - delta);
+      const double ds = s.scale * p[j] * (dot(dy, v, s.valueDepth) - delta);
       add(dq, ds, row(x.k, b, h, j, s.keys, s.depth), s.depth);
       add(row(x.dk, b, h, j, s.keys, s.depth), ds, q, s.depth);
-      add(row(x.dv, b, h, j, s.keys, s.valueDepth), p, dy, s.valueDepth);
+      add(row(x.dv, b, h, j, s.keys, s.valueDepth), p[j], dy, s.valueDepth);
     }
   }
 

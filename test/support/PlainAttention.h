@@ -38,7 +38,7 @@ struct AttentionValues {
 /// lse = inf.
 void attentionForward(const AttentionShape &shape, AttentionValues &values);
 
-/// Computes dq, dk and dv from all others, y and lse as they are.
+/// Computes dq, dk and dv from q, k, v, the mask, dy and y as it is.
 void attentionBackward(const AttentionShape &shape, AttentionValues &values);
 
 } // namespace dlc::test

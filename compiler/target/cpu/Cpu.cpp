@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cpu/Cpu.h"
+#include "compiler/dialect/Expr.h"
 #include "compiler/dialect/ops/Ranks.h"
 #include "compiler/target/cpu/ConvWays.h"
 #include "compiler/target/cpu/codegen/CpuCodegen.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -14,19 +18,37 @@ namespace {
 /// The runtime's batch norm sees this rank's batch alone.
 bool isOfAllRanks(Operation *op) { return op->hasAttr(ir::kNormBucket); }
 
-/// Who computes what is fixed on a CPU, but for convolutions.
+/// The runtime's attention adds masks of f32.
+void addsMaskInF32(ir::AttentionOp op) {
+  OpBuilder b(op);
+  ir::Expr mask(b, op.getLoc(), op.getMask());
+  if (mask.type().getElementType().isInteger(1)) {
+    ir::Expr zero(
+        b, op.getLoc(),
+        ir::ConstantOp::create(b, op.getLoc(), 0.0,
+                               RankedTensorType::get({}, b.getF32Type())));
+    mask = select(mask, zero, zero.scalar(-INFINITY));
+  }
+  op.getMaskMutable().assign(mask.cast(b.getF32Type()).v);
+}
+
+/// Who computes what is fixed on a CPU, but for convolutions and attention.
 class Cpu final : public Target {
 public:
   explicit Cpu(const TargetOptions &options)
       : cpu(options.cpu), convError(options.convError) {}
 
   StringRef name() const override { return "cpu"; }
-  LoweringTraits lowering() const override { return {}; }
+  LoweringTraits lowering() const override { return {.attendsInF32 = true}; }
 
-  bool chooses(StringRef row) const override { return row == "conv"; }
+  bool chooses(StringRef row) const override {
+    return row == "conv" || row == "attention";
+  }
   Ways waysOf(ir::PlaceableInterface op) const override {
     if (isa<ir::AttentionOp, ir::AttentionBackwardOp>(op))
-      return attention();
+      return TypeSwitch<Operation *, Ways>(op)
+          .Case<ir::AttentionOp, ir::AttentionBackwardOp>(
+              [](auto o) { return attention(o); });
     if (op.placedAs() == "conv")
       return waysOfConv(op, convError == "fast");
     if (isOfAllRanks(op))
@@ -34,13 +56,17 @@ public:
     return isa<ir::LibraryInterface>(*op) ? Ways{{By::Library}}
                                           : Ways{{By::Decomposed}};
   }
-  Ways waysOfAttention(const ir::AttentionDims &, Type) const override {
-    return attention();
+  Ways waysOfAttention(const ir::AttentionDims &dims,
+                       Type element) const override {
+    return attention(dims, element);
   }
   Ways waysOfEpilogue(ir::MatmulOp, Operation *, Value) const override {
     return {{By::Decomposed}};
   }
-  void fitCall(ir::AttentionOp) const override {}
+  void fitCall(ir::AttentionOp op) const override {
+    if (op.getMask())
+      addsMaskInF32(op);
+  }
 
   double streaming(double) const override { return 0; }
   double libraryProduct(const ProductShape &, double) const override {
@@ -71,10 +97,26 @@ public:
   }
 
 private:
-  /// Products and softmax keep the scores, and compute less.
-  static Ways attention() {
-    const char *why = "a CPU computes it as products and softmax";
-    return {{By::Decomposed}, {By::Library, why}, {By::Generated, why}};
+  /// The runtime's attention skips the keys that a causal mask hides, and never
+  /// stores the scores. Without that it computes more, as its gradient has to
+  /// find the scores again, which pays where they leave the caches.
+  static Ways attention(const ir::AttentionDims &dims, Type element) {
+    constexpr int64_t kFewQueries = 64, kManyKeys = 512;
+    Way own{By::Library}, parts{By::Decomposed};
+    if (element && element.isF64())
+      own.whyNot = "it computes in f64, and attention for CPUs is of f32, bf16 "
+                   "and f16";
+    Way generated{By::Generated, "no attention is generated for CPUs"};
+    const bool isPreferred =
+        dims.queries >= kFewQueries && (dims.causal || dims.keys >= kManyKeys);
+    return isPreferred ? Ways{own, parts, generated}
+                       : Ways{parts, own, generated};
+  }
+  template <class Op> static Ways attention(Op op) {
+    ir::AttentionDims dims(ir::tensorType(op.getQ()), ir::tensorType(op.getK()),
+                           ir::tensorType(op.getV()), op.getLayout());
+    dims.causal = op.getCausal();
+    return attention(dims, ir::elementType(op.getQ()));
   }
 
   std::string cpu, convError;

@@ -21,10 +21,6 @@ constexpr int64_t kChunkElements =
     1024; // per channel, summed in the precision of the computation
 constexpr int64_t kChunks = 32; // wanted at least, for threads to share
 
-template <class T> T *as(const Operand &operand) {
-  return reinterpret_cast<T *>(operand.data);
-}
-
 Result<NormGeometry> geometryOf(const CommandSpec &spec, const Operand &x) {
   const Shape shape = shapeOf(x);
   const std::string layout =

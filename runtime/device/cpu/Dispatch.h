@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One body for all float types.
+// One body for all float types, and operands as arrays of such.
 #pragma once
 
+#include "runtime/device/Device.h"
 #include "runtime/device/cpu/Half.h"
-#include "runtime/plan/plan.pb.h"
 
 namespace dlc {
+
+template <class T> T *as(const Operand &operand) {
+  return reinterpret_cast<T *>(operand.data);
+}
 
 // Calls fn with a value of the element type: float, F16, Bf16 or double.
 // Returns what fn returns.

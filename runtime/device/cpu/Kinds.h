@@ -18,6 +18,7 @@ struct Kind {
   Factory factory;
 };
 
+std::span<const Kind> attentionKinds();
 std::span<const Kind> batchNormKinds();
 std::span<const Kind> convKinds();
 std::span<const Kind> copyKinds();

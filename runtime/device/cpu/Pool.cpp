@@ -54,10 +54,6 @@ Result<Pool> poolOf(const CommandSpec &spec, const Operand &x,
               elements(y) * window.taps()};
 }
 
-template <class T> T *as(const Operand &operand) {
-  return reinterpret_cast<T *>(operand.data);
-}
-
 // Scratch of each thread, in the workspace.
 int64_t scratchStride(const PoolGeometry &g) {
   return (g.scratchBytes() + 63) / 64 * 64;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "runtime/device/TuneCache.h"
+#include "runtime/device/commands/Attention.h"
 #include "runtime/device/commands/Conv.h"
-#include "runtime/device/cuda/cudnn/Attention.h"
 #include "runtime/device/cuda/cudnn/Norm.h"
 #include "runtime/device/cuda/driver/Context.h"
 

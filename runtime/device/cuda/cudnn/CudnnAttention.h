@@ -2,7 +2,7 @@
 // Graphs of attention and its gradient. For Cudnn.cpp alone.
 #pragma once
 
-#include "runtime/device/cuda/cudnn/Attention.h"
+#include "runtime/device/commands/Attention.h"
 #include "runtime/device/cuda/cudnn/CudnnFrontend.h"
 
 namespace dlc {

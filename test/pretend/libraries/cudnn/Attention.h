@@ -2,7 +2,7 @@
 // Attention and its gradient in plain loops of doubles.
 #pragma once
 
-#include "runtime/device/cuda/cudnn/Attention.h"
+#include "runtime/device/commands/Attention.h"
 
 namespace dlc::standin {
 
