@@ -12,7 +12,7 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 135_150,
+    "product lines": 135_970,
     "lines of runtime/data": 8_500,
     "files that know shards": 44,
     "file names in two rooms": 14,
