@@ -176,6 +176,41 @@ TEST_P(AttentionTest, SameBitsWithAnyNumberOfThreads) {
   }
 }
 
+// No other query and no key hides it.
+TEST(CpuAttention, NanStaysNan) {
+  if (!kAttendsInF32)
+    GTEST_SKIP() << "a library may do otherwise";
+  AttentionShape s{1, 1, 70, 70, 8, 8, true, false, 0.5, {}};
+  AttentionValues x = valuesOf(s, plan::F32, false);
+  for (int64_t query : {0, 50}) {
+    AttentionValues one = x;
+    one.q[static_cast<size_t>(query * s.depth)] = NAN;
+    const auto found = run(forward(s, one), plan::F32, 1);
+    for (int64_t i = 0; i < s.queries; ++i) {
+      EXPECT_EQ(i == query, std::isnan(found[0][i * s.valueDepth])) << i;
+      EXPECT_EQ(i == query, std::isnan(found[1][i])) << i;
+    }
+  }
+}
+
+TEST(CpuAttention, NothingToDo) {
+  if (!kAttendsInF32)
+    GTEST_SKIP() << "cuDNN has no such tensors";
+  for (const auto &[batch, queries, keys] :
+       {std::array<int64_t, 3>{0, 4, 4}, {1, 0, 4}, {1, 4, 0}}) {
+    AttentionShape s{batch, 2, queries, keys, 8, 8, false, false, 1, {}};
+    AttentionValues x = valuesOf(s, plan::F32, false);
+    for (const Tensor &tensor : run(backward(s, x), plan::F32, 2))
+      for (double value : tensor.values())
+        EXPECT_EQ(value, 0);
+    const auto found = run(forward(s, x), plan::F32, 2);
+    for (double value : found[0].values())
+      EXPECT_EQ(value, 0);
+    for (double value : found[1].values())
+      EXPECT_EQ(value, std::numeric_limits<double>::infinity());
+  }
+}
+
 std::vector<AttentionCase> maskedCases() {
   std::vector<AttentionCase> cases = attentionCases();
   std::erase_if(cases, [](auto &c) { return !c.shape.hasMask(); });

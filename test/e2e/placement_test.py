@@ -75,7 +75,7 @@ class Placement(dlc.TestCase):
             (found, text), = placed
             self.assertEqual(found, by)
             self.assertRegex(text, f"{why} {ways}")
-        err = dlc.dlc("compile", dlc.model("gpt_tiny"), "--attention=generated", code=dlc.FAILED)[1]
+        err = dlc.dlc("compile", dlc.model("gpt_tiny"), "--attention=generated", code=dlc.BAD_MODEL)[1]
         self.assertIn("--attention=generated cannot be: no attention is generated for CPUs; use --attention=auto", err)
 
     def test_cpu(self):

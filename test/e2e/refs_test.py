@@ -55,14 +55,21 @@ class References(dlc.TestCase):
         difference = np.abs(run.metrics("loss") / ref.arrays["losses_sgd"] - 1)
         self.assertTrue((difference < np.where(np.arange(20) < 5, 1e-4, 2e-2)).all(), f"{difference}")
 
-    def test_gpt_tiny_attention_as_one_op(self):
+    def check_attention_as_one_op(self, optimizer):
         ref = dlc.Reference("gpt_tiny")
-        for optimizer, options in OPTIMIZERS.items():
-            _, run = self.train("gpt_tiny", 20, ref, attention="library", **options)
-            difference = np.abs(run.metrics("loss") / ref.arrays[f"losses_{optimizer}"] - 1)
-            self.assertLess(difference.max(), 1e-4, optimizer)
-            for key, value in ref.group(f"final_{optimizer}").items():
-                self.assertNear(run.state(20)[key], value, 1e-3, key)
+        _, run = self.train("gpt_tiny", 20, ref, attention="library", **OPTIMIZERS[optimizer])
+        difference = np.abs(run.metrics("loss") / ref.arrays[f"losses_{optimizer}"] - 1)
+        self.assertLess(difference.max(), 1e-4)
+        for key, value in ref.group(f"final_{optimizer}").items():
+            self.assertNear(run.state(20)[key], value, 1e-3, key)
+
+    def test_attention_as_one_op_sgd(self):
+        self.check_attention_as_one_op("sgd")
+
+    def test_attention_as_one_op_adamw(self):
+        self.check_attention_as_one_op("adamw")
+
+    def test_attention_as_one_op_gradients(self):
         self.check_gradients("gpt_tiny", attention="library")
 
     def check_gradients(self, name, **options):

@@ -78,7 +78,7 @@ private:
   /// query sees no key.
   std::pair<Array, double> weights(int64_t b, int64_t h, int64_t i) const {
     Array p = scores(b, h, i);
-    const double max = *std::ranges::max_element(p);
+    const double max = p.empty() ? -INFINITY : *std::ranges::max_element(p);
     if (max == -INFINITY)
       return {Array(p.size(), 0), INFINITY};
     double sum = 0;

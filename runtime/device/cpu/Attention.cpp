@@ -85,6 +85,8 @@ public:
 
   Status enqueue() override {
     const AttentionGeometry &g = heads_.geometry();
+    if (heads_.count() == 0 || g.queries == 0)
+      return {};
     const int64_t blocks = (g.queries + kAttentionRows - 1) / kAttentionRows,
                   ranges = std::clamp<int64_t>(kRangesOfThread *
                                                    heads_.threads().count() /

@@ -61,9 +61,9 @@ private:
     warning_.check(columns_.size() == before ? append() : write());
   }
 
+  // Creates none: the folder may have been replaced.
   Status append() const {
-    DLC_ASSIGN(const int file,
-               openOwnFile(path_, O_WRONLY | O_CREAT | O_APPEND));
+    DLC_ASSIGN(const int file, openOwnFile(path_, O_WRONLY | O_APPEND));
     const std::string row = fmt::format("{}\n", fmt::join(rows_.back(), ","));
     const Status status =
         ::write(file, row.data(), row.size()) == ssize_t(row.size())

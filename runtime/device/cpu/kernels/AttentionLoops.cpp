@@ -81,15 +81,17 @@ DLC_INLINE void maskRow(const AttentionGeometry &g, const AttentionMask &mask,
     scores[j] = -kInfinity;
 }
 
+// NaN if there is one.
 DLC_INLINE float largest(const float *x, int64_t count) {
   Lanes most = Lanes{} - kInfinity, next;
   for (int64_t j = 0; j < count; j += 8) {
     read(x + j, next);
-    most = next > most ? next : most;
+    most = (next > most) | (next != next) ? next : most;
   }
   float result = most[0];
   for (int l = 1; l < 8; ++l)
-    result = std::max(result, most[l]);
+    if (most[l] > result || most[l] != most[l])
+      result = most[l];
   return result;
 }
 
@@ -139,8 +141,8 @@ struct RowSums {
   // Takes a row's scores of one more tile, which become their exponentials.
   // Returns the factor of what was summed before.
   DLC_INLINE float add(int64_t i, float *scores, int64_t count) {
-    const float before = most[i],
-                now = std::max(before, largest(scores, count));
+    const float before = most[i], of = largest(scores, count),
+                now = before > of ? before : of;
     if (now == -kInfinity) {
       for (int64_t j = 0; j < count; ++j)
         scores[j] = 0;
