@@ -4,6 +4,7 @@
 #include "runtime/device/cpu/winograd/Winograd.h"
 #include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/CpuDevice.h"
+#include "runtime/device/cpu/Dispatch.h"
 #include "runtime/plan/Attributes.h"
 
 namespace dlc {
@@ -264,10 +265,6 @@ Status expectWinograd(const CommandSpec &spec, const Conv &conv, int64_t tile) {
   return corrupt(spec, fmt::format("winograd={} does not fit it", tile));
 }
 
-float *floatsOf(const Operand &operand) {
-  return reinterpret_cast<float *>(operand.data);
-}
-
 } // namespace
 
 Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
@@ -291,9 +288,9 @@ Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
                  tap,
                  0,
                  tile};
-  float *const a = floatsOf(spec.inputs[0]),
-               *const b = floatsOf(spec.inputs[1]),
-               *const to = floatsOf(spec.outputs[0]);
+  float *const a = as<float>(spec.inputs[0]),
+               *const b = as<float>(spec.inputs[1]),
+               *const to = as<float>(spec.outputs[0]);
   if (result == ConvResult::Filter)
     return command<WinogradFilter>(
         device, c, [=](const WinogradFilter &products, float *scratch) {
@@ -306,7 +303,7 @@ Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
     c.first = 8 * tap, c.tap = -tap;
   }
   const float *const bias =
-      spec.inputs.size() > 2 ? floatsOf(spec.inputs[2]) : nullptr;
+      spec.inputs.size() > 2 ? as<float>(spec.inputs[2]) : nullptr;
   return command<WinogradForward>(
       device, c, [=](const WinogradForward &products, float *scratch) {
         products.run(a, b, bias, to, scratch);
