@@ -278,7 +278,8 @@ bindConvBackwardFilter(CpuDevice &device, const CommandSpec &spec) {
              convOf(spec, spec.inputs[0], spec.outputs[0], spec.inputs[1]));
   if (wantsReference(spec))
     return referenceConvBackwardFilter(spec, conv);
-  if (plan::findAttribute(spec.command, "winograd"))
+  if (plan::findAttribute(spec.command, "winograd") ||
+      areProductsFaster(spec, conv))
     return bindWinograd(device, spec, conv, ConvResult::Filter);
   return buildOnednn(device, spec, [&](OnednnCommand &command) {
     buildBackwardFilter(command, spec, conv);

@@ -25,6 +25,9 @@ int64_t blocksOf(const WinogradImage &image) {
 int64_t planeFloats(const WinogradConv &c, int64_t rows, int64_t blocks) {
   return c.planes() * WinogradPlanes::strideOf(rows, blocks);
 }
+int64_t gradientFloats(const WinogradConv &c, int64_t rows) {
+  return c.gradientPlanes() * WinogradPlanes::strideOf(rows, blocksOf(c.out));
+}
 WinogradPlanes planesAt(float *data, int64_t rows, int64_t blocks) {
   return {data, WinogradPlanes::strideOf(rows, blocks), rows};
 }
@@ -147,8 +150,10 @@ void WinogradForward::filtersOutside(const float *x, const float *w,
 // gradients of many tiles, transformed once by all threads, come from L3.
 WinogradFilter::WinogradFilter(const WinogradConv &conv, const Threads &threads)
     : c_(conv), threads_(threads), loops_(winogradLoops(conv.tile)) {
-  const int64_t fit =
-      kWaveFloats / (c_.planes() * (c_.in.channels + c_.out.channels));
+  const int64_t fit = kWaveFloats / (c_.planes() * c_.in.channels +
+                                     c_.gradientPlanes() * c_.out.channels);
+  if (conv.tile == 1)
+    inputs_ = 8, outputs_ = 4;
   together_ = std::min(std::max(fit, kGradientTiles), c_.tiles());
   waves_ = (c_.tiles() - 1) / together_ + 1;
   inputs_ = std::min(inputs_, blocksOf(c_.in));
@@ -168,7 +173,7 @@ WinogradPlanes WinogradFilter::sumsAt(float *data) const {
 
 int64_t WinogradFilter::floats() const {
   return planeFloats(c_, together_, blocksOf(c_.in)) +
-         planeFloats(c_, together_, blocksOf(c_.out)) +
+         gradientFloats(c_, together_) +
          (waves_ > 1 ? items() : threads_.count()) *
              planeFloats(c_, kWinogradLanes, inputs_ * outputs_);
 }
@@ -187,8 +192,8 @@ void WinogradFilter::multiply(const WinogradPlanes &x, const WinogradPlanes &dy,
         for (int64_t i = 0; i < ins; ++i)
           loops_.product({x.at(p, in + i, t), 1, kWinogradLanes, 0,
                           kWinogradLanes, std::min(kGradientTiles, tiles - t),
-                          1, dy.at(p, out + o, t), sums.at(p, o * ins + i, 0),
-                          adds || t > 0});
+                          1, dy.at(p % c_.gradientPlanes(), out + o, t),
+                          sums.at(p, o * ins + i, 0), adds || t > 0});
   for (int64_t block = 0; dw && block < ins * outs; ++block)
     loops_.filterGradients(c_, sums, block, in + block % ins, out + block / ins,
                            dw);
@@ -198,7 +203,7 @@ void WinogradFilter::run(const float *x, const float *dy, float *dw,
                          float *scratch) const {
   float *const gradients =
       scratch + planeFloats(c_, together_, blocksOf(c_.in));
-  float *const sums = gradients + planeFloats(c_, together_, blocksOf(c_.out));
+  float *const sums = gradients + gradientFloats(c_, together_);
   const auto in = planesAt(scratch, together_, blocksOf(c_.in)),
              out = planesAt(gradients, together_, blocksOf(c_.out));
   const int64_t own = planeFloats(c_, kWinogradLanes, inputs_ * outputs_);
@@ -249,45 +254,79 @@ Result<std::unique_ptr<Command>> command(CpuDevice &device,
       new WinogradCommand<decltype(runs)>(device, runs));
 }
 
-Status expectWinograd(const CommandSpec &spec, const Conv &conv, int64_t tile) {
-  bool fits = conv.x.dims == 2 && conv.x.channelsLast && conv.group == 1 &&
-              conv.x.c % kWinogradLanes == 0 && conv.y.c % kWinogradLanes == 0;
-  for (size_t d = 1; d < kSpatial; ++d) {
+// Whether channels are blocks and elements f32, as all products need.
+bool haveBlocks(const CommandSpec &spec, const Conv &conv) {
+  for (const auto *operands : {&spec.inputs, &spec.outputs})
+    for (const Operand &operand : *operands)
+      if (typeOf(operand) != plan::F32)
+        return false;
+  return conv.x.dims <= 2 && conv.x.channelsLast && conv.group == 1 &&
+         conv.x.c % kWinogradLanes == 0 && conv.y.c % kWinogradLanes == 0;
+}
+
+Status expectWinograd(const CommandSpec &spec, const Conv &conv,
+                      ConvResult result, int64_t tile) {
+  bool fits = haveBlocks(spec, conv);
+  for (size_t d = 1; d < kSpatial && tile != 1; ++d) {
     const Sliding &along = conv.window.along[d];
     fits =
         fits && along.kernel == 3 && along.stride == 1 && along.dilation == 1;
   }
-  for (const auto *operands : {&spec.inputs, &spec.outputs})
-    for (const Operand &operand : *operands)
-      DLC_TRY(expectType(spec, operand, {plan::F32}, "an operand"));
-  if (fits && (tile == 2 || tile == 4))
+  if (fits &&
+      (tile == 2 || tile == 4 || (tile == 1 && result == ConvResult::Filter)))
     return {};
   return corrupt(spec, fmt::format("winograd={} does not fit it", tile));
 }
 
 } // namespace
 
+// Of one core, in the proportion that a Zen 3 has: operations a second of
+// oneDNN's, for windows that read every pixel once and others, and of these
+// products; bytes a second of packing. Vectors of other widths have not been
+// compared.
+bool areProductsFaster(const CommandSpec &spec, const Conv &conv) {
+  constexpr double kOnce = 56e9, kOther = 42e9, kProducts = 68e9,
+                   kPacking = 20e9;
+  if (!haveBlocks(spec, conv) || winogradLoops(1).lanes != 8)
+    return false;
+  const auto taps = static_cast<double>(conv.window.taps()),
+             in = static_cast<double>(conv.x.c),
+             out = static_cast<double>(conv.y.c);
+  const bool once = taps == 1 && conv.x.pixels() == conv.y.pixels();
+  const double flops = 2 * taps * in * out, // of an output
+      packed = 2 * sizeof(float) * (taps * in + out);
+  return flops / kProducts + packed / kPacking <
+         flops / (once ? kOnce : kOther);
+}
+
 Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
                                               const CommandSpec &spec,
                                               const Conv &conv,
                                               ConvResult result) {
-  const int64_t tile = plan::intAttribute(spec.command, "winograd", 0);
-  DLC_TRY(expectWinograd(spec, conv, tile));
+  const int64_t tile = plan::intAttribute(spec.command, "winograd", 1);
+  DLC_TRY(expectWinograd(spec, conv, result, tile));
   const auto image = [](const Image &image) {
     return WinogradImage{image.size[1], image.size[2], image.c};
   };
   const auto &along = conv.window.along;
-  const int64_t tap = conv.filtersLast ? conv.x.c : 1;
+  const int64_t tap = conv.filtersLast ? conv.x.c : 1,
+                taps = conv.window.taps();
+  const auto sliding = [&](size_t d) {
+    return WinogradConv::Along{along[d].kernel, along[d].stride,
+                               along[d].dilation};
+  };
   WinogradConv c{conv.x.n,
                  image(conv.x),
                  image(conv.y),
                  along[1].low,
                  along[2].low,
-                 9 * conv.x.c,
-                 conv.filtersLast ? 1 : 9,
+                 taps * conv.x.c,
+                 conv.filtersLast ? 1 : taps,
                  tap,
                  0,
-                 tile};
+                 tile,
+                 sliding(1),
+                 sliding(2)};
   float *const a = as<float>(spec.inputs[0]),
                *const b = as<float>(spec.inputs[1]),
                *const to = as<float>(spec.outputs[0]);

@@ -67,10 +67,15 @@ private:
 
 enum class ConvResult { Images, Data, Filter };
 
-// Of a command whose attribute `winograd` is the tiles' size.
+// Of a command whose attribute `winograd` is the tiles' size; without it, the
+// filters' gradient by plain products.
 Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
                                               const CommandSpec &spec,
                                               const Conv &conv,
                                               ConvResult result);
+
+// Whether plain products of a filters' gradient are predicted to be faster than
+// oneDNN's.
+bool areProductsFaster(const CommandSpec &spec, const Conv &conv);
 
 } // namespace dlc

@@ -239,6 +239,54 @@ void filterGradients(const WinogradConv &c, const WinogradPlanes &from,
   }
 }
 
+// m = 1: the pixels below each tap, zeros outside of the image.
+inline void copyPixel(const float *from, int64_t channels,
+                      const WinogradPlanes &to, int64_t plane, int64_t row) {
+  for (int64_t at = 0; at < channels; at += kWinogradLanes)
+    repeat<kParts>([&](int v) {
+      store(to.at(plane, at / kWinogradLanes, row) + v * kLanes,
+            from ? load(from + at + v * kLanes) : Vec{});
+    });
+}
+template <>
+void inputs<1>(const WinogradConv &c, const float *x, int64_t begin,
+               int64_t end, const WinogradPlanes &to) {
+  for (int64_t t = begin; t < end; ++t) {
+    const int64_t line = t / c.out.width,
+                  top = line % c.out.height * c.down.stride - c.top,
+                  left = t % c.out.width * c.across.stride - c.left;
+    const float *const image =
+        x + line / c.out.height * c.in.height * c.in.width * c.in.channels;
+    for (int64_t plane = 0; plane < c.planes(); ++plane) {
+      const int64_t row = top + plane / c.across.kernel * c.down.dilation,
+                    column = left + plane % c.across.kernel * c.across.dilation;
+      const bool isInside =
+          row >= 0 && column >= 0 && row < c.in.height && column < c.in.width;
+      copyPixel(isInside ? image + (row * c.in.width + column) * c.in.channels
+                         : nullptr,
+                c.in.channels, to, plane, t - begin);
+    }
+  }
+}
+template <>
+void gradients<1>(const WinogradConv &c, const float *dy, int64_t begin,
+                  int64_t end, const WinogradPlanes &to) {
+  for (int64_t t = begin; t < end; ++t)
+    copyPixel(dy + t * c.out.channels, c.out.channels, to, 0, t - begin);
+}
+template <>
+void filterGradients<1>(const WinogradConv &c, const WinogradPlanes &from,
+                        int64_t at, int64_t inputs, int64_t outputs,
+                        float *dw) {
+  float *const to = dw + c.first + outputs * kWinogradLanes * c.outer +
+                    inputs * kWinogradLanes * c.inner;
+  for (int64_t lane = 0; lane < kWinogradLanes; ++lane)
+    for (int64_t i = 0; i < kWinogradLanes; ++i)
+      for (int64_t plane = 0; plane < c.planes(); ++plane)
+        to[lane * c.outer + i * c.inner + plane * c.tap] =
+            from.at(plane, at, i)[lane];
+}
+
 // `Rows` rows of a product, with all sums in registers.
 template <int Rows>
 void rowsOf(const WinogradProduct &p, const float *a, float *c) {
@@ -281,6 +329,11 @@ void product(const WinogradProduct &p) {
 }
 
 template <int M>
-constexpr WinogradLoops kLoops = {kRows,      inputs<M>,  gradients<M>,
-                                  outputs<M>, filters<M>, filterGradients<M>,
-                                  product};
+constexpr WinogradLoops kLoops = {
+    kRows,      kLanes,     inputs<M>,          gradients<M>,
+    outputs<M>, filters<M>, filterGradients<M>, product};
+
+template <>
+constexpr WinogradLoops kLoops<1> = {
+    kRows,   kLanes,  inputs<1>,          gradients<1>,
+    nullptr, nullptr, filterGradients<1>, product};

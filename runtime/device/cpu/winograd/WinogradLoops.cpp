@@ -29,14 +29,19 @@ constexpr int kLanes = 4, kRows = 3;
 
 } // namespace
 
+#define DLC_LOOPS_OF(LEVEL)                                                    \
+  (tile == 1   ? LEVEL::kLoops<1>                                              \
+   : tile == 2 ? LEVEL::kLoops<2>                                              \
+               : LEVEL::kLoops<4>)
+
 const WinogradLoops &winogradLoops(int64_t tile) {
 #ifdef __x86_64__
   if (__builtin_cpu_supports("x86-64-v4"))
-    return tile == 2 ? v4::kLoops<2> : v4::kLoops<4>;
+    return DLC_LOOPS_OF(v4);
   if (__builtin_cpu_supports("x86-64-v3"))
-    return tile == 2 ? v3::kLoops<2> : v3::kLoops<4>;
+    return DLC_LOOPS_OF(v3);
 #endif
-  return tile == 2 ? baseline::kLoops<2> : baseline::kLoops<4>;
+  return DLC_LOOPS_OF(baseline);
 }
 
 } // namespace dlc

@@ -6,6 +6,8 @@
 //   dw = G' [ sum over tiles of (A dy A') * (B' x B) ] G
 // where * is by element: n * n matrix products, a plane each. So an output
 // costs n * n / (m * m) products a channel, 4 or 2.25, in place of 9.
+// With m = 1 nothing is transformed and a plane is a tap of any window: the
+// filters' gradient as plain products of packed rows.
 //
 // Images are channels last; channels are a multiple of kWinogradLanes.
 #pragma once
@@ -22,16 +24,24 @@ struct WinogradImage {
 };
 
 // A 3x3 convolution. A filter's element is at outer * o + inner * i + tap *
-// (3 * row + column) from `first`, o a channel of the outputs and i of the
-// inputs: the gradient of the data swaps them and walks taps backwards.
+// (across.kernel * row + column) from `first`, o a channel of the outputs and i
+// of the inputs: the gradient of the data swaps them and walks taps backwards.
 struct WinogradConv {
+  struct Along {
+    int64_t kernel = 3, stride = 1, dilation = 1;
+  };
+
   int64_t images;
   WinogradImage in, out;
   int64_t top, left; // zeros before the inputs
   int64_t outer, inner, tap, first;
-  int64_t tile; // m: 2 or 4
+  int64_t tile;                 // m: 4, 2 or 1
+  Along down = {}, across = {}; // others than these with m = 1 alone
 
-  int64_t planes() const { return (tile + 2) * (tile + 2); }
+  int64_t planes() const {
+    return tile == 1 ? down.kernel * across.kernel : (tile + 2) * (tile + 2);
+  }
+  int64_t gradientPlanes() const { return tile == 1 ? 1 : planes(); }
   int64_t rows() const { return (out.height + tile - 1) / tile; }
   int64_t columns() const { return (out.width + tile - 1) / tile; }
   int64_t tiles() const { return images * rows() * columns(); }
@@ -63,8 +73,10 @@ struct WinogradProduct {
   bool adds;
 };
 
+// With m = 1 there are neither outputs nor filters.
 struct WinogradLoops {
-  int64_t rows; // of a product that are computed together
+  int64_t rows;  // of a product that are computed together
+  int64_t lanes; // floats of a vector
   // Tiles [begin, end) of x, of dy and, from their planes, of y.
   void (*inputs)(const WinogradConv &conv, const float *x, int64_t begin,
                  int64_t end, const WinogradPlanes &to);
