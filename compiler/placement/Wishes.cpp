@@ -54,7 +54,8 @@ const std::vector<Row> &rows() {
        &Wishes::norm,
        {{"library", "library"}, {"generated", "decomposed"}},
        "batch and layer norm by the library where possible, or by generated "
-       "kernels; auto: generated, as nothing is measured yet",
+       "kernels; auto: generated on GPUs, as nothing is measured yet; on CPUs "
+       "batch norm by the library",
        Wish::Remark},
       {"conv"},
       {"pool"},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms of a GPU's library and their gradients against plain loops. The CPU has
-// no such commands.
+// Norms as one call and their gradients against plain loops.
 #include "Fixture.h"
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 namespace dlc::test {
 namespace {
 
-constexpr plan::DType kTypes[] = {plan::F32, plan::BF16, plan::F16};
+constexpr plan::DType kNormTypes[] = {plan::F32, plan::BF16, plan::F16};
 constexpr double kEpsilon = 1e-5;
 
 struct NormCase {
@@ -136,7 +135,7 @@ protected:
   void expectAll(const Case &c,
                  const std::vector<std::vector<double> NormValues::*> &names,
                  const NormValues &v) {
-    for (plan::DType type : kTypes) {
+    for (plan::DType type : kNormTypes) {
       const auto found = runJudged(c, type, 2);
       if (!found)
         continue;

@@ -49,7 +49,7 @@ class Usage(dlc.TestCase):
                                                r"--amp-deny: 'Covn' is neither an op .*did you mean 'Conv'"),
             "op on two lists": (self.compile("--amp", "--amp-deny=Gemm", "--amp-clear=relu,matmul"),
                                 r"two lists of autocast: --amp-deny=Gemm and --amp-clear=matmul"),
-            "norms of a library on a CPU": (self.compile("--norm=library"), r"--norm needs --target=cuda"),
+            "products of a library on a CPU": (self.compile("--matmul=library"), r"--matmul needs --target=cuda"),
             "placement on a CPU": (self.compile("--place=norm=library"), r"--place=norm=library matches no op"),
             "placement of nothing": (self.compile("--target=cuda", "--place=norm"), r"--place: expected \[REGEX:\]OP=BY"),
             "placement of no op": (self.compile("--target=cuda", "--place=norms=library"),

@@ -11,6 +11,7 @@
 //   layer_norm          -> fused_layer_norm, and its gradient
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/LibraryNorm.h"
+#include "compiler/dialect/ops/Windows.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -81,6 +82,12 @@ struct NormCalls : impl::NormCallsBase<NormCalls> {
   }
 
 private:
+  /// A library's other batch norms stay the calls that they are.
+  template <class Norm> static bool isCallable(Norm op) {
+    const ImageDims dims = ir::imageDims(op, op.getX());
+    return ImageDims::areImages(dims.rank) && dims.channelsLast &&
+           !ir::elementType(op.getX()).isF64();
+  }
   /// By an op with the same operands, attributes and results.
   template <class To> static void replace(Operation *op) {
     OpBuilder b(op);
@@ -93,6 +100,8 @@ private:
   }
 
   void call(ir::BatchNormOp op) {
+    if (!isCallable(op))
+      return;
     const Tail tail(op);
     OpBuilder b(op);
     SmallVector<Location> locations{op.getLoc()};
@@ -135,6 +144,8 @@ private:
   }
 
   void call(ir::BatchNormBackwardOp op) {
+    if (!isCallable(op))
+      return;
     OpBuilder b(op);
     Value dy = op.getDy(), bias;
     auto mask = dy.getDefiningOp<ir::ReluBackwardOp>();

@@ -32,7 +32,7 @@ void addsMaskInF32(ir::AttentionOp op) {
   op.getMaskMutable().assign(mask.cast(b.getF32Type()).v);
 }
 
-/// Who computes what is fixed on a CPU, but for convolutions and attention.
+/// Who computes what is fixed on a CPU, but for what `chooses` says.
 class Cpu final : public Target {
 public:
   explicit Cpu(const TargetOptions &options)
@@ -42,7 +42,7 @@ public:
   LoweringTraits lowering() const override { return {.attendsInF32 = true}; }
 
   bool chooses(StringRef row) const override {
-    return row == "conv" || row == "attention";
+    return llvm::is_contained<StringRef>({"conv", "attention", "norm"}, row);
   }
   Ways waysOf(ir::PlaceableInterface op) const override {
     if (isa<ir::AttentionOp, ir::AttentionBackwardOp>(op))
@@ -52,7 +52,11 @@ public:
     if (op.placedAs() == "conv")
       return waysOfConv(op, convError == "fast");
     if (isOfAllRanks(op))
-      return {{By::Decomposed}};
+      return {
+          {By::Decomposed},
+          {By::Library, "its statistics are those of all ranks (--sync-bn)"}};
+    if (op.placedAs() == "norm")
+      return norm(op);
     return isa<ir::LibraryInterface>(*op) ? Ways{{By::Library}}
                                           : Ways{{By::Decomposed}};
   }
@@ -111,6 +115,12 @@ private:
         dims.queries >= kFewQueries && (dims.causal || dims.keys >= kManyKeys);
     return isPreferred ? Ways{own, parts, generated}
                        : Ways{parts, own, generated};
+  }
+  static Ways norm(ir::PlaceableInterface op) {
+    if (isa<ir::BatchNormOp, ir::BatchNormBackwardOp>(op))
+      return {{By::Library}, {By::Decomposed}};
+    return {{By::Decomposed},
+            {By::Library, "the runtime for CPUs has batch norm alone"}};
   }
   template <class Op> static Ways attention(Op op) {
     ir::AttentionDims dims(ir::tensorType(op.getQ()), ir::tensorType(op.getK()),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// batch_norm and batch_norm_backward by own loops: the same bits for any number
-// of threads, the unbiased running variance, f64. On 64x28x28x16 f32, one
-// thread of a Zen 4, forward takes 119 us and backward 189: 81 and 85 GB/s,
-// counting 2 reads + 1 write and 4 + 1; oneDNN 3.2 reaches 62-84 and 88 with
-// two threads.
+// batch_norm, fused_batch_norm and their gradients by own loops: the same bits
+// for any number of threads, the unbiased running variance, f64. On 64x28x28x16
+// f32, one thread of a Zen 4, forward takes 119 us and backward 189: 81 and 85
+// GB/s, counting 2 reads + 1 write and 4 + 1; oneDNN 3.2 reaches 62-84 and 88
+// with two threads.
 #include "runtime/base/numbers/Sliding.h"
+#include "runtime/device/commands/Norm.h"
 #include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/device/cpu/kernels/BatchNormLoops.h"
@@ -21,10 +22,9 @@ constexpr int64_t kChunkElements =
     1024; // per channel, summed in the precision of the computation
 constexpr int64_t kChunks = 32; // wanted at least, for threads to share
 
-Result<NormGeometry> geometryOf(const CommandSpec &spec, const Operand &x) {
+Result<NormGeometry> geometryOf(const CommandSpec &spec, const Operand &x,
+                                const std::string &layout) {
   const Shape shape = shapeOf(x);
-  const std::string layout =
-      plan::stringAttribute(spec.command, "layout", "nchw");
   if (!ImageDims::knows(layout))
     return incompatible(
         spec, fmt::format("layout is '{}', expected nchw or nhwc", layout));
@@ -61,12 +61,13 @@ protected:
       : device_(device), g_(geometry) {}
 
   static uint64_t workspaceBytes(const NormGeometry &g) {
-    return (g.chunks * 2 + 4) * g.lanes * sizeof(C);
+    return (g.chunks * 2 + 5) * g.lanes * sizeof(C);
   }
   C *sums() const { return reinterpret_cast<C *>(device_.workspace().data()); }
   C *factor(int i) const { return sums() + (g_.chunks * 2 + i) * g_.lanes; }
-  NormFactors<T> factors() const {
-    return {factor(0), factor(1), factor(2), factor(3)};
+  NormFactors<T> factors(bool masks = false) const {
+    return {factor(0), factor(1), factor(2), factor(3),
+            masks ? factor(4) : nullptr};
   }
   double count() const {
     return static_cast<double>(g_.rows * g_.inner * (g_.lanes / g_.channels));
@@ -109,37 +110,47 @@ private:
   }
 };
 
+// batch_norm, which moves the running statistics and saves mean and variance;
+// or fused_batch_norm, which saves mean and 1 / s, s^2 = variance + epsilon.
 template <class T> class BatchNorm final : public Norm<T> {
   using Base = Norm<T>;
   using C = Compute<T>;
 
 public:
-  static Result<std::unique_ptr<Command>>
-  create(CpuDevice &device, const CommandSpec &spec, const NormGeometry &g) {
+  struct Operands {
+    const T *x;
+    const C *scale, *bias;
+    const C *mean = nullptr, *var = nullptr; // running
+    NormTail<T> tail;
+    T *y;
+    C *newMean = nullptr, *newVar = nullptr; // null: none are moved
+    C *savedMean, *saved;                    // the variance, or 1 / s
+  };
+
+  static Result<std::unique_ptr<Command>> create(CpuDevice &device,
+                                                 const CommandSpec &spec,
+                                                 const NormGeometry &g,
+                                                 const Operands &operands) {
     DLC_TRY(device.workspace().reserve(Base::workspaceBytes(g) +
                                        g.lanes * sizeof(C)));
-    return std::unique_ptr<Command>(new BatchNorm(device, spec, g));
+    return std::unique_ptr<Command>(new BatchNorm(device, spec, g, operands));
   }
 
   Status enqueue() override {
     this->forChunks([&](int64_t begin, int64_t end) {
-      normSums(this->g_, x_, this->sums(), begin, end);
+      normSums(this->g_, o_.x, this->sums(), begin, end);
     });
     this->forChannels([&](int64_t c) { finish(c); });
     this->forRows([&](int64_t begin, int64_t end) {
-      normApply(this->g_, x_, this->factors(), y_, begin, end);
+      normApply(this->g_, o_.x, this->factors(), o_.tail, o_.y, begin, end);
     });
     return {};
   }
 
 private:
-  BatchNorm(CpuDevice &device, const CommandSpec &spec, const NormGeometry &g)
-      : Base(device, g), x_(as<const T>(spec.inputs[0])),
-        scale_(as<const C>(spec.inputs[1])), bias_(as<const C>(spec.inputs[2])),
-        mean_(as<const C>(spec.inputs[3])), var_(as<const C>(spec.inputs[4])),
-        y_(as<T>(spec.outputs[0])), newMean_(as<C>(spec.outputs[1])),
-        newVar_(as<C>(spec.outputs[2])), savedMean_(as<C>(spec.outputs[3])),
-        savedVar_(as<C>(spec.outputs[4])),
+  BatchNorm(CpuDevice &device, const CommandSpec &spec, const NormGeometry &g,
+            const Operands &operands)
+      : Base(device, g), o_(operands),
         epsilon_(plan::floatAttribute(spec.command, "epsilon", 1e-5)),
         momentum_(plan::floatAttribute(spec.command, "momentum", 0.9)),
         unbiased_(plan::intAttribute(spec.command, "unbiased", 0)) {}
@@ -152,24 +163,38 @@ private:
                  count = this->count(), each = count / lanes;
     double mean = 0, squares = 0;
     for (int64_t lane = c; lane < g.lanes; lane += g.channels)
-      mean += load(x_[lane * g.inner]) + laneSum(0, lane) / each;
+      mean += load(o_.x[lane * g.inner]) + laneSum(0, lane) / each;
     mean /= lanes;
     for (int64_t lane = c; lane < g.lanes; lane += g.channels) {
       const double sum = laneSum(0, lane),
-                   shift = load(x_[lane * g.inner]) + sum / each - mean;
+                   shift = load(o_.x[lane * g.inner]) + sum / each - mean;
       squares += laneSum(1, lane) - sum * sum / each + each * shift * shift;
     }
-    const double var = std::max(0.0, squares / count);
+    double var = squares / count;
+    var = var < 0 ? 0 : var; // a NaN stays
+    double reciprocal = 1 / std::sqrt(var + epsilon_);
+    if (o_.newMean) {
+      move(c, mean, var);
+      o_.saved[c] = static_cast<C>(var);
+    } else {
+      o_.saved[c] = static_cast<C>(reciprocal);
+      reciprocal = o_.saved[c]; // as the gradient's mask computes the norm
+    }
+    o_.savedMean[c] = static_cast<C>(mean);
+    this->setFactor(0, c, mean);
+    this->setFactor(1, c, o_.scale[c] * reciprocal);
+    this->setFactor(2, c, o_.bias[c]);
+  }
+
+  void move(int64_t c, double mean, double var) {
+    const double count = this->count(), oldMean = o_.mean[c],
+                 oldVar = o_.var[c];
     const double running =
         unbiased_ && count > 1 ? var * count / (count - 1) : var;
-    const double oldMean = mean_[c], oldVar = var_[c];
-    newMean_[c] = static_cast<C>(oldMean * momentum_ + mean * (1 - momentum_));
-    newVar_[c] = static_cast<C>(oldVar * momentum_ + running * (1 - momentum_));
-    savedMean_[c] = static_cast<C>(mean);
-    savedVar_[c] = static_cast<C>(var);
-    this->setFactor(0, c, mean);
-    this->setFactor(1, c, scale_[c] / std::sqrt(var + epsilon_));
-    this->setFactor(2, c, bias_[c]);
+    o_.newMean[c] =
+        static_cast<C>(oldMean * momentum_ + mean * (1 - momentum_));
+    o_.newVar[c] =
+        static_cast<C>(oldVar * momentum_ + running * (1 - momentum_));
   }
 
   double laneSum(int which, int64_t lane) const {
@@ -179,67 +204,76 @@ private:
     return sum;
   }
 
-  const T *x_;
-  const C *scale_, *bias_, *mean_, *var_;
-  T *y_;
-  C *newMean_, *newVar_, *savedMean_, *savedVar_;
+  const Operands o_;
   double epsilon_, momentum_;
   bool unbiased_;
 };
 
 // dx = scale / s (dy - mean(dy) - (x - mean) / s^2 mean(dy (x - mean))), with
-// s^2 = var + epsilon
+// s^2 = var + epsilon; dy masked by the ReLU behind the norm, if there is one
 template <class T> class BatchNormBackward final : public Norm<T> {
   using Base = Norm<T>;
   using C = Compute<T>;
 
 public:
-  static Result<std::unique_ptr<Command>>
-  create(CpuDevice &device, const CommandSpec &spec, const NormGeometry &g) {
+  struct Operands {
+    const T *dy, *x;
+    const C *scale, *mean;
+    const C *var = nullptr, *rstd = nullptr; // one of both
+    const C *bias = nullptr;                 // of the norm, for the mask
+    T *dx;
+    C *dscale, *dbias;
+  };
+
+  static Result<std::unique_ptr<Command>> create(CpuDevice &device,
+                                                 const CommandSpec &spec,
+                                                 const NormGeometry &g,
+                                                 const Operands &operands) {
     DLC_TRY(device.workspace().reserve(Base::workspaceBytes(g)));
-    return std::unique_ptr<Command>(new BatchNormBackward(device, spec, g));
+    return std::unique_ptr<Command>(
+        new BatchNormBackward(device, spec, g, operands));
   }
 
   Status enqueue() override {
-    for (int64_t c = 0; c < this->g_.channels; ++c)
-      this->setFactor(0, c, mean_[c]);
+    for (int64_t c = 0; c < this->g_.channels; ++c) {
+      this->setFactor(0, c, o_.mean[c]);
+      this->setFactor(1, c, o_.scale[c] * reciprocal(c));
+      if (o_.bias)
+        this->setFactor(4, c, o_.bias[c]);
+    }
+    const NormFactors<T> factors = this->factors(o_.bias);
     this->forChunks([&](int64_t begin, int64_t end) {
-      normBackwardSums(this->g_, dy_, x_, this->factor(0), this->sums(), begin,
+      normBackwardSums(this->g_, o_.dy, o_.x, factors, this->sums(), begin,
                        end);
     });
     this->forChannels([&](int64_t c) { finish(c); });
     this->forRows([&](int64_t begin, int64_t end) {
-      normBackwardApply(this->g_, dy_, x_, this->factors(), dx_, begin, end);
+      normBackwardApply(this->g_, o_.dy, o_.x, factors, o_.dx, begin, end);
     });
     return {};
   }
 
 private:
   BatchNormBackward(CpuDevice &device, const CommandSpec &spec,
-                    const NormGeometry &g)
-      : Base(device, g), dy_(as<const T>(spec.inputs[0])),
-        x_(as<const T>(spec.inputs[1])), scale_(as<const C>(spec.inputs[2])),
-        mean_(as<const C>(spec.inputs[3])), var_(as<const C>(spec.inputs[4])),
-        dx_(as<T>(spec.outputs[0])), dscale_(as<C>(spec.outputs[1])),
-        dbias_(as<C>(spec.outputs[2])),
+                    const NormGeometry &g, const Operands &operands)
+      : Base(device, g), o_(operands),
         epsilon_(plan::floatAttribute(spec.command, "epsilon", 1e-5)) {}
+
+  double reciprocal(int64_t c) const {
+    return o_.rstd ? o_.rstd[c] : 1 / std::sqrt(o_.var[c] + epsilon_);
+  }
 
   void finish(int64_t c) {
     const double sum = this->total(0, c), products = this->total(1, c),
                  count = this->count();
-    const double reciprocal = 1 / std::sqrt(var_[c] + epsilon_),
-                 a = scale_[c] * reciprocal;
-    dbias_[c] = static_cast<C>(sum);
-    dscale_[c] = static_cast<C>(products * reciprocal);
-    this->setFactor(1, c, a);
-    this->setFactor(2, c, -a * reciprocal * reciprocal * products / count);
+    const double r = reciprocal(c), a = o_.scale[c] * r;
+    o_.dbias[c] = static_cast<C>(sum);
+    o_.dscale[c] = static_cast<C>(products * r);
+    this->setFactor(2, c, -a * r * r * products / count);
     this->setFactor(3, c, -a * sum / count);
   }
 
-  const T *dy_, *x_;
-  const C *scale_, *mean_, *var_;
-  T *dx_;
-  C *dscale_, *dbias_;
+  const Operands o_;
   double epsilon_;
 };
 
@@ -260,18 +294,34 @@ Status expectNorm(const CommandSpec &spec, const Operand &x,
   return {};
 }
 
+std::string layoutOf(const CommandSpec &spec) {
+  return plan::stringAttribute(spec.command, "layout", "nchw");
+}
+
 Result<std::unique_ptr<Command>> bindBatchNorm(CpuDevice &device,
                                                const CommandSpec &spec) {
   DLC_TRY(expectOperands(spec, 5, 5));
   const auto &in = spec.inputs, &out = spec.outputs;
   DLC_TRY(expectFloats(spec));
-  DLC_ASSIGN(const NormGeometry g, geometryOf(spec, in[0]));
+  DLC_ASSIGN(const NormGeometry g, geometryOf(spec, in[0], layoutOf(spec)));
   DLC_TRY(
       expectNorm(spec, in[0], {out[0]},
                  {in[1], in[2], in[3], in[4], out[1], out[2], out[3], out[4]},
                  g.channels));
   return dispatchFloat(typeOf(in[0]), [&]<class T>(T) {
-    return BatchNorm<T>::create(device, spec, g);
+    using C = Compute<T>;
+    return BatchNorm<T>::create(device, spec, g,
+                                {.x = as<const T>(in[0]),
+                                 .scale = as<const C>(in[1]),
+                                 .bias = as<const C>(in[2]),
+                                 .mean = as<const C>(in[3]),
+                                 .var = as<const C>(in[4]),
+                                 .tail = {},
+                                 .y = as<T>(out[0]),
+                                 .newMean = as<C>(out[1]),
+                                 .newVar = as<C>(out[2]),
+                                 .savedMean = as<C>(out[3]),
+                                 .saved = as<C>(out[4])});
   });
 }
 
@@ -280,17 +330,62 @@ bindBatchNormBackward(CpuDevice &device, const CommandSpec &spec) {
   DLC_TRY(expectOperands(spec, 5, 3));
   const auto &in = spec.inputs, &out = spec.outputs;
   DLC_TRY(expectFloats(spec));
-  DLC_ASSIGN(const NormGeometry g, geometryOf(spec, in[1]));
+  DLC_ASSIGN(const NormGeometry g, geometryOf(spec, in[1], layoutOf(spec)));
   DLC_TRY(expectNorm(spec, in[1], {in[0], out[0]},
                      {in[2], in[3], in[4], out[1], out[2]}, g.channels));
   return dispatchFloat(typeOf(in[1]), [&]<class T>(T) {
-    return BatchNormBackward<T>::create(device, spec, g);
+    using C = Compute<T>;
+    return BatchNormBackward<T>::create(device, spec, g,
+                                        {.dy = as<const T>(in[0]),
+                                         .x = as<const T>(in[1]),
+                                         .scale = as<const C>(in[2]),
+                                         .mean = as<const C>(in[3]),
+                                         .var = as<const C>(in[4]),
+                                         .dx = as<T>(out[0]),
+                                         .dscale = as<C>(out[1]),
+                                         .dbias = as<C>(out[2])});
   });
+}
+
+Result<std::unique_ptr<Command>> bindFused(CpuDevice &device,
+                                           const CommandSpec &spec) {
+  DLC_ASSIGN(const dlc::Norm norm, normOf(spec));
+  const auto &in = spec.inputs, &out = spec.outputs;
+  DLC_ASSIGN(const NormGeometry g,
+             geometryOf(spec, in[norm.isBackward], "nhwc"));
+  return dispatchFloat(
+      typeOf(in[0]), [&]<class T>(T) -> Result<std::unique_ptr<Command>> {
+        using C = Compute<T>;
+        if (norm.isBackward)
+          return BatchNormBackward<T>::create(
+              device, spec, g,
+              {.dy = as<const T>(in[0]),
+               .x = as<const T>(in[1]),
+               .scale = as<const C>(in[2]),
+               .mean = as<const C>(in[3]),
+               .rstd = as<const C>(in[4]),
+               .bias = norm.relu ? as<const C>(in[5]) : nullptr,
+               .dx = as<T>(out[0]),
+               .dscale = as<C>(out[1]),
+               .dbias = as<C>(out[2])});
+        return BatchNorm<T>::create(
+            device, spec, g,
+            {.x = as<const T>(in[0]),
+             .scale = as<const C>(in[1]),
+             .bias = as<const C>(in[2]),
+             .tail = {norm.hasResidual ? as<const T>(in[3]) : nullptr,
+                      norm.relu},
+             .y = as<T>(out[0]),
+             .savedMean = as<C>(out[1]),
+             .saved = as<C>(out[2])});
+      });
 }
 
 constexpr Kind kBatchNormKinds[] = {
     {"batch_norm", bindBatchNorm},
-    {"batch_norm_backward", bindBatchNormBackward}};
+    {"batch_norm_backward", bindBatchNormBackward},
+    {"fused_batch_norm", bindFused},
+    {"fused_batch_norm_backward", bindFused}};
 
 } // namespace
 

@@ -159,9 +159,10 @@ TEST_F(Norms, OfLayers) {
 }
 
 TEST_F(Norms, ThatCudnnCannotDoAreRefused) {
-  EXPECT_EQ(refusal(forward(false, plan::F64)),
-            "fused_batch_norm 'fused_batch_norm_node': cuDNN's norms need x in "
-            "f16, bf16 or f32");
+  EXPECT_EQ(
+      refusal(forward(false, plan::F64)),
+      "fused_batch_norm 'fused_batch_norm_node': norms as one call need x in "
+      "f16, bf16 or f32");
   const Environment lacks("DLC_STANDIN_CUDNN_LACKS", "fused_batch_norm");
   EXPECT_EQ(refusal(forward()),
             "fused_batch_norm 'fused_batch_norm_node': no engine; compile with "

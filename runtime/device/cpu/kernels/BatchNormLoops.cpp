@@ -83,17 +83,32 @@ DLC_INLINE void forwardSums(const NormGeometry &g, const T *__restrict x,
           });
 }
 
+// dy at a lane, or 0 where a ReLU behind the norm was off; a NaN passes.
 template <class T>
-DLC_INLINE void
-backwardSums(const NormGeometry &g, const T *__restrict dy,
-             const T *__restrict x, const Compute<T> *__restrict mean,
-             Compute<T> *__restrict sums, int64_t begin, int64_t end) {
+DLC_INLINE Compute<T> masked(const T *dy, int64_t at, int64_t lane,
+                             Compute<T> centred, const Compute<T> *a,
+                             const Compute<T> *bias) {
+  const Compute<T> value = load(dy[at]);
+  if (!bias)
+    return value;
+  return centred * a[lane] + bias[lane] <= 0 ? 0 : value;
+}
+
+// `bias` is f.bias or a literal null, so that each has a loop of its own.
+template <class T>
+DLC_INLINE void backwardSums(const NormGeometry &g, const T *__restrict dy,
+                             const T *__restrict x, const NormFactors<T> &f,
+                             const Compute<T> *__restrict bias,
+                             Compute<T> *__restrict sums, int64_t begin,
+                             int64_t end) {
+  const Compute<T> *__restrict mean = f.mean, *__restrict scale = f.a;
   sumChunks<T>(
       g, sums, begin, end,
       [=](int64_t at, int64_t lane, Compute<T> & a, Compute<T> & b)
           __attribute__((always_inline)) {
-            a = load(dy[at]);
-            b = a * (load(x[at]) - mean[lane]);
+            const Compute<T> centred = load(x[at]) - mean[lane];
+            a = masked(dy, at, lane, centred, scale, bias);
+            b = a * centred;
           });
 }
 
@@ -116,29 +131,35 @@ DLC_INLINE void applyRows(const NormGeometry &g, T *__restrict to,
   }
 }
 
-template <class T>
+template <class T, bool kResidual, bool kRelu>
 DLC_INLINE void apply(const NormGeometry &g, const T *__restrict x,
-                      const NormFactors<T> &f, T *__restrict y, int64_t begin,
-                      int64_t end) {
+                      const NormFactors<T> &f, const T *__restrict residual,
+                      T *__restrict y, int64_t begin, int64_t end) {
   const Compute<T> *__restrict mean = f.mean, *__restrict a = f.a,
                                *__restrict b = f.b;
   applyRows<T>(
       g, y, begin,
       end, [=](int64_t at, int64_t l) __attribute__((always_inline)) {
-        return (load(x[at]) - mean[l]) * a[l] + b[l];
+        Compute<T> value = (load(x[at]) - mean[l]) * a[l] + b[l];
+        if constexpr (kResidual)
+          value += load(residual[at]);
+        return kRelu && value <= 0 ? 0 : value;
       });
 }
 
 template <class T>
 DLC_INLINE void backwardApply(const NormGeometry &g, const T *__restrict dy,
                               const T *__restrict x, const NormFactors<T> &f,
+                              const Compute<T> *__restrict bias,
                               T *__restrict dx, int64_t begin, int64_t end) {
   const Compute<T> *__restrict mean = f.mean, *__restrict a = f.a,
                                *__restrict b = f.b, *__restrict c = f.c;
   applyRows<T>(
       g, dx, begin,
       end, [=](int64_t at, int64_t l) __attribute__((always_inline)) {
-        return a[l] * load(dy[at]) + (load(x[at]) - mean[l]) * b[l] + c[l];
+        const Compute<T> centred = load(x[at]) - mean[l];
+        return a[l] * masked(dy, at, l, centred, a, bias) + centred * b[l] +
+               c[l];
       });
 }
 
@@ -151,19 +172,33 @@ DLC_INLINE void backwardApply(const NormGeometry &g, const T *__restrict dy,
     forwardSums<T>(g, x, sums, begin, end);                                    \
   }                                                                            \
   DLC_MULTIVERSION void normBackwardSums(                                      \
-      const NormGeometry &g, const T *dy, const T *x, const Compute<T> *mean,  \
+      const NormGeometry &g, const T *dy, const T *x, const NormFactors<T> &f, \
       Compute<T> *sums, int64_t begin, int64_t end) {                          \
-    backwardSums<T>(g, dy, x, mean, sums, begin, end);                         \
+    if (f.bias)                                                                \
+      backwardSums<T>(g, dy, x, f, f.bias, sums, begin, end);                  \
+    else                                                                       \
+      backwardSums<T>(g, dy, x, f, nullptr, sums, begin, end);                 \
   }                                                                            \
-  DLC_MULTIVERSION void normApply(const NormGeometry &g, const T *x,           \
-                                  const NormFactors<T> &f, T *y,               \
-                                  int64_t begin, int64_t end) {                \
-    apply<T>(g, x, f, y, begin, end);                                          \
+  DLC_MULTIVERSION void normApply(                                             \
+      const NormGeometry &g, const T *x, const NormFactors<T> &f,              \
+      const NormTail<T> &tail, T *y, int64_t begin, int64_t end) {             \
+    const T *r = tail.residual;                                                \
+    if (r && tail.relu)                                                        \
+      apply<T, true, true>(g, x, f, r, y, begin, end);                         \
+    else if (r)                                                                \
+      apply<T, true, false>(g, x, f, r, y, begin, end);                        \
+    else if (tail.relu)                                                        \
+      apply<T, false, true>(g, x, f, r, y, begin, end);                        \
+    else                                                                       \
+      apply<T, false, false>(g, x, f, r, y, begin, end);                       \
   }                                                                            \
   DLC_MULTIVERSION void normBackwardApply(const NormGeometry &g, const T *dy,  \
                                           const T *x, const NormFactors<T> &f, \
                                           T *dx, int64_t begin, int64_t end) { \
-    backwardApply<T>(g, dy, x, f, dx, begin, end);                             \
+    if (f.bias)                                                                \
+      backwardApply<T>(g, dy, x, f, f.bias, dx, begin, end);                   \
+    else                                                                       \
+      backwardApply<T>(g, dy, x, f, nullptr, dx, begin, end);                  \
   }
 DLC_NORM_LOOPS(float)
 DLC_NORM_LOOPS(Bf16)

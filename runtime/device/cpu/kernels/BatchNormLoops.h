@@ -16,9 +16,18 @@ struct NormGeometry {
                              // depend on the number of threads
 };
 
-// What the second pass computes with, for each lane: forward (x - mean) * a +
-// b, backward a * dy + (x - mean) * b + c.
-template <class T> struct NormFactors { const Compute<T> *mean, *a, *b, *c; };
+// For each lane: forward y = (x - mean) * a + b; backward
+// dx = a * dy + (x - mean) * b + c, where `bias` masks dy: it counts where the
+// norm's result (x - mean) * a + bias passed its ReLU. Null: no ReLU.
+template <class T> struct NormFactors {
+  const Compute<T> *mean, *a, *b, *c, *bias;
+};
+
+// What follows the norm in the same pass: y = relu(norm + residual).
+template <class T> struct NormTail {
+  const T *residual = nullptr; // null: none
+  bool relu = false;
+};
 
 // First pass, chunks [begin, end): sums[chunk][0][lane] and
 // sums[chunk][1][lane].
@@ -29,11 +38,11 @@ template <class T> struct NormFactors { const Compute<T> *mean, *a, *b, *c; };
                 int64_t begin, int64_t end);                                   \
   /* of dy and dy * (x - mean) */                                              \
   void normBackwardSums(const NormGeometry &g, const T *dy, const T *x,        \
-                        const Compute<T> *mean, Compute<T> *sums,              \
+                        const NormFactors<T> &f, Compute<T> *sums,             \
                         int64_t begin, int64_t end);                           \
   /* Second pass, rows [begin, end). */                                        \
   void normApply(const NormGeometry &g, const T *x, const NormFactors<T> &f,   \
-                 T *y, int64_t begin, int64_t end);                            \
+                 const NormTail<T> &tail, T *y, int64_t begin, int64_t end);   \
   void normBackwardApply(const NormGeometry &g, const T *dy, const T *x,       \
                          const NormFactors<T> &f, T *dx, int64_t begin,        \
                          int64_t end);

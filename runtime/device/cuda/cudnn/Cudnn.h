@@ -6,7 +6,7 @@
 #include "runtime/device/TuneCache.h"
 #include "runtime/device/commands/Attention.h"
 #include "runtime/device/commands/Conv.h"
-#include "runtime/device/cuda/cudnn/Norm.h"
+#include "runtime/device/commands/Norm.h"
 #include "runtime/device/cuda/driver/Context.h"
 
 #include <span>

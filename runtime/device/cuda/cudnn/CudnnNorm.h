@@ -2,8 +2,8 @@
 // Graphs of norms and their gradients. For Cudnn.cpp alone.
 #pragma once
 
+#include "runtime/device/commands/Norm.h"
 #include "runtime/device/cuda/cudnn/CudnnFrontend.h"
-#include "runtime/device/cuda/cudnn/Norm.h"
 
 namespace dlc {
 

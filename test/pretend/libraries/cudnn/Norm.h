@@ -2,7 +2,7 @@
 // Norms and their gradients in plain loops of doubles.
 #pragma once
 
-#include "runtime/device/cuda/cudnn/Norm.h"
+#include "runtime/device/commands/Norm.h"
 
 namespace dlc::standin {
 

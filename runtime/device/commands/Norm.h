@@ -18,7 +18,7 @@ struct Norm {
   int64_t n = 0, h = 1, w = 1, c = 0;
   double epsilon = 0; // of forward norms
 
-  // As cuDNN has them: n, c, h, w.
+  // As a library has them: n, c, h, w.
   std::vector<int64_t> dims() const { return {n, c, h, w}; }
   std::vector<int64_t> parameters() const { return {1, c, 1, 1}; }
   std::vector<int64_t> statistics() const {
@@ -30,7 +30,7 @@ struct Norm {
 };
 
 // Corrupt where operands and attributes contradict each other, Incompatible
-// where cuDNN has no such norm.
+// where x is not f16, bf16 or f32.
 Result<Norm> normOf(const CommandSpec &spec);
 
 } // namespace dlc
