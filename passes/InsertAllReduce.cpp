@@ -3,7 +3,8 @@
 // is the order in which gradients get ready (autodiff declares them so). The
 // reported losses travel in the first bucket, the overflow flags of several
 // scalers in the last. Weights of rows, which dlc-append-loss adds up over the
-// ranks, have a bucket before all.
+// ranks, have a bucket before all. What is to travel as thin matrices is chosen
+// by torch's rule (powerSGD_hook): where they are smaller by a rate.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/scaler/Scaler.h"
@@ -16,13 +17,15 @@ namespace dlc {
 namespace {
 
 struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
-  InsertAllReduce() { reads<&StepOptions::allReduce>(); }
+  InsertAllReduce() {
+    reads<&StepOptions::allReduce, &StepOptions::random, &StepOptions::scaler,
+          &StepOptions::outlier, &StepOptions::target>();
+  }
 
   void runOnOperation() final {
     auto f = findFunction(getOperation(), "train_step");
-    if (!f)
+    if (!f || failed(check(f)))
       return signalPassFailure();
-    check(f);
     bucket = first = takeWeights(f);
     filled = 0;
     OpBuilder b(f.getContext());
@@ -35,14 +38,74 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
       g.getValueMutable().assign(gradient(b, g));
     }
     reduceResults(f, [&](unsigned i) { return flags.contains(i); });
+    if (sendsThin() && failed(sendThin(f)))
+      signalPassFailure();
   }
 
-  void check(func::FuncOp f) {
+  bool sendsThin() const {
+    return options.allReduce.compress == "powersgd" &&
+           options.allReduce.world > 1;
+  }
+
+  LogicalResult check(func::FuncOp f) {
     const AllReduceOptions &o = options.allReduce;
     if (o.world <= 1 && (o.zero > 0 || o.compress != "none"))
       f.emitWarning(o.zero > 0 ? "--zero" : "--compress")
           << " changes nothing for one rank: compile with --ddp=2 or more, "
              "which any number of ranks can run";
+    const char *flag = !sendsThin()                     ? nullptr
+                       : o.zero > 0                     ? "--zero"
+                       : options.target.name != "cpu"   ? "--target=cuda"
+                       : options.scaler.scale != "none" ? "--loss-scale"
+                       : options.outlier.lossZ != 0     ? "--skip-loss-zscore"
+                       : options.outlier.gradientZ != 0 ? "--skip-grad-zscore"
+                                                        : nullptr;
+    if (!flag)
+      return success();
+    return f.emitError("--compress=powersgd does not go with ")
+           << flag
+           << " so far, as its errors are of each whole step of a CPU; use "
+              "--compress=bf16, or leave out one of the two";
+  }
+
+  /// Names the states by which gradients travel that become smaller. All are
+  /// declared at the end, where what travelled is there.
+  LogicalResult sendThin(func::FuncOp f) {
+    Step step(f);
+    bool any = false;
+    for (ir::GradientOp g : step.gradients()) {
+      g->moveBefore(f.front().getTerminator());
+      auto type = ir::tensorType(g.getValue());
+      if (type.getRank() < 2 || !type.getElementType().isF32() ||
+          type.getNumElements() == 0)
+        continue;
+      const int64_t n = type.getDimSize(0), m = type.getNumElements() / n,
+                    rank = std::min({n, m, options.allReduce.powerRank});
+      if (double((n + m) * rank) * options.allReduce.powerRate >= double(n * m))
+        continue;
+      any = true;
+      ir::StateOp of = step.findState(g.getState());
+      const std::string name = of.getSymName().str();
+      Builder &b = step.builder;
+      auto random = b.getDictionaryAttr(
+          {b.getNamedAttr("kind", b.getStringAttr("orthogonal")),
+           b.getNamedAttr("seed", b.getI64IntegerAttr(options.random.seed))});
+      auto error = step.addState(name + ".powersgd_error", type,
+                                 ir::Role::error, b.getF32FloatAttr(0), of);
+      auto factor =
+          step.addState(name + ".powersgd_q",
+                        RankedTensorType::get({m, rank}, b.getF32Type()),
+                        ir::Role::factor, random, of);
+      if (!error || !factor)
+        return failure();
+      auto reduce = g.getValue().getDefiningOp<ir::AllReduceOp>();
+      reduce.setError(error.getSymName());
+      reduce.setFactor(factor.getSymName());
+    }
+    if (!any)
+      f.emitWarning("--compress=powersgd has no effect: no gradient of two or "
+                    "more dimensions becomes smaller");
+    return success();
   }
 
   /// What is reduced already. Returns the next bucket.

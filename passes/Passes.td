@@ -127,13 +127,8 @@ def InsertAllReduce : Dlc_Pass<"dlc-insert-all-reduce"> {
   let summary = "gradients and the reported loss are means over the ranks";
   let description = [{One dlc.all_reduce per gradient, in buckets filled in the order in which gradients get ready. One that is there,
     of rows' weights, has a bucket before these.
-    With `compress` a gradient of f32 is rounded before and f32 again behind.}];
-}
-
-def PowerSgd : Dlc_Pass<"dlc-power-sgd"> {
-  let summary = "gradients travel as products of two thin matrices";
-  let description = [{With `compress=powersgd:RANK` an all-reduce of a gradient of two or more dimensions becomes one of P and one of Q. Adds the
-    states NAME.powersgd_q, what Q was, and NAME.powersgd_error, what this rank's gradients had that did not travel.}];
+    With `compress` a gradient of f32 is rounded before and f32 again behind, or, if it has two or more dimensions and becomes
+    smaller, gets the states NAME.powersgd_error and NAME.powersgd_q, by which dlc-compress sends it.}];
 }
 
 def SyncBatchNorm : Dlc_Pass<"dlc-sync-batch-norm"> {

@@ -278,14 +278,26 @@ LogicalResult AllReduceOp::verify() {
   return success();
 }
 LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (!getOf())
-    return success();
-  auto state = symbols.lookupNearestSymbolFrom<StateOp>(*this, getOfAttr());
-  if (!state || state.getRole() != Role::param ||
-      failed(verifyCompatibleShape(state.getType(), getX().getType())))
+  auto find = [&](FlatSymbolRefAttr name) {
+    return name ? symbols.lookupNearestSymbolFrom<StateOp>(*this, name)
+                : StateOp();
+  };
+  StateOp of = find(getOfAttr()), error = find(getErrorAttr()),
+          factor = find(getFactorAttr());
+  if (getOf() &&
+      (!of || of.getRole() != Role::param ||
+       failed(verifyCompatibleShape(of.getType(), getX().getType()))))
     return emitOpError("(C2) expected a parameter ")
            << getOfAttr() << " of the shape of " << getX().getType();
-  return success();
+  if (!getError() && !getFactor())
+    return success();
+  auto x = tensorType(getX());
+  const bool fits = getBucket() && error && factor && error.getType() == x &&
+                    x.getRank() > 1 && factor.getTensorType().getRank() == 2 &&
+                    factor.getTensorType().getDimSize(0) * x.getDimSize(0) ==
+                        x.getNumElements();
+  return fits ? success()
+              : emitOpError("(C4) expected an error and a factor of ") << x;
 }
 
 // State accesses

@@ -121,9 +121,7 @@ const Phase kPhases[] = {
     {"all-reduce",
      "gradients and loss are means over the ranks",
      Train,
-     {step<createInsertAllReduce>(), step<createPowerSgd>([](C c) {
-        return ranks(c).compress == "powersgd";
-      })}},
+     {step<createInsertAllReduce>()}},
     {"sync-bn",
      "batch norm normalises by the batches of all ranks",
      Train,
@@ -182,7 +180,8 @@ const Phase kPhases[] = {
     {"decompose",
      "what has no library call is elementwise, reduce and shape ops",
      Both,
-     {plain<createInferLimits>(),
+     {plain<createCompress>(),
+      plain<createInferLimits>(),
       ask<createMatmulEpilogues>(
           [](C c) { return chooses(c, "matmul-epilogue"); }),
       ask<createPlace>(),

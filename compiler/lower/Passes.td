@@ -29,6 +29,12 @@ def InferLimits : Lower_FunctionPass<"dlc-infer-limits"> {
     index, and `dlc.from_end` where all of these count negative ones from the end.}];
 }
 
+def Compress : Lower_FunctionPass<"dlc-compress"> {
+  let summary = "gradients travel as products of two thin matrices";
+  let description = [{An all_reduce with `error` and `factor` becomes one of P, in its bucket, and one of Q, in one of its own. Before
+    dlc-place.}];
+}
+
 def MatmulEpilogues : Lower_PlacingPass<"dlc-matmul-epilogues"> {
   let summary = "library products take over activations, their gradients and sums";
   let description = [{Products that a library multiplies take over what it can do in the same call: an activation behind a

@@ -78,6 +78,16 @@ func.func @f(%x: tensor<2xf32>) {
 
 // -----
 
+dlc.state @error : tensor<2x6xf32> error init = 0.0 : f32
+dlc.state @factor : tensor<2x1xf32> factor init = 0.0 : f32
+func.func @f(%x: tensor<2x6xf32>) {
+  // expected-error @+1 {{(C4) expected an error and a factor of 'tensor<2x6xf32>'}}
+  %y = dlc.all_reduce %x {error = @error, factor = @factor} : (tensor<2x6xf32>) -> tensor<2x6xf32>
+  return
+}
+
+// -----
+
 func.func @f() {
   // expected-error @+1 {{(C1) expected at least one operand}}
   %y = dlc.all_finite : () -> tensor<i1>

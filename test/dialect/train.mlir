@@ -3,10 +3,13 @@
 
 dlc.state @w : tensor<2x3xf32> param init = "w" trainable
 dlc.state @w.m : tensor<2x3xf32> moment init = 0.000000e+00 : f32 of = @w
+dlc.state @w.error : tensor<2x3xf32> error init = 0.000000e+00 : f32 of = @w
+dlc.state @w.factor : tensor<3x1xf32> factor init = 0.000000e+00 : f32 of = @w
 func.func @step(%thin: tensor<4x2xf32>) -> tensor<f32> {
   %w = dlc.read @w : tensor<2x3xf32>
   %seed = dlc.seed {loss = "a"} : tensor<f32>
   %mean = dlc.all_reduce %w {bucket = 0 : i64, of = @w} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %sent = dlc.all_reduce %w {bucket = 0 : i64, error = @w.error, factor = @w.factor} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %finite = dlc.all_finite %w, %mean : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<i1>
   %norm = dlc.global_norm %w, %mean by = library : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
   %within = dlc.global_norm %w {limit = 5.000000e-01 : f64} : (tensor<2x3xf32>) -> tensor<f32>

@@ -91,10 +91,17 @@ def Dlc_AllReduceOp : Dlc_Op<"all_reduce", CastNever, [Pure, DeclareOpInterfaceM
   let summary = "mean or sum over the ranks; values of one bucket are sent together";
   let shapes = "y as x";
   let description = [{`of`: the parameter whose gradient this is, which determines its memory offset. With one rank there are no buckets.
-    (C1) the result has the operand's type; (C2) `of` is a parameter of that shape; (C3) it is the mean, or the sum.}];
+    With `error` and `factor` a product of two thin matrices travels instead (dlc-compress): `factor` is one of them, `error` what
+    did not travel. (C1) the result has the operand's type; (C2) `of` is a parameter of that shape; (C3) it is the mean, or the
+    sum; (C4) with a bucket, `error` is a state of the operand's type, `factor` one of a few columns, with as many elements each
+    as the operand's rows have.}];
   let example = [{%y = dlc.all_reduce %x op = sum {bucket = 0 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Tensor:$x, OptionalAttr<I64Attr>:$bucket, OptionalAttr<FlatSymbolRefAttr>:$of,
-      DefaultValuedAttr<Dlc_Combine, "::dlc::ir::Combine::mean">:$op);
+      DefaultValuedAttr<Dlc_Combine, "::dlc::ir::Combine::mean">:$op, OptionalAttr<FlatSymbolRefAttr>:$error,
+      OptionalAttr<FlatSymbolRefAttr>:$factor);
+  let builders = [OpBuilder<(ins "::mlir::Type":$y, "::mlir::Value":$x, "::mlir::IntegerAttr":$bucket,
+      "::mlir::FlatSymbolRefAttr":$of, CArg<"Combine", "Combine::mean">:$op),
+    [{ build($_builder, $_state, y, x, bucket, of, op, nullptr, nullptr); }]>];
   let results = (outs Dlc_Tensor:$y);
   let assemblyFormat = "operands (`op` `=` $op^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
