@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/dialect/Expr.h"
 
+#include <cmath>
+
 namespace dlc::ir {
+
+Expr addedMask(Expr mask) {
+  if (!mask.type().getElementType().isInteger(1))
+    return mask;
+  Expr zero = mask.make<ConstantOp>(
+      0.0, mlir::RankedTensorType::get({}, mask.b->getF32Type()));
+  return select(mask, zero, zero.scalar(-INFINITY));
+}
 
 Expr sumTo(Expr x, Ints shape) {
   int64_t lead = x.rank() - (int64_t)shape.size();

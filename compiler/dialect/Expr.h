@@ -118,6 +118,9 @@ inline llvm::SmallVector<int64_t> axesBetween(int64_t from, int64_t to) {
   return axes;
 }
 
+/// A mask that is added: one of booleans is -inf in f32 where it hides.
+Expr addedMask(Expr mask);
+
 /// Sums a gradient of broadcast shape back to `shape`.
 Expr sumTo(Expr x, Ints shape);
 

@@ -7,7 +7,6 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -21,14 +20,7 @@ bool isOfAllRanks(Operation *op) { return op->hasAttr(ir::kNormBucket); }
 /// The runtime's attention adds masks of f32.
 void addsMaskInF32(ir::AttentionOp op) {
   OpBuilder b(op);
-  ir::Expr mask(b, op.getLoc(), op.getMask());
-  if (mask.type().getElementType().isInteger(1)) {
-    ir::Expr zero(
-        b, op.getLoc(),
-        ir::ConstantOp::create(b, op.getLoc(), 0.0,
-                               RankedTensorType::get({}, b.getF32Type())));
-    mask = select(mask, zero, zero.scalar(-INFINITY));
-  }
+  ir::Expr mask = ir::addedMask({b, op.getLoc(), op.getMask()});
   op.getMaskMutable().assign(mask.cast(b.getF32Type()).v);
 }
 

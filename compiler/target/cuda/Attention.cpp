@@ -21,15 +21,8 @@ static double hidingNumber(Type half) {
 /// that of a query that is not read.
 void fitMask(ir::AttentionOp op) {
   OpBuilder b(op);
-  Expr mask(b, op.getLoc(), op.getMask());
+  Expr mask = ir::addedMask({b, op.getLoc(), op.getMask()});
   Type half = ir::elementType(op.getQ());
-  if (mask.type().getElementType().isInteger(1)) {
-    Expr zero(
-        b, op.getLoc(),
-        ir::ConstantOp::create(b, op.getLoc(), 0.0,
-                               RankedTensorType::get({}, b.getF32Type())));
-    mask = select(mask, zero, zero.scalar(-INFINITY));
-  }
   const SmallVector<int64_t> keys{3};
   Expr blind =
       compare(ir::Predicate::eq, mask.max(keys, true), mask.scalar(-INFINITY));
