@@ -34,9 +34,18 @@ mlir::Value viewedBy(mlir::Value v);
 /// The sizes of an attention in either of its layouts, and what queries see.
 struct AttentionDims {
   int64_t batch, heads, queries, keys, depth, valueDepth;
-  bool causal = false;
-  AttentionDims(mlir::RankedTensorType q, mlir::RankedTensorType k,
-                mlir::RankedTensorType v, llvm::StringRef layout);
+  bool causal;
+  /// Of an attention, its gradient, or an adaptor of one.
+  template <class Op> static AttentionDims of(Op op) {
+    return of(tensorType(op.getQ()), tensorType(op.getK()),
+              tensorType(op.getV()), op.getLayout(), op.getCausal());
+  }
+  static AttentionDims of(mlir::Operation *op);
+
+private:
+  static AttentionDims of(mlir::RankedTensorType q, mlir::RankedTensorType k,
+                          mlir::RankedTensorType v, llvm::StringRef layout,
+                          bool causal);
 };
 
 /// f16 or bf16.

@@ -19,10 +19,9 @@ int64_t convFlops(Value y, Value w) {
 
 /// Of one product of queries and keys, over the pairs that see each other.
 template <class Op> int64_t attentionFlops(Op op, int64_t products) {
-  const AttentionDims d(tensorType(op.getQ()), tensorType(op.getK()),
-                        tensorType(op.getV()), op.getLayout());
+  const auto d = AttentionDims::of(op);
   int64_t pairs = d.queries * d.keys;
-  if (op.getCausal()) {
+  if (d.causal) {
     const int64_t n = std::min(d.queries, d.keys);
     pairs = n * (n + 1) / 2 + (d.queries - n) * d.keys;
   }

@@ -14,9 +14,8 @@ namespace {
 template <class OpTy> class Attention {
 public:
   Attention(OpTy op, const Tensor &q, const Tensor &k, const Tensor *mask)
-      : dims(tensorType(op.getQ()), tensorType(op.getK()),
-             tensorType(op.getV()), op.getLayout()),
-        op(op), q(q), k(k), mask(mask), swapped(op.getLayout() == "bthd") {}
+      : dims(AttentionDims::of(op)), op(op), q(q), k(k), mask(mask),
+        swapped(op.getLayout() == "bthd") {}
 
   Shape at(int64_t b, int64_t h, int64_t t, int64_t d) const {
     return swapped ? Shape{b, t, h, d} : Shape{b, h, t, d};
@@ -27,7 +26,7 @@ public:
     for (int64_t d = 0; d < dims.depth; ++d)
       s += q.at(at(b, h, i, d)) * k.at(at(b, h, j, d));
     s *= op.getScale().convertToDouble();
-    if (op.getCausal() && j > i)
+    if (dims.causal && j > i)
       s = -INFINITY;
     if (!mask)
       return s;

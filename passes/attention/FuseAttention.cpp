@@ -171,12 +171,14 @@ public:
   }
 
   ir::AttentionDims dims() {
-    auto q = tensorType(m.q), v = tensorType(m.v);
-    ir::AttentionDims dims(q, q, v, "bhtd");
-    dims.depth = q.getShape().back();
-    dims.valueDepth = tensorType(op.getY()).getShape().back();
-    dims.causal = causal;
-    return dims;
+    ir::Ints scores = tensorType(op.getA()).getShape();
+    return {.batch = scores[0],
+            .heads = scores.size() == 4 ? scores[1] : 1,
+            .queries = scores.end()[-2],
+            .keys = scores.back(),
+            .depth = tensorType(m.q).getShape().back(),
+            .valueDepth = tensorType(op.getY()).getShape().back(),
+            .causal = causal};
   }
 
   Location location() const { return at.loc; }

@@ -4,6 +4,7 @@
 #include "compiler/dialect/Expr.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Passes.h"
+#include "passes/Step.h"
 #include "passes/attention/Attention.h"
 
 using namespace mlir;
@@ -29,7 +30,7 @@ struct PlaceAttention : impl::PlaceAttentionBase<PlaceAttention> {
         if (failed(place(op, *target, placer)))
           return signalPassFailure();
       if (!ops.empty())
-        eraseUnused(f.front());
+        eraseUnused(f);
     }
     placer.leaveNotes(getOperation());
   }
@@ -37,11 +38,9 @@ struct PlaceAttention : impl::PlaceAttentionBase<PlaceAttention> {
 private:
   LogicalResult place(ir::AttentionOp op, const Target &target,
                       Placer &placer) {
-    ir::AttentionDims dims(ir::tensorType(op.getQ()), ir::tensorType(op.getK()),
-                           ir::tensorType(op.getV()), op.getLayout());
-    dims.causal = op.getCausal();
-    const Ways ways = waysOfAttention(
-        target, dims, typed ? ir::elementType(op.getQ()) : Type(), options);
+    const Ways ways =
+        waysOfAttention(target, ir::AttentionDims::of(op),
+                        typed ? ir::elementType(op.getQ()) : Type(), options);
     const Choice choice = placer.choose(op.placedAs(), op.getLoc(), ways);
     const bool isOneOp = choice.by == By::Library || choice.by == By::Generated;
     if (isOneOp && !typed)
@@ -62,20 +61,19 @@ private:
     op->replaceAllUsesWith(cast<ir::DecomposableInterface>(*op).decompose(b));
     op->erase();
   }
-
-  static void eraseUnused(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
-  }
 };
+
+/// Whether attention is one op without being asked for.
+bool attendsByDefault(const StepOptions &options, const Target &target) {
+  return options.amp.enabled() || target.lowering().attendsInF32;
+}
 
 } // namespace
 
 Ways waysOfAttention(const Target &target, const ir::AttentionDims &dims,
                      Type element, const StepOptions &options) {
   Ways ways = target.waysOfAttention(dims, element);
-  if (!options.amp.enabled() && !target.lowering().attendsInF32)
+  if (!attendsByDefault(options, target))
     for (Way &way : ways)
       if (way.by != By::Decomposed)
         way.caveat = "auto takes it with --amp alone";
@@ -89,10 +87,8 @@ bool mayAttend(const StepOptions &options, const Target &target) {
     return rule.ok() && rule->op == "attention";
   });
   return target.chooses("attention") &&
-         (isPlaced ||
-          (o.attention == "auto"
-               ? options.amp.enabled() || target.lowering().attendsInF32
-               : o.attention != "off"));
+         (isPlaced || (o.attention == "auto" ? attendsByDefault(options, target)
+                                             : o.attention != "off"));
 }
 
 } // namespace dlc

@@ -62,13 +62,10 @@ Json attentionEntry(mlir::Region &body) {
   if (!op || !llvm::equal(op->getOperands(), body.getArguments()))
     return nullptr;
   const bool isBackward = llvm::isa<ir::AttentionBackwardOp>(op);
-  const auto typeOf = [&](int i) {
-    return ir::tensorType(op->getOperand(i + (isBackward ? 1 : 0)));
-  };
   const mlir::StringRef layout =
       isBackward ? llvm::cast<ir::AttentionBackwardOp>(op).getLayout()
                  : llvm::cast<ir::AttentionOp>(op).getLayout();
-  const ir::AttentionDims d(typeOf(0), typeOf(1), typeOf(2), layout);
+  const auto d = ir::AttentionDims::of(op);
   std::vector<int64_t> mask(4, 0);
   if (op->getNumOperands() == (isBackward ? 7u : 4u))
     mask = ir::tensorType(body.getArguments().back()).getShape().vec();
@@ -80,7 +77,7 @@ Json attentionEntry(mlir::Region &body) {
     results.push_back(names[llvm::cast<mlir::OpResult>(v).getResultNumber()]);
   return {
       {"sizes", {d.batch, d.heads, d.queries, d.keys, d.depth, d.valueDepth}},
-      {"causal", op->hasAttr("causal")},
+      {"causal", d.causal},
       {"length_first", layout == "bthd"},
       {"scale", op->getAttrOfType<mlir::FloatAttr>("scale").getValueAsDouble()},
       {"mask", mask},

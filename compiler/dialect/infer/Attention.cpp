@@ -6,15 +6,22 @@ using llvm::LogicalResult;
 
 namespace dlc::ir {
 
-AttentionDims::AttentionDims(RankedTensorType q, RankedTensorType k,
-                             RankedTensorType v, StringRef layout) {
+AttentionDims AttentionDims::of(RankedTensorType q, RankedTensorType k,
+                                RankedTensorType v, StringRef layout,
+                                bool causal) {
   const int length = layout == "bthd" ? 1 : 2;
-  batch = q.getDimSize(0);
-  heads = q.getDimSize(3 - length);
-  queries = q.getDimSize(length);
-  keys = k.getDimSize(length);
-  depth = q.getDimSize(3);
-  valueDepth = v.getDimSize(3);
+  return {q.getDimSize(0),
+          q.getDimSize(3 - length),
+          q.getDimSize(length),
+          k.getDimSize(length),
+          q.getDimSize(3),
+          v.getDimSize(3),
+          causal};
+}
+AttentionDims AttentionDims::of(Operation *op) {
+  if (auto forward = dyn_cast<AttentionOp>(op))
+    return of(forward);
+  return of(cast<AttentionBackwardOp>(op));
 }
 
 namespace {
@@ -66,16 +73,11 @@ LogicalResult checkMask(MaybeLoc loc, Value mask, const AttentionDims &d) {
   return success();
 }
 
-template <class Adaptor> AttentionDims dimsOf(Adaptor a) {
-  return AttentionDims(tensorType(a.getQ()), tensorType(a.getK()),
-                       tensorType(a.getV()), a.getLayout());
-}
-
 /// What holds for an attention and for its gradient.
 template <class Adaptor> LogicalResult checkOperands(MaybeLoc loc, Adaptor a) {
   if (failed(checkAttention(loc, a.getQ(), a.getK(), a.getV(), a.getLayout())))
     return failure();
-  return checkMask(loc, a.getMask(), dimsOf(a));
+  return checkMask(loc, a.getMask(), AttentionDims::of(a));
 }
 
 } // namespace
@@ -84,7 +86,7 @@ LogicalResult inferAttention(MaybeLoc loc, AttentionOp::Adaptor a,
                              Types &types) {
   if (failed(checkOperands(loc, a)))
     return failure();
-  const AttentionDims d = dimsOf(a);
+  const AttentionDims d = AttentionDims::of(a);
   auto q = tensorType(a.getQ());
   SmallVector<int64_t> y(q.getShape());
   y[3] = d.valueDepth;
@@ -101,7 +103,7 @@ LogicalResult inferAttentionBackward(MaybeLoc loc,
                                      Types &types) {
   if (failed(checkOperands(loc, a)))
     return failure();
-  const AttentionDims d = dimsOf(a);
+  const AttentionDims d = AttentionDims::of(a);
   auto y = tensorType(a.getY()), lse = tensorType(a.getLse());
   if (y != tensorType(a.getDy()) || !agree(y.getDimSize(3), d.valueDepth) ||
       lse.getRank() != 4 || !agree(lse.getDimSize(2), d.queries))

@@ -38,9 +38,8 @@ public:
   }
   Ways waysOf(ir::PlaceableInterface op) const override {
     if (isa<ir::AttentionOp, ir::AttentionBackwardOp>(op))
-      return TypeSwitch<Operation *, Ways>(op)
-          .Case<ir::AttentionOp, ir::AttentionBackwardOp>(
-              [](auto o) { return attention(o); });
+      return waysOfAttention(ir::AttentionDims::of(op.getOperation()),
+                             ir::elementType(op->getOperand(0)));
     if (op.placedAs() == "conv")
       return waysOfConv(op, convError == "fast");
     if (isOfAllRanks(op))
@@ -113,12 +112,6 @@ private:
       return {{By::Library}, {By::Decomposed}};
     return {{By::Decomposed},
             {By::Library, "the runtime for CPUs has batch norm alone"}};
-  }
-  template <class Op> static Ways attention(Op op) {
-    ir::AttentionDims dims(ir::tensorType(op.getQ()), ir::tensorType(op.getK()),
-                           ir::tensorType(op.getV()), op.getLayout());
-    dims.causal = op.getCausal();
-    return attention(dims, ir::elementType(op.getQ()));
   }
 
   std::string cpu, convError;

@@ -29,9 +29,7 @@ void fitMask(ir::AttentionOp op) {
   Expr least = mask.scalar(hidingNumber(half));
   Expr finite = mask.make<ir::MaxOp>(mask.v, least.v).cast(half);
   SmallVector<int64_t> shape(finite.shape());
-  const ir::AttentionDims dims(ir::tensorType(op.getQ()),
-                               ir::tensorType(op.getK()),
-                               ir::tensorType(op.getV()), op.getLayout());
+  const auto dims = ir::AttentionDims::of(op);
   shape[2] = dims.queries, shape[3] = dims.keys;
   finite = finite.broadcast(shape);
   op.getMaskMutable().assign(finite.v);

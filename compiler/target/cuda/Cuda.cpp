@@ -68,10 +68,8 @@ public:
     return TypeSwitch<Operation *, Ways>(op)
         .Case([&](ir::MatmulOp o) { return waysOfProduct(o); })
         .Case<ir::AttentionOp, ir::AttentionBackwardOp>([&](auto o) {
-          const ir::AttentionDims dims(ir::tensorType(o.getQ()),
-                                       ir::tensorType(o.getK()),
-                                       ir::tensorType(o.getV()), o.getLayout());
-          return waysOfAttention(dims, ir::elementType(o.getQ()));
+          return waysOfAttention(ir::AttentionDims::of(o),
+                                 ir::elementType(o.getQ()));
         })
         .Default([&](Operation *) { return cuda::waysOf(op); });
   }

@@ -53,7 +53,7 @@ private:
   Value end() {
     const int64_t rows = a.tiling.rows,
                   all = llvm::divideCeil(a.tiling.dims.keys, rows);
-    if (!a.tiling.causal)
+    if (!a.tiling.dims.causal)
       return e.constant(all);
     Value last = t.add(a.first, e.constant(kRows - 1));
     return t.least(t.add(t.quotient(last, rows), e.constant(1)), all);
@@ -197,8 +197,8 @@ private:
     const size_t split = zeros.size();
     llvm::append_range(zeros, a.zeros(d.valueDepth));
     const int64_t all = llvm::divideCeil(d.queries, a.tiling.rows);
-    Value first =
-        a.tiling.causal ? t.quotient(a.first, a.tiling.rows) : e.constant(0);
+    Value first = a.tiling.dims.causal ? t.quotient(a.first, a.tiling.rows)
+                                       : e.constant(0);
     Values sums = a.stream(
         t.least(first, all), e.constant(all), rows, zeros,
         [&](Value tile) {
@@ -230,7 +230,7 @@ private:
 
   Value endOfKeys() {
     const int64_t rows = a.tiling.rows, all = llvm::divideCeil(d.keys, rows);
-    if (!a.tiling.causal)
+    if (!a.tiling.dims.causal)
       return e.constant(all);
     Value last = t.add(a.first, e.constant(kRows - 1));
     return t.least(t.add(t.quotient(last, rows), e.constant(1)), all);

@@ -19,21 +19,10 @@ constexpr int64_t kVector = 8;
 /// Rows that come by at once and slots for them, the best first.
 constexpr std::pair<int64_t, int64_t> kChoices[] = {{32, 2}, {16, 2}, {16, 1}};
 
-template <class Op> static ir::AttentionDims dimsOf(Op op) {
-  return {ir::tensorType(op.getQ()), ir::tensorType(op.getK()),
-          ir::tensorType(op.getV()), op.getLayout()};
-}
-static ir::AttentionDims dimsOf(Operation *op) {
-  if (auto forward = dyn_cast<ir::AttentionOp>(op))
-    return dimsOf(forward);
-  return dimsOf(cast<ir::AttentionBackwardOp>(op));
-}
-
 AttentionTiling::AttentionTiling(Operation *op, int64_t rows, int64_t slots)
-    : dims(dimsOf(op)), rows(rows), slots(slots),
+    : dims(ir::AttentionDims::of(op)), rows(rows), slots(slots),
       resident(isa<ir::AttentionOp>(op) ? 1 : 2), streamed(2) {
   headsFirst = op->getAttrOfType<StringAttr>("layout").getValue() == "bhtd";
-  causal = op->hasAttr("causal");
   scale = op->getAttrOfType<FloatAttr>("scale").getValueAsDouble();
   int64_t line = padded(std::max(dims.depth, dims.valueDepth)) + kPadding;
   residentElements = kRows * line;
@@ -297,7 +286,7 @@ AttentionTiles::Values AttentionTiles::accumulate(ValueRange carried,
 Value AttentionTiles::score(Value product, Value query, Value key) {
   const ir::AttentionDims &d = tiling.dims;
   Value s = times(product, f32(tiling.scale)), sees = t.isLess(key, d.keys);
-  if (tiling.causal)
+  if (d.causal)
     sees = t.both(sees, arith::CmpIOp::create(
                             e.b, e.loc, arith::CmpIPredicate::ule, key, query));
   if (mask) {

@@ -21,7 +21,7 @@ struct AttentionTiling {
                                            const exec::Tile &tile);
 
   ir::AttentionDims dims;
-  bool headsFirst, causal;
+  bool headsFirst;
   double scale;
   int64_t rows, slots; // that come by at once; tiles of them in shared memory
   int64_t residentElements, slotElements; // of one array at most, in halves
