@@ -342,16 +342,16 @@ private:
                                 slot.element),
           loc);
     };
-    Value whole = range({"scratch", slot.scratch}), shards = range(slot.shards);
+    Value whole = range({"scratch", slot.scratch}), kept = range(slot.kept);
     NamedAttrList arguments;
     arguments.set("bucket", b.getI64IntegerAttr(nextBucket));
     const bool isGather = isa<ir::AllGatherOp>(slot.members.front().op);
     if (!isGather)
       arguments.set("op", b.getStringAttr("mean"));
     exec::CallOp::create(b, loc, isGather ? "all_gather" : "reduce_scatter",
-                         isGather ? shards : whole, isGather ? whole : shards,
+                         isGather ? kept : whole, isGather ? whole : kept,
                          arguments.getDictionary(b.getContext()));
-    return isGather ? whole : shards;
+    return isGather ? whole : kept;
   }
 
   LogicalResult copyWrites(OpBuilder &b) {

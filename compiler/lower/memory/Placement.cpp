@@ -258,14 +258,14 @@ void Placement::planSlots() {
     if (auto bucket = bucketOf(&op))
       starts[*bucket] = int64_t(commands.size()) - 1;
     if (auto exchange = exchangeOf(&op)) {
-      members.push_back({*exchange, placeOf(exchange->shard)});
+      members.push_back({*exchange, placeOf(exchange->kept)});
       if (!copies.contains(&op))
         inSlots.insert(storageOf(exchange->whole));
     }
   }
   slots = dlc::slotsOf(std::move(members));
   for (auto [i, slot] : llvm::enumerate(slots))
-    for (const ShardExchange &each : slot.members) {
+    for (const PartExchange &each : slot.members) {
       slotOf[each.op] = i;
       Value whole = storageOf(each.whole);
       const int64_t at = position[each.op];
@@ -290,7 +290,7 @@ void Placement::timeScatters(ArrayRef<Operation *> commands,
   };
   llvm::MapVector<int64_t, Bucket> found;
   for (Slot &slot : slots)
-    for (const ShardExchange &each : slot.members)
+    for (const PartExchange &each : slot.members)
       if (isa<ir::ReduceScatterOp>(each.op)) {
         Bucket &bucket =
             found.try_emplace(each.bucket, Bucket{each.bucket, slot.begin})
@@ -298,7 +298,7 @@ void Placement::timeScatters(ArrayRef<Operation *> commands,
         bucket.begin = std::min(bucket.begin, slot.begin);
         bucket.start = starts.lookup(each.bucket);
         bucket.slots.push_back(&slot);
-        for (Operation *user : usersThroughViews(each.shard))
+        for (Operation *user : usersThroughViews(each.kept))
           if (auto at = position.find(user); at != position.end())
             bucket.read = std::min(bucket.read, at->second);
       }
@@ -331,9 +331,8 @@ ArrayRef<Slot> Placement::slotsOf(int64_t bucket) const {
 
 Place Placement::placeInSlot(Operation *exchange) const {
   const Slot &slot = slots[slotOf.lookup(exchange)];
-  return {"scratch", slot.scratch +
-                         placeOf(exchangeOf(exchange)->shard).offset -
-                         slot.shards.offset};
+  return {"scratch", slot.scratch + placeOf(exchangeOf(exchange)->kept).offset -
+                         slot.kept.offset};
 }
 
 void Placement::placeWrites() {
@@ -459,7 +458,7 @@ void Placement::placeScratch() {
   for (auto [slot, r] :
        llvm::zip(slots, ArrayRef(ranges).take_back(slots.size()))) {
     slot.scratch = r.offset + slot.head();
-    for (const ShardExchange &each : slot.members)
+    for (const PartExchange &each : slot.members)
       if (!copies.contains(each.op))
         places[storageOf(each.whole)] = placeInSlot(each.op);
   }

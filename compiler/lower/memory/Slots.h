@@ -8,21 +8,21 @@
 
 namespace dlc {
 
-/// A reduce_scatter, from the whole to a shard in a flat region, or an
-/// all_gather from there.
-struct ShardExchange {
+/// A reduce_scatter, from the whole to what a rank keeps in a flat region, or
+/// an all_gather from there.
+struct PartExchange {
   mlir::Operation *op;
-  mlir::Value whole, shard;
+  mlir::Value whole, kept;
   int64_t bucket;
 };
 /// None if `op` is neither: an all_gather without a bucket is in place.
-std::optional<ShardExchange> exchangeOf(mlir::Operation *op);
+std::optional<PartExchange> exchangeOf(mlir::Operation *op);
 
-/// Whole tensors of one bucket that lie as their shards do, side by side.
+/// Whole tensors of one bucket, side by side as what ranks keep of them.
 struct Slot {
-  Place shards; // of the first
+  Place kept; // of the first
   mlir::Type element;
-  llvm::SmallVector<ShardExchange> members;
+  llvm::SmallVector<PartExchange> members;
   /// Up to the end of the last one.
   int64_t bytes = 0;
   /// The commands that need it first and last.
@@ -31,14 +31,14 @@ struct Slot {
   int64_t scratch = 0;
 
   /// Tensors keep their alignment: what lies before the first.
-  int64_t head() const { return shards.offset % kAlignment; }
+  int64_t head() const { return kept.offset % kAlignment; }
   int64_t room() const { return head() + bytes; }
 };
 
-/// A member of a slot to be, and where its shard lies.
+/// A member of a slot to be, and where what is kept of it lies.
 struct SlotMember {
-  ShardExchange exchange;
-  Place shard;
+  PartExchange exchange;
+  Place kept;
 };
 /// Those of one bucket that follow each other share a slot. O(n log n).
 llvm::SmallVector<Slot> slotsOf(llvm::SmallVector<SlotMember> members);
