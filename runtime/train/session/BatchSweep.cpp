@@ -2,7 +2,7 @@
 #include "runtime/train/session/BatchSweep.h"
 
 #include "runtime/base/files/MappedFile.h"
-#include "runtime/plan/shards/Shards.h"
+#include "runtime/exec/Collectives.h"
 #include "runtime/train/session/Inputs.h"
 
 #include <algorithm>
@@ -23,10 +23,11 @@ size_t BatchSweep::partFor(int64_t count) const {
   return part;
 }
 
-bool BatchSweep::gathers() const {
+bool BatchSweep::hasCollectives() const {
   const auto &commands = parts_.front().program->commands();
-  return std::any_of(commands.begin(), commands.end(),
-                     [](const auto &c) { return plan::gathersElsewhere(c); });
+  return std::any_of(commands.begin(), commands.end(), [](const auto &c) {
+    return CollectiveBinder::binds(c.kind());
+  });
 }
 
 Status BatchSweep::named(const Status &status, const Rows &rows) const {
@@ -73,7 +74,7 @@ Status BatchSweep::run(int64_t first, int64_t stride, const Take &take) {
   };
   Status error;
   const int64_t most = parts_.front().batch, samples = dataset_.samples();
-  const bool together = stride > 1 && gathers();
+  const bool together = stride > 1 && hasCollectives();
   for (int64_t batch = first; error.ok(); batch += stride) {
     const int64_t round = batch - first, at = batch * most;
     if ((together ? round * most : at) >= samples)

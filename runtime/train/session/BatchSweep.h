@@ -31,9 +31,9 @@ public:
   // Batches `first`, `first` + `stride` ... of the largest size. The last of
   // all is of the smallest that it fits, and filled up with repetitions, which
   // do not count. An error names its samples; of several batches that fail it
-  // is the first one's. Ranks share batches out so; where the program gathers
-  // something from all of them, each runs as often as the others, of the same
-  // size, with samples that do not count if it has no batch left.
+  // is the first one's. Ranks share batches out so; where the program has a
+  // collective, each runs as often as the others, of the same size, with
+  // samples that do not count if it has no batch left.
   Status run(int64_t first, int64_t stride, const Take &take);
 
 private:
@@ -42,7 +42,7 @@ private:
     size_t part;
   };
   size_t partFor(int64_t count) const;
-  bool gathers() const;
+  bool hasCollectives() const;
   Status start(const Rows &rows);
   Status read(const Take &take);
   Status named(const Status &status, const Rows &rows) const;
