@@ -2,7 +2,7 @@
 #include "runtime/exec/Collectives.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
-#include "runtime/plan/shards/Shards.h"
+#include "runtime/plan/parts/RankItems.h"
 
 namespace dlc {
 namespace {
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Command>>
 CollectiveBinder::bindReduceScatter(const CommandSpec &spec, int64_t bucket) {
   const std::string &label = spec.command.label();
   const int64_t extent = plan::intAttribute(spec.command, "extent", 0),
-                item = plan::intAttribute(spec.command, "shard", 0);
+                item = plan::itemOf(spec.command);
   DLC_ASSIGN(const ReduceOp op, opOf(spec.command));
   if (!reducer_ || spec.inputs.size() != 1 || spec.outputs.size() != 1 ||
       extent < 1 || item < 1)
@@ -113,7 +113,7 @@ Result<std::unique_ptr<Command>>
 CollectiveBinder::bindAllGather(const CommandSpec &spec, int64_t bucket) {
   const std::string &label = spec.command.label();
   const int64_t extent = plan::intAttribute(spec.command, "extent", 0),
-                item = plan::intAttribute(spec.command, "shard", 0);
+                item = plan::itemOf(spec.command);
   if (spec.inputs.size() != 1 || spec.outputs.size() != 1 || extent < 1 ||
       item < 1)
     return corrupt("all_gather '{}': {} inputs, {} items of {} elements", label,

@@ -35,8 +35,7 @@ public:
   Result<TensorView> view(const Operand &operand, std::string_view name);
   Result<const plan::State *> findState(std::string_view name);
   std::byte *address(const plan::State &state) const {
-    return regions_[state.region()] +
-           parts_->shards().offsetOf(state.region(), state.offset());
+    return memory_->at(state.region(), state.offset());
   }
   Status checkInputsSet(const plan::Program &program);
   Status run(Program &program, Probe *probe);
@@ -55,7 +54,7 @@ public:
 
   const plan::Plan plan_;
   std::unique_ptr<Device> device_;
-  std::vector<std::byte *> regions_;
+  std::optional<RankMemory> memory_;
   std::optional<StateParts> parts_;
   std::unique_ptr<Reducer> collectives_;
   KernelFiles kernels_;
@@ -122,21 +121,20 @@ Status Executor::Impl::allocate(const KernelFiles &kernels,
                                 Communicator *communicator,
                                 std::chrono::milliseconds timeout) {
   const int rank = communicator ? communicator->rank() : 0;
-  Shards shards =
-      Shards::create(plan_, rank, communicator ? communicator->size() : 1);
+  memory_.emplace(plan_, rank, communicator ? communicator->size() : 1);
   uint64_t all = 0;
   for (int i = 0; i < plan_.regions_size(); ++i)
-    all += shards.bytesOf(i);
+    all += memory_->bytesOf(i);
   if (device_->isHost())
     if (Status fits = checkMemory(all, "the model"); !fits.ok())
       return withLargestTensors(fits, plan_);
   for (int i = 0; i < plan_.regions_size(); ++i) {
-    auto data = device_->allocate(shards.bytesOf(i), plan_.regions(i).name());
+    auto data = device_->allocate(memory_->bytesOf(i), plan_.regions(i).name());
     if (!data.ok())
       return withLargestTensors(data.status(), plan_);
-    regions_.push_back(*data);
+    memory_->setRegion(i, *data);
   }
-  parts_.emplace(*device_, regions_, std::move(shards), rank == 0);
+  parts_.emplace(*device_, *memory_, rank == 0);
   programs_.resize(plan_.programs_size());
   if (communicator && communicator->size() > 1) {
     DLC_ASSIGN(collectives_,
@@ -178,21 +176,20 @@ Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
     return usageError("'{}' runs after '{}' and not by itself", plan.name(),
                       plan.after());
   DLC_TRY(device_->makeCurrent());
-  auto bound = Program::bind({*device_, plan_, regions_, parts_->shards(),
-                              collectives_.get(), record_, name_},
-                             plan);
+  auto bound = Program::bind(
+      {*device_, plan_, *memory_, collectives_.get(), record_, name_}, plan);
   if (!bound)
     return withLargestTensors(bound.status(), plan_);
   std::unique_ptr<Program> program = *std::move(bound);
   for (const plan::Program &other : plan_.programs())
     if (other.after() == plan::kindOf(plan)) {
-      if (!device_->hostPointer(regions_.front()))
+      if (!device_->hostPointer(memory_->region(0)))
         return incompatible("'{}' runs on the host, which cannot see the "
                             "memory of {}; compile without --ema's device=cpu",
                             other.name(), device_->name());
       if (!follower_) {
-        DLC_ASSIGN(follower_, Follower::create(plan_, other, regions_,
-                                               parts_->shards(), kernels_));
+        DLC_ASSIGN(follower_,
+                   Follower::create(plan_, other, *memory_, kernels_));
       }
       program->lead(*follower_);
     }
@@ -361,10 +358,10 @@ Executor::readReport(std::string_view program) {
   return settled.ok() ? outputs : settled;
 }
 
-bool Executor::hasParts() const { return !impl_->parts_->shards().empty(); }
+bool Executor::hasParts() const { return !impl_->memory_->isWhole(); }
 
 uint64_t Executor::bytesOfRegion(int region) const {
-  return impl_->parts_->shards().bytesOf(region);
+  return impl_->memory_->bytesOf(region);
 }
 
 Status Executor::gatherState(Communicator &communicator, bool onAllRanks) {

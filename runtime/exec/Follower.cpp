@@ -8,25 +8,26 @@
 
 namespace dlc {
 
-Result<std::unique_ptr<Follower>>
-Follower::create(const plan::Plan &plan, const plan::Program &program,
-                 const std::vector<std::byte *> &regions, const Shards &shards,
-                 const KernelFiles &kernels) {
+Result<std::unique_ptr<Follower>> Follower::create(const plan::Plan &plan,
+                                                   const plan::Program &program,
+                                                   const RankMemory &memory,
+                                                   const KernelFiles &kernels) {
   DLC_ASSIGN(auto device, makeDevice("cpu", {.threads = 1}));
-  std::unique_ptr<Follower> follower(new Follower(plan, std::move(device)));
+  std::unique_ptr<Follower> follower(
+      new Follower(plan, memory, std::move(device)));
   Device &host = *follower->device_;
   // States are shared with the program that it follows, scratch is not: both
   // run at once.
-  follower->regions_ = regions;
   for (int i = 0; i < plan.regions_size(); ++i)
     if (plan.regions(i).kind() == plan::Region::SCRATCH) {
-      DLC_ASSIGN(follower->regions_[i],
+      DLC_ASSIGN(std::byte *const scratch,
                  host.allocate(program.scratch_bytes(), program.name()));
+      follower->memory_.setRegion(i, scratch);
     }
   if (!kernels.empty())
     DLC_TRY(host.loadKernels(kernels));
-  DLC_ASSIGN(follower->program_, Program::bind({host, plan, follower->regions_,
-                                                shards, nullptr, false, false},
+  DLC_ASSIGN(follower->program_, Program::bind({host, plan, follower->memory_,
+                                                nullptr, false, false},
                                                program));
   // Last: from here on the destructor has a thread to join.
   follower->thread_ = std::thread([f = follower.get()] { f->work(); });

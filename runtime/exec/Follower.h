@@ -14,11 +14,11 @@ namespace dlc {
 // start() and wait() are for one thread.
 class Follower {
 public:
-  // `plan`, `program`, `shards` and the memory of `regions` outlive it.
-  static Result<std::unique_ptr<Follower>>
-  create(const plan::Plan &plan, const plan::Program &program,
-         const std::vector<std::byte *> &regions, const Shards &shards,
-         const KernelFiles &kernels);
+  // `plan`, `program` and the regions of `memory` outlive it.
+  static Result<std::unique_ptr<Follower>> create(const plan::Plan &plan,
+                                                  const plan::Program &program,
+                                                  const RankMemory &memory,
+                                                  const KernelFiles &kernels);
   ~Follower();
 
   // Starts a run; the last one must have been waited for. Allocates nothing.
@@ -35,13 +35,14 @@ public:
   size_t firstConflict(const plan::Program &leader) const;
 
 private:
-  Follower(const plan::Plan &plan, std::unique_ptr<Device> device)
-      : plan_(plan), device_(std::move(device)) {}
+  Follower(const plan::Plan &plan, const RankMemory &memory,
+           std::unique_ptr<Device> device)
+      : plan_(plan), memory_(memory), device_(std::move(device)) {}
   void work();
 
   const plan::Plan &plan_;
+  RankMemory memory_;
   std::unique_ptr<Device> device_;
-  std::vector<std::byte *> regions_;
   std::unique_ptr<Program> program_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/Program.h"
 #include "runtime/base/process/Log.h"
-#include "runtime/device/Operands.h"
 #include "runtime/exec/Collectives.h"
 #include "runtime/exec/Follower.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
-#include "runtime/plan/shards/Shards.h"
+#include "runtime/plan/parts/RankItems.h"
 
 #include <algorithm>
 #include <chrono>
@@ -28,13 +27,12 @@ Result<std::unique_ptr<Program>> Program::bind(const ProgramContext &context,
 }
 
 Operand Program::buffer(uint32_t id) const {
-  return operandOf(program_, id, context_.regions);
+  return context_.memory.operand(program_, id);
 }
 
 // A command as this rank runs it.
 CommandSpec Program::ownSpec(const plan::Command &command) {
-  CommandSpec spec = context_.shards.localise(
-      program_, specOf(program_, command, context_.regions), own_, types_);
+  CommandSpec spec = context_.memory.localise(program_, command, own_, types_);
   if (context_.collectives ||
       (command.kind() != "reduce_scatter" && !plan::gathersElsewhere(command)))
     return spec;
@@ -45,8 +43,8 @@ CommandSpec Program::ownSpec(const plan::Command &command) {
 }
 
 Status Program::bindCommands() {
-  CollectiveBinder collectives(context_.collectives, context_.shards.rank(),
-                               context_.shards.ranks());
+  CollectiveBinder collectives(context_.collectives, context_.memory.rank(),
+                               context_.memory.ranks());
   const int count = program_.commands_size();
   commands_.resize(static_cast<size_t>(count));
   timings_.resize(commands_.size());
@@ -168,8 +166,7 @@ Status Program::runProbed(Probe &probe) {
       continue;
     const plan::Command &command = program_.commands(static_cast<int>(i));
     std::deque<plan::TensorType> types;
-    const CommandSpec spec = context_.shards.narrow(
-        program_, specOf(program_, command, context_.regions), types);
+    const CommandSpec spec = context_.memory.narrow(program_, command, types);
     const ProbedCommand probed{command, static_cast<int>(i), spec.inputs,
                                spec.outputs, context_.device};
     DLC_TRY(probe.before(probed));
@@ -218,7 +215,7 @@ void Program::findGaps() {
     uint64_t at = 0;
     for (const auto &[begin, last] : taken) {
       if (begin > at)
-        gaps_.emplace_back(context_.regions[region] + at, begin - at);
+        gaps_.emplace_back(context_.memory.region(region) + at, begin - at);
       at = std::max(at, last);
     }
   }

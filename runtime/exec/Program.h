@@ -5,7 +5,7 @@
 #include "runtime/device/Device.h"
 #include "runtime/exec/Probe.h"
 #include "runtime/exec/Reducer.h"
-#include "runtime/exec/parts/Shards.h"
+#include "runtime/exec/parts/RankMemory.h"
 
 #include <deque>
 #include <memory>
@@ -21,11 +21,10 @@ class Follower;
 struct ProgramContext {
   Device &device;
   const plan::Plan &plan;
-  const std::vector<std::byte *> &regions; // by region index
-  const Shards &shards;                    // what of it this rank has
-  Reducer *collectives;                    // null with one rank
-  bool record; // the steps after the first, and launch them as one
-  bool name;   // wait after each command, so that its error names it
+  const RankMemory &memory;
+  Reducer *collectives; // null with one rank
+  bool record;          // the steps after the first, and launch them as one
+  bool name;            // wait after each command, so that its error names it
 };
 
 class Program {

@@ -4,7 +4,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
-#include "runtime/plan/shards/StateFiles.h"
+#include "runtime/plan/parts/StateFiles.h"
 
 #include <algorithm>
 #include <charconv>

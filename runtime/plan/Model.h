@@ -12,7 +12,7 @@ namespace dlc {
 
 // A run folder contains model.dlc/, config.yaml, metrics.jsonl and checkpoints.
 // A checkpoint folder contains state.safetensors, or one file per rank with its
-// shard (shards/StateFiles.h), trainer.json and manifest.json.
+// part (parts/StateFiles.h), trainer.json and manifest.json.
 struct Checkpoint {
   std::string path;
   int64_t step = 0; // steps done; also in its name, checkpoint-<step>
@@ -30,7 +30,7 @@ std::vector<Checkpoint> listCheckpoints(const std::string &run);
 Status checkCheckpoint(const std::string &checkpoint,
                        const std::string &artifactHash);
 
-// The state's file, or the checkpoint itself if the state is sharded.
+// The state's file, or the checkpoint itself if ranks wrote parts of it.
 std::string stateOf(const std::string &checkpoint);
 
 // The newest intact checkpoint, and the newer ones, newest first.

@@ -4,7 +4,7 @@
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Sizes.h"
 #include "runtime/plan/Types.h"
-#include "runtime/plan/shards/Shards.h"
+#include "runtime/plan/parts/RankItems.h"
 
 #include <algorithm>
 #include <array>

@@ -48,6 +48,7 @@ struct TrainOptions {
   // Or "sync": the step waits; "sharded": as "background", and each rank writes
   // its part. Not kept.
   std::string save = "background";
+  bool savesParts() const { return save == "sharded"; }
   int threads = 0;     // of each rank; 0: the machine's, divided by the ranks
   double timeout = 60; // seconds that a rank may be silent
   // All-reduces add up each host's ranks, then the hosts (Rendezvous::byHosts).

@@ -2,7 +2,7 @@
 // runtime/plan: artifacts with any damage are refused before they are used, and
 // plans that contradict themselves too.
 #include "runtime/plan/Model.h"
-#include "runtime/plan/shards/Shards.h"
+#include "runtime/plan/parts/RankItems.h"
 #include "test/unit/TempFolder.h"
 #include "test/unit/TinyModel.h"
 

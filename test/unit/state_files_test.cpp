@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // State in files of which each rank wrote one.
 #include "runtime/plan/Model.h"
-#include "runtime/plan/shards/StateFiles.h"
+#include "runtime/plan/parts/StateFiles.h"
 #include "test/unit/TempFolder.h"
 
 #include <cstring>

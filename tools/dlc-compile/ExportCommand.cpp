@@ -9,7 +9,7 @@
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/Model.h"
 #include "runtime/plan/StateNames.h"
-#include "runtime/plan/shards/StateFiles.h"
+#include "runtime/plan/parts/StateFiles.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"

@@ -12,8 +12,9 @@ static uint64_t bytesOf(const plan::State &state) {
   return plan::bytesOf(state.type()).value_or(0);
 }
 
-std::optional<Shards::Part> StateParts::partOf(const plan::State &state) const {
-  return shards_.partOf(state.region(), state.offset(), bytesOf(state));
+std::optional<RankMemory::Part>
+StateParts::partOf(const plan::State &state) const {
+  return memory_.partOf(state.region(), state.offset(), bytesOf(state));
 }
 
 void StateParts::dropChanged(const plan::Plan &plan,
@@ -48,9 +49,9 @@ Result<TensorView> StateParts::fetch(const plan::State &state, Range range,
                                      std::vector<std::byte> &copy) {
   const auto part = partOf(state);
   std::byte *const data =
-      regions_[state.region()] +
-      (part ? part->offset + (range.begin - part->skipped)
-            : shards_.offsetOf(state.region(), state.offset()) + range.begin);
+      part ? memory_.region(state.region()) + part->offset +
+                 (range.begin - part->skipped)
+           : memory_.at(state.region(), state.offset()) + range.begin;
   const uint64_t bytes = range.end - range.begin;
   if (std::byte *const host = device_.hostPointer(data))
     return TensorView{&state.type(), host, bytes};
@@ -63,24 +64,22 @@ Status StateParts::gather(const plan::State &state, Communicator &communicator,
                           bool keep) {
   if (isOwn(state)) {
     const size_t bytes = bytesOf(state);
-    const std::vector<size_t> pieces(static_cast<size_t>(shards_.ranks()),
+    const std::vector<size_t> pieces(static_cast<size_t>(memory_.ranks()),
                                      bytes);
     std::vector<std::byte> all(pieces.size() * bytes);
     DLC_TRY(device_.download(
-        all.data() + static_cast<size_t>(shards_.rank()) * bytes,
-        regions_[state.region()] +
-            shards_.offsetOf(state.region(), state.offset()),
-        bytes));
+        all.data() + static_cast<size_t>(memory_.rank()) * bytes,
+        memory_.at(state.region(), state.offset()), bytes));
     DLC_TRY(communicator.allGather(all.data(), pieces));
     if (keep)
       wholes_[state.name()] = std::move(all);
     return {};
   }
-  const Shards::Part part = *partOf(state);
+  const RankMemory::Part part = *partOf(state);
   std::vector<std::byte> whole(bytesOf(state));
   if (part.bytes > 0)
     DLC_TRY(device_.download(whole.data() + part.skipped,
-                             regions_[state.region()] + part.offset,
+                             memory_.region(state.region()) + part.offset,
                              part.bytes));
   DLC_TRY(communicator.allGather(whole.data(), part.pieces));
   if (keep)
@@ -90,7 +89,7 @@ Status StateParts::gather(const plan::State &state, Communicator &communicator,
 
 Result<TensorView> StateParts::ofRanks(const plan::State &state,
                                        std::vector<std::byte> &copy) {
-  if (shards_.ranks() == 1)
+  if (memory_.ranks() == 1)
     return fetch(state, {0, bytesOf(state)}, copy);
   const auto all = wholes_.find(state.name());
   if (all == wholes_.end())
@@ -99,16 +98,15 @@ Result<TensorView> StateParts::ofRanks(const plan::State &state,
 }
 
 Status StateParts::uploadOwn(const plan::State &state, const std::byte *from) {
-  return device_.upload(regions_[state.region()] +
-                            shards_.offsetOf(state.region(), state.offset()),
-                        from, bytesOf(state));
+  return device_.upload(memory_.at(state.region(), state.offset()), from,
+                        bytesOf(state));
 }
 
 Status StateParts::writeOfRanks(const plan::State &state, const std::byte *from,
                                 int ranks) {
   const size_t bytes = bytesOf(state);
   std::vector<std::byte> all;
-  if (ranks == shards_.ranks()) {
+  if (ranks == memory_.ranks()) {
     all.assign(from, from + bytes * static_cast<size_t>(ranks));
   } else {
     std::vector<double> sum(bytes / sizeof(float));
@@ -125,38 +123,38 @@ Status StateParts::writeOfRanks(const plan::State &state, const std::byte *from,
     for (size_t i = 0; i < sum.size(); ++i)
       mean[i] = static_cast<float>(sum[i] / ranks);
     const auto *data = reinterpret_cast<const std::byte *>(mean.data());
-    for (int rank = 0; rank < shards_.ranks(); ++rank)
+    for (int rank = 0; rank < memory_.ranks(); ++rank)
       all.insert(all.end(), data, data + bytes);
   }
   DLC_TRY(uploadOwn(state,
-                    all.data() + static_cast<size_t>(shards_.rank()) * bytes));
-  if (keeps_ && shards_.ranks() > 1)
+                    all.data() + static_cast<size_t>(memory_.rank()) * bytes));
+  if (keeps_ && memory_.ranks() > 1)
     wholes_[state.name()] = std::move(all);
   return {};
 }
 
 Status StateParts::shareOfRanks(const plan::State &state,
                                 Communicator &communicator) {
-  if (shards_.ranks() == 1)
+  if (memory_.ranks() == 1)
     return {};
   std::vector<std::byte> all;
   if (const auto kept = wholes_.find(state.name());
       communicator.rank() == 0 && kept != wholes_.end())
     all = std::move(kept->second);
   wholes_.erase(state.name());
-  all.resize(bytesOf(state) * static_cast<size_t>(shards_.ranks()));
+  all.resize(bytesOf(state) * static_cast<size_t>(memory_.ranks()));
   DLC_TRY(communicator.broadcast(all.data(), all.size(), 0));
-  return uploadOwn(state, all.data() + static_cast<size_t>(shards_.rank()) *
+  return uploadOwn(state, all.data() + static_cast<size_t>(memory_.rank()) *
                                            bytesOf(state));
 }
 
 Status StateParts::write(const plan::State &state, const std::byte *from) {
-  const Shards::Part part = *partOf(state);
+  const RankMemory::Part part = *partOf(state);
   if (keeps_)
     wholes_[state.name()].assign(from, from + bytesOf(state));
   if (part.bytes == 0)
     return {};
-  return device_.upload(regions_[state.region()] + part.offset,
+  return device_.upload(memory_.region(state.region()) + part.offset,
                         from + part.skipped, part.bytes);
 }
 

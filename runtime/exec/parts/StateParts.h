@@ -4,7 +4,7 @@
 
 #include "runtime/collective/Communicator.h"
 #include "runtime/exec/TensorView.h"
-#include "runtime/exec/parts/Shards.h"
+#include "runtime/exec/parts/RankMemory.h"
 
 #include <map>
 #include <string>
@@ -15,12 +15,10 @@ namespace dlc {
 class StateParts {
 public:
   // `keeps`: what is written stays readable as a whole, until drop().
-  StateParts(Device &device, const std::vector<std::byte *> &regions,
-             Shards shards, bool keeps)
-      : device_(device), regions_(regions), shards_(std::move(shards)),
-        keeps_(keeps) {}
+  StateParts(Device &device, const RankMemory &memory, bool keeps)
+      : device_(device), memory_(memory), keeps_(keeps) {}
 
-  const Shards &shards() const { return shards_; }
+  int ranks() const { return memory_.ranks(); }
   bool isPart(const plan::State &state) const {
     return partOf(state).has_value();
   }
@@ -53,7 +51,7 @@ public:
 
   // Whether ranks have more of it together than one of them.
   bool isApart(const plan::State &state) const {
-    return isPart(state) || (isOwn(state) && shards_.ranks() > 1);
+    return isPart(state) || (isOwn(state) && ranks() > 1);
   }
   // Of such a state. All ranks gather the same, in one order.
   Status gather(const plan::State &state, Communicator &communicator,
@@ -67,13 +65,12 @@ public:
   void dropChanged(const plan::Plan &plan, const plan::Program &program);
 
 private:
-  std::optional<Shards::Part> partOf(const plan::State &state) const;
+  std::optional<RankMemory::Part> partOf(const plan::State &state) const;
   bool changes(const plan::Plan &plan, const plan::Program &program) const;
   Status uploadOwn(const plan::State &state, const std::byte *from);
 
   Device &device_;
-  const std::vector<std::byte *> &regions_;
-  const Shards shards_;
+  const RankMemory &memory_;
   const bool keeps_;
   std::map<std::string, std::vector<std::byte>> wholes_;
   std::map<const plan::Program *, bool> changes_;

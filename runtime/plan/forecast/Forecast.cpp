@@ -6,7 +6,7 @@
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/forecast/ScratchPeaks.h"
-#include "runtime/plan/shards/Shards.h"
+#include "runtime/plan/parts/RankItems.h"
 
 #include <algorithm>
 #include <map>

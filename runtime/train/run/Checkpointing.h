@@ -51,7 +51,7 @@ private:
 
   // Whether each rank writes its part of checkpoints.
   bool inParts() const {
-    return setup_.options.save == "sharded" && setup_.ranks.size() > 1;
+    return setup_.options.savesParts() && setup_.ranks.size() > 1;
   }
   bool inBackground() const {
     return setup_.options.save != "sync" && hasRoom_;

@@ -4,7 +4,7 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/process/Boundary.h"
-#include "runtime/plan/shards/StateFiles.h"
+#include "runtime/plan/parts/StateFiles.h"
 #include "runtime/train/Agree.h"
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint of which each rank writes a part (--save=sharded).
+// A checkpoint of which each rank writes a part.
 //
 // Rank 0 leads: it says into which folder, which all hosts must see; each rank
 // writes its file there and syncs it; all tell how it went. Only then does rank

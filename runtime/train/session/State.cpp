@@ -8,7 +8,7 @@
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/StateNames.h"
 #include "runtime/plan/Types.h"
-#include "runtime/plan/shards/StateFiles.h"
+#include "runtime/plan/parts/StateFiles.h"
 
 #include <algorithm>
 #include <cmath>
@@ -257,8 +257,8 @@ static Result<Written> tensorsOf(Executor &executor, Share share) {
       DLC_ASSIGN(const TensorView view,
                  parts->ofRanks(state, all.copies.emplace_back()));
       all.tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
-                             shapeOfRanks(state, parts->shards().ranks()),
-                             view.data, view.bytes});
+                             shapeOfRanks(state, parts->ranks()), view.data,
+                             view.bytes});
       continue;
     }
     DLC_ASSIGN(TensorView view,
@@ -304,9 +304,9 @@ Status StateCopy::reserve(Executor &executor) {
   }
   DLC_ASSIGN(StateParts *const parts, executor.parts());
   for (const plan::State &state : executor.plan().states())
-    bytes += bytesOf(state) *
-             static_cast<uint64_t>(
-                 StateParts::isOwn(state) ? parts->shards().ranks() : 1);
+    bytes +=
+        bytesOf(state) *
+        static_cast<uint64_t>(StateParts::isOwn(state) ? parts->ranks() : 1);
   return reserve(bytes);
 }
 

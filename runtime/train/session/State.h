@@ -13,7 +13,7 @@
 namespace dlc {
 
 // Every state of the plan from a safetensors file, or from a folder of parts
-// (plan/shards/StateFiles.h). Code::Incompatible if a tensor is missing or has
+// (plan/parts/StateFiles.h). Code::Incompatible if a tensor is missing or has
 // another type or shape, or is not the plan's. Moments that the file leaves out
 // become zero if `mayOmitMoments`; accumulators always.
 Status loadState(Executor &executor, const std::string &path,

@@ -12,7 +12,7 @@
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Types.h"
-#include "runtime/plan/shards/Shards.h"
+#include "runtime/plan/parts/RankItems.h"
 
 #include <map>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/exec/parts/Shards.h"
+#include "runtime/exec/parts/RankMemory.h"
 
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
@@ -19,14 +19,17 @@ static std::vector<size_t> piecesOf(const plan::Part &part, int ranks) {
   return plan::piecesOf(part.bytes(), part.extent(), part.item_bytes(), ranks);
 }
 
-Shards Shards::create(const plan::Plan &plan, int rank, int ranks) {
-  Shards shards;
-  shards.rank_ = rank;
-  shards.ranks_ = ranks;
+static int64_t itemOfKernel(const plan::Command &command) {
+  return command.kind() == "kernel" ? plan::itemOf(command) : 0;
+}
+
+RankMemory::RankMemory(const plan::Plan &plan, int rank, int ranks)
+    : rank_(rank), ranks_(ranks),
+      regions_(static_cast<size_t>(plan.regions_size())) {
   for (const plan::Region &region : plan.regions())
-    shards.bytes_.push_back(region.bytes());
+    bytes_.push_back(region.bytes());
   if (ranks == 1)
-    return shards;
+    return;
   uint64_t saved = 0, region = 0;
   for (const plan::Part &part : plan.parts()) {
     if (std::exchange(region, part.region()) != part.region())
@@ -38,15 +41,14 @@ Shards Shards::create(const plan::Plan &plan, int rank, int ranks) {
     const uint64_t kept = std::min(aligned(place.ownBytes), part.bytes());
     saved += (part.bytes() - kept) / kAlignment * kAlignment;
     place.after = part.offset() + part.bytes() - saved;
-    shards.bytes_[part.region()] =
+    bytes_[part.region()] =
         plan.regions(static_cast<int>(part.region())).bytes() - saved;
-    shards.places_.push_back(std::move(place));
+    places_.push_back(std::move(place));
   }
-  return shards;
 }
 
-const Shards::Place *Shards::placeBefore(uint32_t region,
-                                         uint64_t offset) const {
+const RankMemory::Place *RankMemory::placeBefore(uint32_t region,
+                                                 uint64_t offset) const {
   auto at = std::upper_bound(
       places_.begin(), places_.end(), std::pair(region, offset),
       [](const auto &key, const Place &place) {
@@ -57,15 +59,15 @@ const Shards::Place *Shards::placeBefore(uint32_t region,
   return &*std::prev(at);
 }
 
-uint64_t Shards::offsetOf(uint32_t region, uint64_t offset) const {
+uint64_t RankMemory::offsetOf(uint32_t region, uint64_t offset) const {
   const Place *place = placeBefore(region, offset);
   return place ? place->after +
                      (offset - place->range.offset() - place->range.bytes())
                : offset;
 }
 
-std::optional<Shards::Part> Shards::partOf(uint32_t region, uint64_t offset,
-                                           uint64_t bytes) const {
+std::optional<RankMemory::Part>
+RankMemory::partOf(uint32_t region, uint64_t offset, uint64_t bytes) const {
   const Place *place = placeBefore(region, offset);
   if (!place || offset >= place->range.offset() + place->range.bytes())
     return std::nullopt;
@@ -87,8 +89,8 @@ std::optional<Shards::Part> Shards::partOf(uint32_t region, uint64_t offset,
 }
 
 template <class Move>
-void Shards::forEach(const plan::Program &program, CommandSpec &spec,
-                     Move move) const {
+void RankMemory::forEach(const plan::Program &program, CommandSpec &spec,
+                         Move move) const {
   const auto visit = [&](const auto &ids, std::vector<Operand> &operands) {
     for (size_t i = 0; i < operands.size(); ++i) {
       const plan::Buffer &buffer =
@@ -100,8 +102,8 @@ void Shards::forEach(const plan::Program &program, CommandSpec &spec,
   visit(spec.command.outputs(), spec.outputs);
 }
 
-void Shards::relocate(const plan::Buffer &buffer, Operand &operand,
-                      std::deque<plan::TensorType> &types) const {
+void RankMemory::relocate(const plan::Buffer &buffer, Operand &operand,
+                          std::deque<plan::TensorType> &types) const {
   const auto part = partOf(buffer.region(), buffer.offset(),
                            plan::bytesOf(buffer.type()).value_or(0));
   const uint64_t to =
@@ -117,20 +119,18 @@ void Shards::relocate(const plan::Buffer &buffer, Operand &operand,
   operand.type = &type;
 }
 
-CommandSpec Shards::localise(const plan::Program &program, CommandSpec spec,
-                             std::deque<plan::Command> &own,
-                             std::deque<plan::TensorType> &types) const {
-  if (empty())
-    return spec;
-  const bool isShared = plan::shardOf(spec.command) != 0;
-  if (isShared && plan::takesElements(spec.command))
-    return narrow(program, std::move(spec), types);
+CommandSpec RankMemory::localise(const plan::Program &program,
+                                 const plan::Command &command,
+                                 std::deque<plan::Command> &own,
+                                 std::deque<plan::TensorType> &types) const {
+  const bool isShared = !isWhole() && itemOfKernel(command) != 0;
+  if (!isShared || plan::takesElements(command))
+    return narrow(program, command, types);
+  CommandSpec spec = specOf(program, command, regions_);
   plan::Items items;
   forEach(
       program, spec,
       [&](const plan::Buffer &buffer, const Place *place, Operand &operand) {
-        if (!isShared)
-          return relocate(buffer, operand, types);
         if (!place)
           return;
         const bool inside = buffer.offset() == place->range.offset();
@@ -145,22 +145,22 @@ CommandSpec Shards::localise(const plan::Program &program, CommandSpec spec,
                          offsetOf(buffer.region(), buffer.offset()));
         operand.data += to - static_cast<int64_t>(buffer.offset());
       });
-  if (!isShared)
-    return spec;
-  plan::Command &command = own.emplace_back(spec.command);
-  for (plan::Attribute &attribute : *command.mutable_attributes())
+  plan::Command &mine = own.emplace_back(command);
+  for (plan::Attribute &attribute : *mine.mutable_attributes())
     if (attribute.name() == "extent")
       attribute.set_i(items.last - items.first);
-  plan::Attribute *first = command.add_attributes();
+  plan::Attribute *first = mine.add_attributes();
   first->set_name("first");
   first->set_i(items.first);
-  return {command, std::move(spec.inputs), std::move(spec.outputs)};
+  return {mine, std::move(spec.inputs), std::move(spec.outputs)};
 }
 
-CommandSpec Shards::narrow(const plan::Program &program, CommandSpec spec,
-                           std::deque<plan::TensorType> &types) const {
-  const int64_t item = plan::shardOf(spec.command);
-  if (empty())
+CommandSpec RankMemory::narrow(const plan::Program &program,
+                               const plan::Command &command,
+                               std::deque<plan::TensorType> &types) const {
+  CommandSpec spec = specOf(program, command, regions_);
+  const int64_t item = itemOfKernel(command);
+  if (isWhole())
     return spec;
   if (!item) {
     forEach(program, spec,
@@ -169,8 +169,8 @@ CommandSpec Shards::narrow(const plan::Program &program, CommandSpec spec,
             });
     return spec;
   }
-  const plan::Items items = plan::itemsOf(
-      plan::intAttribute(spec.command, "extent", 0), rank_, ranks_);
+  const plan::Items items =
+      plan::itemsOf(plan::intAttribute(command, "extent", 0), rank_, ranks_);
   forEach(
       program, spec,
       [&](const plan::Buffer &buffer, const Place *place, Operand &operand) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/plan/shards/StateFiles.h"
+#include "runtime/plan/parts/StateFiles.h"
 
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/plan/Model.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/plan/shards/Shards.h"
+#include "runtime/plan/parts/RankItems.h"
 
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/plan/Artifact.h"
@@ -30,8 +30,8 @@ std::vector<size_t> piecesOf(uint64_t bytes, int64_t extent, uint64_t item,
   return pieces;
 }
 
-int64_t shardOf(const Command &command) {
-  return command.kind() == "kernel" ? intAttribute(command, "shard", 0) : 0;
+int64_t itemOf(const Command &command) {
+  return intAttribute(command, "shard", 0);
 }
 
 bool takesElements(const Command &command) {
@@ -116,7 +116,7 @@ private:
   }
 
   Status checkCommand(const Program &program, const Command &command) const {
-    const int64_t item = intAttribute(command, "shard", 0);
+    const int64_t item = itemOf(command);
     if (item && plan_.parts_size() == 0)
       return incompatible("'{}' is shared out as early versions did it, this "
                           "is dlc {}: compile the model again",

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rank keeps its part of the states that ranks share out, and which
-// part of a kernel's work that makes its own.
+// The memory of a plan on one rank: where its regions are, where the rank keeps
+// its part of the states that ranks share out, and which part of a kernel's
+// work that makes its own.
 #pragma once
 
 #include "runtime/device/Device.h"
-#include "runtime/plan/shards/Shards.h"
+#include "runtime/device/Operands.h"
+#include "runtime/plan/parts/RankItems.h"
 
 #include <deque>
 #include <optional>
@@ -12,22 +14,30 @@
 
 namespace dlc {
 
-// Immutable. One rank alone has all of everything: its memory is the plan's.
-class Shards {
+// One rank alone has all of everything: its memory is as the plan says.
+class RankMemory {
 public:
-  // Of a plan that was verified.
-  static Shards create(const plan::Plan &plan, int rank, int ranks);
+  // Of a plan that was verified; nothing is allocated yet.
+  RankMemory(const plan::Plan &plan, int rank, int ranks);
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
-  bool empty() const { return places_.empty(); }
+  bool isWhole() const { return places_.empty(); }
   uint64_t bytesOf(int region) const { return bytes_[region]; }
+  void setRegion(int region, std::byte *data) { regions_[region] = data; }
+  std::byte *region(int region) const { return regions_[region]; }
 
-  // A range of a region that is nowhere in parts: its offset in this memory.
-  uint64_t offsetOf(uint32_t region, uint64_t offset) const;
+  // Where a range of a region is that is nowhere in parts.
+  std::byte *at(uint32_t region, uint64_t offset) const {
+    return regions_[region] + offsetOf(region, offset);
+  }
+  Operand operand(const plan::Program &program, uint32_t buffer) const {
+    return operandOf(program, buffer, regions_);
+  }
 
-  // This rank's part of some bytes of a region that lie in one sharded range:
-  // the first of them that it has, where, how many; and how many each rank has.
+  // This rank's part of some bytes of a region that lie in one range that is
+  // shared out: the first of them that it has, where, how many; and how many
+  // each rank has.
   struct Part {
     uint64_t skipped = 0, offset = 0, bytes = 0;
     std::vector<size_t> pieces;
@@ -36,16 +46,17 @@ public:
   std::optional<Part> partOf(uint32_t region, uint64_t offset,
                              uint64_t bytes) const;
 
-  // `spec`, whose operands lie as the plan says, with them where they are here.
+  // `command` with its operands where they are here.
   // A kernel that works in items does this rank's: `own` keeps its command. Of
-  // other commands' operands in sharded ranges it is this rank's part, of one
+  // other commands' operands in shared ranges it is this rank's part, of one
   // dimension: `types` keeps its type.
-  CommandSpec localise(const plan::Program &program, CommandSpec spec,
+  CommandSpec localise(const plan::Program &program,
+                       const plan::Command &command,
                        std::deque<plan::Command> &own,
                        std::deque<plan::TensorType> &types) const;
   // The same for who looks at the operands: only the elements that this rank
   // has. `types` keeps theirs.
-  CommandSpec narrow(const plan::Program &program, CommandSpec spec,
+  CommandSpec narrow(const plan::Program &program, const plan::Command &command,
                      std::deque<plan::TensorType> &types) const;
 
 private:
@@ -56,6 +67,7 @@ private:
     uint64_t ownBytes = 0; // of them all
     uint64_t after = 0;    // where what follows the range goes on
   };
+  uint64_t offsetOf(uint32_t region, uint64_t offset) const;
   const Place *placeBefore(uint32_t region, uint64_t offset) const;
   // An operand as it is here: whole, or this rank's part.
   void relocate(const plan::Buffer &buffer, Operand &operand,
@@ -64,9 +76,10 @@ private:
   void forEach(const plan::Program &program, CommandSpec &spec,
                Move move) const;
 
-  int rank_ = 0, ranks_ = 1;
+  int rank_, ranks_;
   std::vector<Place> places_; // by region and offset
   std::vector<uint64_t> bytes_;
+  std::vector<std::byte *> regions_;
 };
 
 } // namespace dlc

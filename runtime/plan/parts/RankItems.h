@@ -20,8 +20,8 @@ Items itemsOf(int64_t extent, int rank, int ranks);
 std::vector<size_t> piecesOf(uint64_t bytes, int64_t extent, uint64_t item,
                              int ranks);
 
-// Elements of an item of a kernel of which ranks run a part; 0: all run it.
-int64_t shardOf(const Command &command);
+// Elements of an item of a command of which ranks do a part each; 0: all of it.
+int64_t itemOf(const Command &command);
 // Whether such a kernel is given the elements that a rank has, as if there were
 // no others, rather than the numbers of its items.
 bool takesElements(const Command &command);
