@@ -177,9 +177,8 @@ struct AllReduceOptions {
   /// whole.
   int64_t zeroWholeBytes = 64 << 10;
 
-  bool shards() const { return zero > 0 && world > 1; }
-  bool scatters() const { return zero > 1 && world > 1; }
-  bool gathers() const { return zero > 2 && world > 1; }
+  /// Of --zero: one rank has nobody to share with.
+  int64_t level() const { return world > 1 ? zero : 0; }
   bool syncs() const { return syncBatchNorm && world > 1; }
   /// Of the word that --compress takes.
   Status setCompress(const std::string &word);

@@ -48,9 +48,7 @@ bool isChannelsLast(C c) {
 }
 bool isStatistics(C c) { return c.options.train.statistics.enabled; }
 const AllReduceOptions &ranks(C c) { return c.options.train.allReduce; }
-bool shards(C c) { return ranks(c).shards(); }
-bool scatters(C c) { return ranks(c).scatters(); }
-bool gathers(C c) { return ranks(c).gathers(); }
+template <int level> bool isZero(C c) { return ranks(c).level() >= level; }
 
 RecomputeOptions recompute(C c) {
   const MemoryOptions &memory = c.options.memory;
@@ -186,7 +184,7 @@ const Phase kPhases[] = {
           [](C c) { return chooses(c, "matmul-epilogue"); }),
       ask<createPlace>(),
       plain<createNormCalls>([](C c) { return chooses(c, "norm"); }),
-      {[](C c) { return createDecompose({scatters(c)}); }},
+      {[](C c) { return createDecompose({isZero<2>(c)}); }},
       {[](C c) { return createSplitReductions({c.traits.fewOutputs}); }},
       plain<createCanonicalizerPass>(),
       plain<createCSEPass>()}},
@@ -208,7 +206,7 @@ const Phase kPhases[] = {
      {{[](C c) {
          return createShard({ranks(c).zero, ranks(c).zeroWholeBytes});
        },
-       shards}}},
+       isZero<1>}}},
     {"join-casts",
      "casts of parameters are one launch, as are those of adjacent gradients",
      Both,
@@ -222,13 +220,13 @@ const Phase kPhases[] = {
        [](C c) {
          // What is gathered twice need not be kept.
          const RecomputeOptions o = recompute(c);
-         return !o.nodes.empty() || o.budget || gathers(c);
+         return !o.nodes.empty() || o.budget || isZero<3>(c);
        }}}},
     {"time-collectives",
      "parameters are gathered ahead of their uses",
      Both,
      {{[](C c) { return createTimeCollectives({ranks(c).zeroPrefetch}); },
-       gathers}}},
+       isZero<3>}}},
     {"memory",
      "programs are commands on buffers at fixed offsets",
      Both,
@@ -244,7 +242,7 @@ const Phase kPhases[] = {
     {"parts",
      "launches and collectives on shards list the parts of the ranks",
      Both,
-     {plain<createNumberParts>(shards)}},
+     {plain<createNumberParts>(isZero<1>)}},
     {"threads",
      "every kernel says how its loops lie on the target's threads",
      Both,

@@ -295,7 +295,7 @@ void StepOptions::addTo(OptionTable &table) {
   allReduce.addTo(table);
   lora.addTo(table);
   table.require([this](auto &) {
-    return statistics.enabled && allReduce.shards()
+    return statistics.enabled && allReduce.level() > 0
                ? usageError("--stats needs complete parameters on each rank, "
                             "but --zero shards them: drop one of the two")
                : Status();
