@@ -78,8 +78,10 @@ TEST(Follower, RunsAfterEveryRun) {
 TEST(Follower, RunsBesideWhatItDoesNotTouch) {
   plan::Plan plan = followedPlan();
   std::vector<std::byte> memory(1 << 14);
-  const std::vector<std::byte *> regions(3, memory.data());
-  auto follower = Follower::create(plan, plan.programs(1), regions, {}, "");
+  RankMemory regions(plan, 0, 1);
+  for (int region = 0; region < 3; ++region)
+    regions.setRegion(region, memory.data());
+  auto follower = Follower::create(plan, plan.programs(1), regions, {});
   ASSERT_TRUE(follower.ok()) << follower.status().message();
   EXPECT_EQ((*follower)->firstConflict(plan.programs(0)), 1u);
   plan.mutable_programs(0)->mutable_commands()->RemoveLast();
