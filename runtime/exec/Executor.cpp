@@ -55,6 +55,7 @@ public:
   const plan::Plan plan_;
   std::unique_ptr<Device> device_;
   std::optional<RankMemory> memory_;
+  std::optional<RankMemory> predicting_; // with more scratch, once needed
   std::optional<StateParts> parts_;
   std::unique_ptr<Reducer> collectives_;
   KernelFiles kernels_;
@@ -176,8 +177,16 @@ Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
     return usageError("'{}' runs after '{}' and not by itself", plan.name(),
                       plan.after());
   DLC_TRY(device_->makeCurrent());
+  const bool isLarge = needsMoreScratch(plan_, plan);
+  if (isLarge && !predicting_) {
+    auto more = withMostScratch(*memory_, plan_, *device_);
+    if (!more)
+      return withLargestTensors(more.status(), plan_);
+    predicting_ = *std::move(more);
+  }
+  const RankMemory &memory = isLarge ? *predicting_ : *memory_;
   auto bound = Program::bind(
-      {*device_, plan_, *memory_, collectives_.get(), record_, name_}, plan);
+      {*device_, plan_, memory, collectives_.get(), record_, name_}, plan);
   if (!bound)
     return withLargestTensors(bound.status(), plan_);
   std::unique_ptr<Program> program = *std::move(bound);

@@ -209,7 +209,8 @@ void Program::findGaps() {
         taken.emplace_back(buffer.offset(),
                            buffer.offset() +
                                plan::bytesOf(buffer.type()).value_or(0));
-    const uint64_t end = context_.plan.regions(region).bytes();
+    const uint64_t end = std::max<uint64_t>(
+        context_.plan.regions(region).bytes(), program_.scratch_bytes());
     taken.emplace_back(end, end);
     std::sort(taken.begin(), taken.end());
     uint64_t at = 0;

@@ -142,13 +142,21 @@ std::string memoryTable(const plan::Plan &plan, size_t rows) {
     roles[state.role()] += plan::bytesOf(state.type()).value_or(0);
   for (const auto &[role, bytes] : roles)
     row(role, bytes);
-  const plan::Program *largest = nullptr;
-  for (const plan::Program &program : plan.programs())
-    if (!largest || program.scratch_bytes() > largest->scratch_bytes())
-      largest = &program;
-  for (const plan::Region &region : plan.regions())
+  uint64_t scratch = 0;
+  for (const plan::Region &region : plan.regions()) {
     if (region.kind() != plan::Region::STATE)
       row(region.name(), region.bytes());
+    if (region.kind() == plan::Region::SCRATCH)
+      scratch = std::max<uint64_t>(scratch, region.bytes());
+  }
+  const plan::Program *largest = nullptr;
+  for (const plan::Program &program : plan.programs())
+    if (program.scratch_bytes() > scratch)
+      table += fmt::format(
+          "  {} takes {} more where it is called\n", printable(program.name()),
+          roundBytes(static_cast<double>(program.scratch_bytes())));
+    else if (!largest || program.scratch_bytes() > largest->scratch_bytes())
+      largest = &program;
   if (!largest || largest->commands_size() == 0)
     return table;
   ProgramMemory memory = memoryOf(plan, *largest);

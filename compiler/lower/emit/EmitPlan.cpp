@@ -205,6 +205,17 @@ void fill(plan::Kernel &out, exec::KernelOp kernel) {
                    : kernel.getScheduleAttr().getValue().extent());
 }
 
+/// The region has room for steps, if there are any.
+void fitScratch(plan::Plan &plan) {
+  uint64_t steps = 0;
+  for (const plan::Program &program : plan.programs())
+    if (!onlyPredicts(program.name()))
+      steps = std::max<uint64_t>(steps, program.scratch_bytes());
+  for (plan::Region &region : *plan.mutable_regions())
+    if (steps && region.kind() == plan::Region::SCRATCH)
+      region.set_bytes(std::min<uint64_t>(region.bytes(), steps));
+}
+
 } // namespace
 
 LogicalResult emitPlan(ModuleOp module, plan::Plan &plan) {
@@ -246,6 +257,7 @@ LogicalResult emitPlan(ModuleOp module, plan::Plan &plan) {
     if (failed(ProgramWriter(*plan.add_programs(), symbols, regions)
                    .emit(program)))
       return failure();
+  fitScratch(plan);
   for (auto kernel : module.getOps<exec::KernelOp>())
     if (kernel.getSchedule())
       fill(*plan.add_kernels(), kernel);

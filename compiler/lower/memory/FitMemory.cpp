@@ -52,7 +52,8 @@ public:
     for (auto f : module.getOps<func::FuncOp>())
       if (Activations(f).commands().empty()) {
         Placement places(f, layout);
-        otherScratch = std::max(otherScratch, places.scratchBytes());
+        if (!onlyPredicts(f.getName()))
+          otherScratch = std::max(otherScratch, places.scratchBytes());
         otherGradient = std::max(otherGradient, places.gradientBytes());
       }
     findCandidates();

@@ -51,6 +51,11 @@ std::string regionOf(ir::StateOp state) {
 
 } // namespace
 
+bool onlyPredicts(StringRef program) {
+  const StringRef kind = program.split('@').first; // without its size
+  return kind == "predict" || kind == "prefill" || kind == "decode";
+}
+
 StateLayout layoutStates(ModuleOp module) {
   llvm::StringMap<int64_t> written;
   if (auto order = module->getAttrOfType<ArrayAttr>(kLayoutOrder))

@@ -36,6 +36,11 @@ struct StateLayout {
   llvm::MapVector<mlir::StringAttr, int64_t> bytes; // of each region
 };
 
+/// Whether a program is no part of a step: beside one it has memory of its own
+/// where it needs more scratch. Training may never run it, and its outputs may
+/// be large.
+bool onlyPredicts(llvm::StringRef program);
+
 /// Of a module, if it is there: names of parameters in the order of their
 /// places, which another size of the same model has given them.
 constexpr llvm::StringLiteral kLayoutOrder = "dlc.order";

@@ -197,4 +197,28 @@ CommandSpec RankMemory::narrow(const plan::Program &program,
   return spec;
 }
 
+// -1: no program has scratch memory.
+static int scratchRegion(const plan::Plan &plan) {
+  for (int i = 0; i < plan.regions_size(); ++i)
+    if (plan.regions(i).kind() == plan::Region::SCRATCH)
+      return i;
+  return -1;
+}
+
+bool needsMoreScratch(const plan::Plan &plan, const plan::Program &program) {
+  const int region = scratchRegion(plan);
+  return region >= 0 && program.scratch_bytes() > plan.regions(region).bytes();
+}
+
+Result<RankMemory> withMostScratch(const RankMemory &memory,
+                                   const plan::Plan &plan, Device &device) {
+  uint64_t most = 0;
+  for (const plan::Program &program : plan.programs())
+    most = std::max<uint64_t>(most, program.scratch_bytes());
+  DLC_ASSIGN(std::byte *const data, device.allocate(most, "predictions"));
+  RankMemory more = memory;
+  more.setRegion(scratchRegion(plan), data);
+  return more;
+}
+
 } // namespace dlc

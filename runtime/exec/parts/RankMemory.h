@@ -82,4 +82,12 @@ private:
   std::vector<std::byte *> regions_;
 };
 
+// Whether `program` needs more scratch memory than the plan's region has: it
+// predicts and is no part of a step.
+bool needsMoreScratch(const plan::Plan &plan, const plan::Program &program);
+
+// `memory` with more of it on `device`, as all such programs need.
+Result<RankMemory> withMostScratch(const RankMemory &memory,
+                                   const plan::Plan &plan, Device &device);
+
 } // namespace dlc
