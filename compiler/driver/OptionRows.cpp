@@ -240,6 +240,31 @@ void addMemory(OptionTable &table, CompileOptions &o) {
              "addition to the files' size; also bounds the work, one operation "
              "per two bytes")
       .named("--import-budget");
+  Option &chunk = table.add(
+      "memory.loss-chunk",
+      "rows for which a linear layer and its cross entropy are computed, "
+      "forward and backward, before the next ones, so that logits are never "
+      "whole; auto: where these are large",
+      "auto|off|ROWS");
+  chunk.set = [&o](auto &words) -> Status {
+    DLC_ASSIGN(std::string word, oneWord(words));
+    if (word == "auto" || word == "off" || word == "false") {
+      o.memory.lossRows = word == "auto" ? 0 : MemoryOptions::kWhole;
+      return {};
+    }
+    auto rows = parseCount(word, 1);
+    if (!rows)
+      return usageError("expected auto, off or a number of rows, found '{}'",
+                        word);
+    o.memory.lossRows = *rows;
+    return {};
+  };
+  chunk.get = [&o] {
+    const int64_t rows = o.memory.lossRows;
+    return Words{rows > 0                        ? std::to_string(rows)
+                 : rows == MemoryOptions::kWhole ? "off"
+                                                 : "auto"};
+  };
 }
 
 } // namespace

@@ -180,6 +180,11 @@ const Phase kPhases[] = {
      Both,
      {plain<createCompress>(),
       plain<createInferLimits>(),
+      {[](C c) {
+         const MemoryOptions &memory = c.options.memory;
+         return createChunkLoss({memory.lossRows, memory.budget});
+       },
+       [](C c) { return c.options.memory.lossRows != MemoryOptions::kWhole; }},
       ask<createMatmulEpilogues>(
           [](C c) { return chooses(c, "matmul-epilogue"); }),
       ask<createPlace>(),

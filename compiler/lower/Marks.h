@@ -13,6 +13,10 @@ constexpr llvm::StringLiteral kApart = "dlc.apart";
 /// are ranges of its own: no kernel moves them.
 constexpr llvm::StringLiteral kInPlace = "dlc.in_place";
 
+/// An add that takes the place of its first operand, which nothing else reads
+/// later. Of a cluster: the numbers of that result and of that input.
+constexpr llvm::StringLiteral kOverwrites = "dlc.overwrites";
+
 /// A cluster that is a part of one launch with others, before all commands.
 constexpr llvm::StringLiteral kJoined = "dlc.joined";
 

@@ -35,6 +35,15 @@ def Compress : Lower_FunctionPass<"dlc-compress"> {
     dlc-place.}];
 }
 
+def ChunkLoss : Lower_FunctionPass<"dlc-chunk-loss"> {
+  let summary = "compute logits and their gradient for some rows after the others";
+  let description = [{Where a product's result goes to a cross entropy, and nothing mixes its rows, what stands between that
+    product and the sums over rows is there once for each piece of the rows. Behind dlc-infer-limits, which sees labels
+    whole; before who computes a product is picked.}];
+  let options = [Option<"rows", "rows", "int64_t", "0", "of a piece; 0: where logits are large, by their size">,
+    Option<"memory", "memory", "int64_t", "0", "most bytes of all regions, of which logits are a small part; 0: no limit">];
+}
+
 def MatmulEpilogues : Lower_PlacingPass<"dlc-matmul-epilogues"> {
   let summary = "library products take over activations, their gradients and sums";
   let description = [{Products that a library multiplies take over what it can do in the same call: an activation behind a

@@ -73,6 +73,8 @@ class Usage(dlc.TestCase):
             "nodes to recompute that are none": (self.compile("--recompute=Relu"),
                                                  r"--recompute=Relu matches no node.*; (did you mean|there are)"),
             "memory of no size": (self.compile("--memory=much"), r"--memory.*4GiB.*much"),
+            "pieces of a loss": (self.compile("--loss-chunk=some"), r"--loss-chunk.*auto, off or a number of rows, found 'some'"),
+            "pieces of no rows": (self.compile("--loss-chunk=0"), r"--loss-chunk.*auto, off or a number of rows, found '0'"),
             "batch for no memory": (self.compile("--batch=auto"), r"--batch=auto needs --memory=SIZE"),
             "batches of which one is auto": (self.compile("--batch=8,auto", "--memory=1GiB"), r"--batch.*auto"),
             "batch to check": (["check", dlc.model("mlp"), "--batch=auto", "--memory=1GiB"],

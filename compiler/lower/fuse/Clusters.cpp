@@ -141,6 +141,27 @@ bool Cluster::isIndexedBy(Operation *op) const {
   });
 }
 
+bool Cluster::overwrites(Operation *op) const {
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    return user->hasAttr(kOverwrites) && members.contains(user) &&
+           user->getOperand(0).getDefiningOp() == op;
+  });
+}
+
+void Cluster::noteOverwritten(ir::FusedOp fused, ArrayRef<Value> results) {
+  for (Operation *op : ops) {
+    if (!op->removeDiscardableAttr(kOverwrites))
+      continue;
+    const auto result = llvm::find(results, op->getResult(0)) - results.begin(),
+               input = llvm::find(fused.getInputs(), op->getOperand(0)) -
+                       fused.getInputs().begin();
+    if (size_t(result) < results.size() &&
+        size_t(input) < fused.getInputs().size())
+      fused->setAttr(kOverwrites,
+                     DenseI64ArrayAttr::get(op->getContext(), {result, input}));
+  }
+}
+
 bool Cluster::isWorthJoining() const {
   return domain.reduces || elementCount(domain.full) <= kTiny;
 }
@@ -177,6 +198,7 @@ bool Clusters::atEnd(Operation *op) {
 bool Clusters::mayJoin(Cluster &c, Cluster &home) const {
   bool fits = c.domain == home.domain || c.finishes(home) || home.finishes(c);
   if (!fits || c.ops.size() + home.ops.size() > kMaxOps ||
+      llvm::any_of(c.ops, [&](Operation *op) { return home.overwrites(op); }) ||
       llvm::any_of(c.ops, [&](Operation *op) { return home.isIndexedBy(op); }))
     return false; // indices lie in memory
   auto inside = [&](Operation *op) {

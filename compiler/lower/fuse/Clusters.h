@@ -65,6 +65,11 @@ struct Cluster {
   bool isIndexedBy(mlir::Operation *op) const;
   /// Whether it should run together with another one that reads the same.
   bool isWorthJoining() const;
+  /// Whether a result takes the place of op's (kOverwrites), which is then an
+  /// input.
+  bool overwrites(mlir::Operation *op) const;
+  /// Says so of the cluster's kernel, if that operand is an input.
+  void noteOverwritten(ir::FusedOp fused, llvm::ArrayRef<mlir::Value> results);
 };
 
 /// All clusters of a block.

@@ -216,14 +216,15 @@ private:
   void place(Operation *op, Class cls) {
     if (!apart)
       mergeCandidates(op, cls);
-    if (leaves && Leaves::isCheap(op) && isShared(op))
+    const bool overwrites = op->hasAttr(kOverwrites); // once, and when it comes
+    if (leaves && !overwrites && Leaves::isCheap(op) && isShared(op))
       repeat(op);
     if (op->use_empty() && leaves) {
       op->dropAllReferences();
       replaced.push_back(op);
       return;
     }
-    if (!apart && joins(op, cls))
+    if (!apart && !overwrites && joins(op, cls))
       return;
     if (isa<ir::ReshapeOp>(op)) // a view of memory
       return;
@@ -236,7 +237,8 @@ private:
   bool joins(Operation *op, Class cls) {
     bool narrow = isNarrowEpilogue(op);
     for (Cluster *c : candidates(op, cls)) {
-      if (!mayRunIn(op, *c) || inputsWith(op, *c).size() > kMaxInputs ||
+      if (!mayRunIn(op, *c) || c->overwrites(op) ||
+          inputsWith(op, *c).size() > kMaxInputs ||
           (narrow && c->domain.reduces && c->domain.isFull(resultShape(op))))
         continue;
       if (auto domain = fit(op, cls, *c); domain && c->mayHold(op)) {
@@ -444,6 +446,7 @@ private:
                                      TypeRange(ValueRange(outputs)),
                                      inputs.getArrayRef());
     Block *body = b.createBlock(&fused.getBody());
+    c.noteOverwritten(fused, outputs);
     IRMapping map;
     for (Value v : inputs)
       map.map(v, body->addArgument(v.getType(), v.getLoc()));

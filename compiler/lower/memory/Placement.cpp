@@ -2,8 +2,8 @@
 #include "compiler/lower/memory/Placement.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/dialect/ops/Split.h"
-#include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/Marks.h"
+#include "compiler/lower/memory/Overwrites.h"
 #include "compiler/lower/memory/Scratch.h"
 
 using namespace mlir;
@@ -31,19 +31,6 @@ Operation *collectiveOf(Value v) {
   return nullptr;
 }
 
-/// Whether a kernel of column sums reads `input` only where it writes result r.
-static bool isReadWhereWritten(ir::FusedOp fused, OpResult r, Value input) {
-  std::string why;
-  auto graph = KernelGraph::build(fused.getBody(), why);
-  if (!graph || !sumsColumns(*graph))
-    return false;
-  const IndexForm &place = graph->outputs[r.getResultNumber()].offset;
-  return llvm::all_of(graph->nodes, [&](auto &node) {
-    return node->kind != KernelNode::Load || node->value != input ||
-           node->index == place;
-  });
-}
-
 /// Whether `op` may write result `r` over the state tensor that it reads.
 bool Placement::mayAlias(Operation *op, OpResult r, StringRef state) const {
   auto reads = [&](Value operand) {
@@ -56,18 +43,9 @@ bool Placement::mayAlias(Operation *op, OpResult r, StringRef state) const {
              library.mayOverwrite(r.getResultNumber(), use.getOperandNumber());
     });
   auto fused = dyn_cast<ir::FusedOp>(op);
-  if (!fused)
-    return false;
-  bool isElementwise = llvm::all_of(fused.getBody().front(), [](Operation &o) {
-    return isa<ir::ElementwiseInterface, ir::ConstantOp, ir::YieldOp>(o);
-  });
-  if (isElementwise)
-    return true;
-  for (auto [operand, input] :
-       llvm::zip(fused.getInputs(), fused.getBody().getArguments()))
-    if (reads(operand) && !isReadWhereWritten(fused, r, input))
-      return false;
-  return true;
+  return fused && llvm::all_of(fused->getOpOperands(), [&](OpOperand &use) {
+           return !reads(use.get()) || mayOverwrite(fused, r, use);
+         });
 }
 
 Placement::Placement(func::FuncOp f, StateLayout &layout)
@@ -133,6 +111,9 @@ void Placement::findParts() {
       offset += byteSize(tensorType(v));
     }
   }
+  for (auto fused : block.getOps<ir::FusedOp>())
+    if (auto [result, operand] = overwritten(fused); result)
+      parts.try_emplace(result, Range{operand, 0});
 }
 
 SmallVector<Operation *> Placement::usersThroughViews(Value v) const {
@@ -140,10 +121,16 @@ SmallVector<Operation *> Placement::usersThroughViews(Value v) const {
   SmallVector<Value> work{v};
   while (!work.empty())
     for (Operation *u : work.pop_back_val().getUsers()) {
-      if (isView(u))
+      if (isView(u)) {
         work.push_back(u->getResult(0));
-      else
-        users.push_back(u);
+        continue;
+      }
+      users.push_back(u);
+      for (Value r : u->getResults())
+        if (auto part = parts.find(r);
+            part != parts.end() &&
+            ir::viewedBy(part->second.storage) == ir::viewedBy(v))
+          work.push_back(r);
     }
   return users;
 }

@@ -20,6 +20,9 @@ struct MemoryOptions {
   /// --memory=SIZE: bytes of all regions of one rank, which further activations
   /// are computed again for; 0: no limit.
   int64_t budget = 0;
+  /// --loss-chunk=ROWS: of a piece of the logits; 0: by their size.
+  int64_t lossRows = 0;
+  static constexpr int64_t kWhole = -1;
 };
 
 /// Whether each expression is found in the name of a node of an imported

@@ -46,6 +46,13 @@ class Halves(GpuModels):
         cuda = dict(matmul="library", matmul_epilogues="off")
         self.check("lenet", 2, tolerance=5e-3, amp=True, amp_dtype="bf16", clip_grad=0.1, cuda=cuda)
 
+    def test_gpt_tiny_bf16_in_pieces_of_the_loss(self):
+        """Sums of the pieces' gradients take the place of the first."""
+        cuda = dict(attention="off", matmul="library", matmul_epilogues="off")
+        self.check("gpt_tiny", 2, tolerance=5e-3, amp=True, amp_dtype="bf16", loss_chunk=64, cuda=cuda)
+        with open(self.path("plan.mlir")) as file:
+            self.assertRegex(file.read(), r"exec.launch @\w+ ins\(%\d+, (%\d+) : memref<96x64xbf16>, memref<96x64xf32>\) outs\(\1 : ")
+
     def test_signal_bf16(self):
         """The first convolution, of 3 channels with stride 2, is one of 8 channels with stride 1: blocks of two, and zeros."""
         self.check("signal", tolerance=5e-3, amp=True, amp_dtype="bf16", cuda=dict(matmul="library", matmul_epilogues="off"))
