@@ -6,24 +6,32 @@
 #include <filesystem>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <string>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 namespace dlc {
 namespace {
 
 using std::chrono::milliseconds, std::chrono::seconds;
 
+// The number in `text` behind `before`; -1: there is none.
+int64_t numberIn(std::string_view text, std::string_view before) {
+  int64_t number = -1;
+  if (text.starts_with(before))
+    std::from_chars(text.data() + before.size(), text.data() + text.size(),
+                    number);
+  return number;
+}
+
+// By links alone: another thread may be closing a descriptor.
 template <class Visit> void forEachSocket(Visit visit) {
-  std::error_code error;
+  std::error_code error, gone;
   for (std::filesystem::directory_iterator at("/proc/self/fd", error), end;
        !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename();
-    int descriptor = -1;
-    std::from_chars(name.data(), name.data() + name.size(), descriptor);
-    struct stat found {};
-    if (::fstat(descriptor, &found) == 0 && S_ISSOCK(found.st_mode))
-      visit(descriptor, found.st_ino);
+    const std::string name = at->path().filename(),
+                      of = std::filesystem::read_symlink(at->path(), gone);
+    if (const int64_t inode = numberIn(of, "socket:["); inode >= 0)
+      visit(static_cast<int>(numberIn(name, "")), static_cast<ino_t>(inode));
   }
 }
 
