@@ -244,7 +244,7 @@ void addMemory(OptionTable &table, CompileOptions &o) {
       "memory.loss-chunk",
       "rows for which a linear layer and its cross entropy are computed, "
       "forward and backward, before the next ones, so that logits are never "
-      "whole; auto: where these are large",
+      "whole; auto: where they are large on a CPU, or large for --memory",
       "auto|off|ROWS");
   chunk.set = [&o](auto &words) -> Status {
     DLC_ASSIGN(std::string word, oneWord(words));

@@ -182,7 +182,8 @@ const Phase kPhases[] = {
       plain<createInferLimits>(),
       {[](C c) {
          const MemoryOptions &memory = c.options.memory;
-         return createChunkLoss({memory.lossRows, memory.budget});
+         return createChunkLoss(
+             {memory.lossRows, memory.budget, c.traits.largeLogits});
        },
        [](C c) { return c.options.memory.lossRows != MemoryOptions::kWhole; }},
       ask<createMatmulEpilogues>(

@@ -41,7 +41,8 @@ def ChunkLoss : Lower_FunctionPass<"dlc-chunk-loss"> {
     product and the sums over rows is there once for each piece of the rows. Behind dlc-infer-limits, which sees labels
     whole; before who computes a product is picked.}];
   let options = [Option<"rows", "rows", "int64_t", "0", "of a piece; 0: where logits are large, by their size">,
-    Option<"memory", "memory", "int64_t", "0", "most bytes of all regions, of which logits are a small part; 0: no limit">];
+    Option<"memory", "memory", "int64_t", "0", "most bytes of all regions, of which logits are a small part; 0: no limit">,
+    Option<"large", "large", "int64_t", "67108864", "bytes of logits that are split without such a limit; 0: none are">];
 }
 
 def MatmulEpilogues : Lower_PlacingPass<"dlc-matmul-epilogues"> {

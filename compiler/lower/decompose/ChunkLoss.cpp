@@ -35,8 +35,8 @@ namespace dlc {
 
 namespace {
 
-/// Logits of at most so many bytes are left whole, unless memory is short.
-constexpr int64_t kSmall = int64_t(64) << 20, kShareOfMemory = 16;
+/// Logits of at most such a share of the memory are left whole.
+constexpr int64_t kShareOfMemory = 16;
 /// Each piece is ops of its own, and a product of fewer rows reads the weight
 /// more often than it pays.
 constexpr int64_t kMostPieces = 16, kFewestRows = 256, kMultiple = 64;
@@ -297,11 +297,15 @@ struct ChunkLoss : impl::ChunkLossBase<ChunkLoss> {
   static int64_t bytesOf(const LossRegion &region) {
     return byteSize(tensorType(region.value()));
   }
+  /// Bytes that are left whole; 0: any.
   int64_t largest() const {
-    return memory ? std::min(kSmall, memory / kShareOfMemory) : kSmall;
+    const int64_t share = memory / kShareOfMemory;
+    return memory && large ? std::min<int64_t>(large, share)
+                           : std::max<int64_t>(large, share);
   }
   bool isWanted(const LossRegion &region) const {
-    return rows ? rows < region.count() : bytesOf(region) > largest();
+    return rows ? rows < region.count()
+                : largest() && bytesOf(region) > largest();
   }
   /// The rows of a piece; 0: logits and their gradient are little next to the
   /// sums.

@@ -31,7 +31,9 @@ public:
       : cpu(options.cpu), convError(options.convError) {}
 
   StringRef name() const override { return "cpu"; }
-  LoweringTraits lowering() const override { return {.attendsInF32 = true}; }
+  LoweringTraits lowering() const override {
+    return {.attendsInF32 = true, .largeLogits = int64_t(64) << 20};
+  }
 
   bool chooses(StringRef row) const override {
     return llvm::is_contained<StringRef>({"conv", "attention", "norm"}, row);

@@ -84,8 +84,8 @@ class Target(standins.StandinTest):
 
     def test_options_of_a_target(self):
         """Those of the GPUs are taken where there are some, those of CPUs are not."""
-        self.compile("a.dlc", "--norm=library")
-        for word, seen, message in (("--norm=library", False, "--norm needs --target=cuda"),
+        self.compile("a.dlc", "--matmul=library")
+        for word, seen, message in (("--matmul=library", False, "--matmul needs --target=cuda"),
                                     ("--sm=90", False, "--sm needs --target=cuda"), ("--cpu=native", True, "--cpu needs --target=cpu")):
             err, _, _ = self.compile("no.dlc", word, seen=seen, code=dlc.USAGE)
             self.assertIn(message, err)
