@@ -2,6 +2,7 @@
 #include "runtime/train/compare/ResultProbes.h"
 
 #include "runtime/data/Convert.h"
+#include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/graph/Commands.h"
 #include "runtime/train/overflow/CommandRange.h"
@@ -209,6 +210,12 @@ Status ResultComparer::take(const Chosen &chosen, const ProbedCommand &c,
   // elsewhere: that says nothing of the rest.
   const bool isBackward = c.index > loss_;
   const bool chooses = isBackward && a.noise.epsilon != noise.epsilon;
+  // So it may choose terms of sums: a share of them that come or go changes a
+  // sum of many signs by the root of that share.
+  const bool choosesTerms = chooses && values.shape.size() == 1 &&
+                            plan::intAttribute(c.command, "has_bias", 0);
+  const double tolerance =
+      toleranceOf(std::max(noise.epsilon, a.noise.epsilon), options_);
   found_[chosen.a] = {
       .name = c.command.label(),
       .operationA = plan::operationOf(*a.command),
@@ -218,8 +225,8 @@ Status ResultComparer::take(const Chosen &chosen, const ProbedCommand &c,
       .typeA = a.type,
       .typeB = *output.type,
       .error = chooses ? trimmedError(expected, values, 0.05) : close.error,
-      .tolerance =
-          toleranceOf(std::max(noise.epsilon, a.noise.epsilon), options_),
+      .tolerance = choosesTerms && !options_.tolerance ? std::sqrt(tolerance)
+                                                       : tolerance,
       .at = positionOf(close.worst, values.shape),
       .a = close.a,
       .b = close.b,
