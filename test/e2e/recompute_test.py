@@ -104,7 +104,7 @@ class Recompute(dlc.TestCase):
         self.assertRegex(err, r"step of 32 samples takes [\d.]+ MiB, --memory allows 977 KiB; use a smaller --batch, ")
         self.assertRegex(err, r"(?m)^  param +\d+ KiB$")
         self.assertRegex(err, r"(?m)^  moment +\d+ KiB$")
-        self.assertRegex(err, r"(?m)^ +[\d.]+ MiB  f32 \[32, 32, 32, 16\] +/Relu$")
+        self.assertRegex(err, r"(?m)^ +[\d.]+ MiB  f32 \[32, 32, 32, 16\] +/bn1/BatchNormalization; /Relu$")
         self.assertFalse(os.path.exists(self.path("m.dlc")))
 
     def test_inspect_shows_what_takes_it(self):

@@ -128,10 +128,10 @@ TEST_F(Peer, SilentOneOfFourIsNamed) {
 // Its thread of the watch gives signs of life: it is waited for.
 TEST_F(Gloo, ASlowRankIsNotSilent) {
   Rendezvous meeting = here(2);
-  meeting.silence = 300ms;
+  meeting.silence = 1s;
   onRanks(meeting, [](Communicator &ranks) {
     if (ranks.rank() == 1)
-      std::this_thread::sleep_for(1500ms);
+      std::this_thread::sleep_for(3s);
     float value = 1;
     EXPECT_TRUE(ranks.allReduce(&value, 1, DType::F32, ReduceOp::Sum).ok());
     EXPECT_EQ(value, 2);
