@@ -12,7 +12,7 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 136_990,
+    "product lines": 137_010,
     "lines of runtime/data": 8_500,
     "files that know shards": 20,
     "file names in two rooms": 13,
