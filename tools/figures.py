@@ -25,7 +25,7 @@ CORE = ("compiler/dialect/", "compiler/kernel/", "compiler/lower/", "compiler/pl
 MIRRORED = {"Activation", "Attention", "BatchNorm", "Columns", "Conv", "Convolution", "Custom", "Elementwise", "Epilogues",
             "Flat", "Linear", "Loss", "Matmul", "Norm", "Pool", "Recurrence", "Reduce", "Resize", "Shape", "Window"}
 SHARD_ROOMS = ("compiler/", "passes/", "runtime/plan/", "runtime/exec/", "runtime/train/", "runtime/device/")
-SHARD_WORDS = re.compile(r"[sS]hard|gathers\(\)|scatters\(\)")  # not isHard
+SHARD_WORDS = re.compile(r"shard|gathers\(\)|scatters\(\)", re.IGNORECASE)
 
 
 def git(*arguments):

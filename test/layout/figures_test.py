@@ -14,7 +14,7 @@ SPEC.loader.exec_module(FIGURES)
 MOST = {
     "product lines": 137_010,
     "lines of runtime/data": 8_500,
-    "files that know shards": 20,
+    "files that know shards": 21,
     "file names in two rooms": 13,
     "files of compiler/ that include passes/ or tools/": 3,
     "words of README.md": 700,
