@@ -179,7 +179,10 @@ Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
   DLC_TRY(device_->makeCurrent());
   const bool isLarge = needsMoreScratch(plan_, plan);
   if (isLarge && !predicting_) {
-    auto more = withMostScratch(*memory_, plan_, *device_);
+    uint64_t most = 0; // such programs share it
+    for (const plan::Program &other : plan_.programs())
+      most = std::max<uint64_t>(most, other.scratch_bytes());
+    auto more = withScratch(*memory_, plan_, most, *device_, "predictions");
     if (!more)
       return withLargestTensors(more.status(), plan_);
     predicting_ = *std::move(more);

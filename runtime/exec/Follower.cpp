@@ -13,17 +13,13 @@ Result<std::unique_ptr<Follower>> Follower::create(const plan::Plan &plan,
                                                    const RankMemory &memory,
                                                    const KernelFiles &kernels) {
   DLC_ASSIGN(auto device, makeDevice("cpu", {.threads = 1}));
-  std::unique_ptr<Follower> follower(
-      new Follower(plan, memory, std::move(device)));
-  Device &host = *follower->device_;
   // States are shared with the program that it follows, scratch is not: both
   // run at once.
-  for (int i = 0; i < plan.regions_size(); ++i)
-    if (plan.regions(i).kind() == plan::Region::SCRATCH) {
-      DLC_ASSIGN(std::byte *const scratch,
-                 host.allocate(program.scratch_bytes(), program.name()));
-      follower->memory_.setRegion(i, scratch);
-    }
+  DLC_ASSIGN(RankMemory own, withScratch(memory, plan, program.scratch_bytes(),
+                                         *device, program.name()));
+  std::unique_ptr<Follower> follower(
+      new Follower(plan, std::move(own), std::move(device)));
+  Device &host = *follower->device_;
   if (!kernels.empty())
     DLC_TRY(host.loadKernels(kernels));
   DLC_ASSIGN(follower->program_, Program::bind({host, plan, follower->memory_,

@@ -35,9 +35,9 @@ public:
   size_t firstConflict(const plan::Program &leader) const;
 
 private:
-  Follower(const plan::Plan &plan, const RankMemory &memory,
+  Follower(const plan::Plan &plan, RankMemory memory,
            std::unique_ptr<Device> device)
-      : plan_(plan), memory_(memory), device_(std::move(device)) {}
+      : plan_(plan), memory_(std::move(memory)), device_(std::move(device)) {}
   void work();
 
   const plan::Plan &plan_;

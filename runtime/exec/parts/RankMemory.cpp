@@ -210,15 +210,15 @@ bool needsMoreScratch(const plan::Plan &plan, const plan::Program &program) {
   return region >= 0 && program.scratch_bytes() > plan.regions(region).bytes();
 }
 
-Result<RankMemory> withMostScratch(const RankMemory &memory,
-                                   const plan::Plan &plan, Device &device) {
-  uint64_t most = 0;
-  for (const plan::Program &program : plan.programs())
-    most = std::max<uint64_t>(most, program.scratch_bytes());
-  DLC_ASSIGN(std::byte *const data, device.allocate(most, "predictions"));
-  RankMemory more = memory;
-  more.setRegion(scratchRegion(plan), data);
-  return more;
+Result<RankMemory> withScratch(const RankMemory &memory, const plan::Plan &plan,
+                               uint64_t bytes, Device &device,
+                               const std::string &name) {
+  RankMemory other = memory;
+  if (const int region = scratchRegion(plan); region >= 0) {
+    DLC_ASSIGN(std::byte *const data, device.allocate(bytes, name));
+    other.setRegion(region, data);
+  }
+  return other;
 }
 
 } // namespace dlc

@@ -86,8 +86,10 @@ private:
 // predicts and is no part of a step.
 bool needsMoreScratch(const plan::Plan &plan, const plan::Program &program);
 
-// `memory` with more of it on `device`, as all such programs need.
-Result<RankMemory> withMostScratch(const RankMemory &memory,
-                                   const plan::Plan &plan, Device &device);
+// `memory` with so many bytes of scratch memory on `device` in place of its
+// own.
+Result<RankMemory> withScratch(const RankMemory &memory, const plan::Plan &plan,
+                               uint64_t bytes, Device &device,
+                               const std::string &name);
 
 } // namespace dlc
