@@ -131,8 +131,7 @@ public:
                                                  const CommandSpec &spec,
                                                  const NormGeometry &g,
                                                  const Operands &operands) {
-    DLC_TRY(device.workspace().reserve(Base::workspaceBytes(g) +
-                                       g.lanes * sizeof(C)));
+    DLC_TRY(device.workspace().reserve(Base::workspaceBytes(g)));
     return std::unique_ptr<Command>(new BatchNorm(device, spec, g, operands));
   }
 
