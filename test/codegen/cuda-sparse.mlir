@@ -15,7 +15,7 @@ func.func @eval_step(%i: tensor<8192xi64>, %u: tensor<8192x768xbf16>) -> tensor<
 // PTX-COUNT-8: vote.sync.ballot
 // PTX: bar.sync
 // PTX: vote.sync.ballot
-// PTX-COUNT-8: ld.global.v4.b16
+// PTX-COUNT-8: ld.global.v2.b32
 // PTX: add
 
 // Many updates of few rows: threads share each sum.

@@ -51,6 +51,9 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
                             map.outer.size() != 1 || map.transposed))
     return kernel.emitOpError("has parts and more loops than one");
   auto function = makeKernel(kernel, b, pointers, map.block, counts);
+  if (const int64_t blocks = residentBlocks(map, *graph))
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      b.getI32IntegerAttr(blocks));
   Block *entry = function.addEntryBlock(b);
   b.setInsertionPointToStart(entry);
   ScalarEmitter e(*graph, b, kernel.getLoc(), b.getIntegerType(map.indexBits));

@@ -161,13 +161,40 @@ SmallVector<Value> Lanes::vectors(const KernelNode *load, int64_t count) {
 }
 
 void Lanes::spread(const KernelNode *node, ValueRange vectors, int64_t count) {
-  Type element = ir::elementType(node->value);
   for (auto [k, all] : llvm::enumerate(vectors))
-    for (int64_t i = 0; i < count; ++i) {
-      Value at = LLVM::ConstantOp::create(e.b, e.loc, e.b.getI32Type(), i);
-      Value v = LLVM::ExtractElementOp::create(e.b, e.loc, all, at);
-      memories[k * count + i][node] = {e.fromStorage(v, element)};
-    }
+    for (auto [i, v] : llvm::enumerate(elementsOf(all, node, count)))
+      memories[k * count + i][node] = {v};
+}
+SmallVector<Value> Lanes::elementsOf(Value all, const KernelNode *node,
+                                     int64_t count) {
+  OpBuilder &b = e.b;
+  Type element = ir::elementType(node->value), i32 = b.getI32Type();
+  auto at = [&](Value vector, int64_t i) -> Value {
+    Value index = LLVM::ConstantOp::create(b, e.loc, i32, i);
+    return LLVM::ExtractElementOp::create(b, e.loc, vector, index);
+  };
+  SmallVector<Value> elements;
+  if (!element.isBF16() || count % 2) {
+    for (int64_t i = 0; i < count; ++i)
+      elements.push_back(e.fromStorage(at(all, i), element));
+    return elements;
+  }
+  // A bf16 is the upper half of an f32: one instruction each, where a
+  // conversion of the upper one of a pair is two.
+  auto number = [&](uint32_t n) {
+    return LLVM::ConstantOp::create(b, e.loc, i32, b.getI32IntegerAttr(n));
+  };
+  Value bits = number(16), upper = number(0xffff0000u);
+  Value pairs =
+      LLVM::BitcastOp::create(b, e.loc, VectorType::get({count / 2}, i32), all);
+  for (int64_t i = 0; i < count / 2; ++i) {
+    Value pair = at(pairs, i);
+    for (Value half : {Value(LLVM::ShlOp::create(b, e.loc, pair, bits)),
+                       Value(LLVM::AndOp::create(b, e.loc, pair, upper))})
+      elements.push_back(
+          LLVM::BitcastOp::create(b, e.loc, b.getF32Type(), half));
+  }
+  return elements;
 }
 
 void Lanes::store(const KernelOutput &o, Value pointer) {

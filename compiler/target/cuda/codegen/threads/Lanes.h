@@ -36,6 +36,10 @@ private:
   int64_t together(const KernelNode *load) const;
   /// The elements of `load`, `count` in each vector.
   llvm::SmallVector<mlir::Value> vectors(const KernelNode *load, int64_t count);
+  /// The `count` elements of the vector `all` of what `node` reads, as they are
+  /// computed with.
+  llvm::SmallVector<mlir::Value>
+  elementsOf(mlir::Value all, const KernelNode *node, int64_t count);
   /// Makes the elements of `vectors` the values of `node`.
   void spread(const KernelNode *node, mlir::ValueRange vectors, int64_t count);
   void in(int64_t lane, llvm::function_ref<void()> f);

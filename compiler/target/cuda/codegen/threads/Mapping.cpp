@@ -21,6 +21,12 @@ constexpr int64_t kFill = 132 * 1024;
 /// memory, fewest elements that a thread adds up, which are under way at once,
 /// and most threads of a block, each of which may then have 128 registers.
 constexpr int64_t kFewestAcross = 8, kFewestElements = 4, kMaxColumnBlock = 512;
+/// Threads that are enough of them.
+constexpr int64_t kFillColumns = 132 * 768;
+/// Registers of such a thread, at least and beside what it keeps, and of a
+/// multiprocessor.
+constexpr int64_t kColumnRegisters = 64, kOtherRegisters = 24,
+                  kFileRegisters = 65536;
 /// Sparse sums: most elements for each row of sums, fewest in all.
 constexpr int64_t kSparse = 8, kManyElements = 64;
 /// Of these: blocks, rows that share one; columns of a thread, fewer than an
@@ -198,7 +204,8 @@ private:
       m.vector /= 2;
     int64_t vectors = m.rows / m.vector, parts = upToPower(m.row);
     m.across =
-        std::min(kBlock / std::min<int64_t>(parts, 8), upToPower(vectors));
+        std::min({kBlock / std::min<int64_t>(parts, 8), upToPower(vectors),
+                  std::max(kFewestAcross, upToPower(row / m.vector))});
     int64_t sharing = std::min(kBlock / m.across, parts);
     m.block = std::max(kWarp, m.across * sharing);
     while (m.block > kWarp && bytesToJoin(m, stateBytes) > kSharedBytes)
@@ -210,7 +217,8 @@ private:
   void shareMore(int64_t vectors, int64_t stateBytes) {
     auto tooFew = [&] {
       int64_t parts = m.block / m.across;
-      return vectors * parts < kFill && m.row >= 2 * parts * kFewestElements;
+      return vectors * parts < kFillColumns &&
+             m.row >= 2 * parts * kFewestElements;
     };
     while (tooFew() && m.across > kFewestAcross)
       m.across /= 2;
@@ -362,6 +370,17 @@ SmallVector<const KernelNode *> rootsOf(const KernelGraph &graph) {
 
 int64_t bytesToJoin(const exec::Threads &threads, int64_t sumBytes) {
   return threads.block / 2 * threads.vector * sumBytes;
+}
+
+int64_t residentBlocks(const Mapping &map, const KernelGraph &graph) {
+  if (map.kind != KernelSchedule::Columns || map.product)
+    return 0;
+  // Sums, and what is the same for all that a thread adds up.
+  const int64_t kept = llvm::count_if(plainLoads(rootsOf(graph)),
+                                      [](auto *load) { return !load->varies; });
+  const int64_t own = map.vector * (sumBytes(graph) / 8 + kept);
+  const int64_t registers = std::max(kColumnRegisters, kOtherRegisters + own);
+  return std::max<int64_t>(kFileRegisters / (registers * map.block), 1);
 }
 
 int64_t sumBytes(const KernelGraph &graph) {
