@@ -45,9 +45,10 @@ const std::vector<Row> &rows() {
        "matmul-epilogues",
        &Wishes::epilogues,
        {{"all", "any"}, {"off", "decomposed"}},
-       "epilogues of the library's matrix products; auto: GELU (tanh), its "
-       "gradient and bias gradients; all: ReLU, too, which maps NaN to 0, so "
-       "the loss may hide divergence; off: for GPUs that lack one",
+       "epilogues of the library's matrix products; auto: GELU (tanh), and "
+       "bias gradients where that is predicted to be faster; all: ReLU, too, "
+       "which maps NaN to 0, so the loss may hide divergence; off: for GPUs "
+       "that lack one",
        Wish::Silent},
       {"norm",
        "norm",

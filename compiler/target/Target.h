@@ -90,10 +90,11 @@ public:
   virtual void fitCall(ir::AttentionOp op) const = 0;
 
   /// Predicted times in seconds: of a kernel that streams `bytes`; of a product
-  /// of halves by the library, which moves `bytes`; by a generated kernel.
+  /// of halves by the library, which moves `bytes`, alone or with the sums over
+  /// an operand's rows; by a generated kernel.
   virtual double streaming(double bytes) const = 0;
-  virtual double libraryProduct(const ProductShape &shape,
-                                double bytes) const = 0;
+  virtual double libraryProduct(const ProductShape &shape, double bytes,
+                                bool sumsToo) const = 0;
   virtual double generatedProduct(const ProductShape &shape, double bytes,
                                   OperandCost left,
                                   OperandCost right) const = 0;

@@ -68,3 +68,16 @@ func.func @sums(%a: tensor<8x16xf32>, %b: tensor<8x32xf32>, %c: tensor<2x8x16xf3
   %e = dlc.matmul %d, %b {trans_a} : (tensor<8x16xf32>, tensor<8x32xf32>) -> tensor<16x32xf32>
   return %p, %s, %t, %q, %v, %r, %e : tensor<16x32xf32>, tensor<8xf32>, tensor<2x16xf32>, tensor<2x8x32xf32>, tensor<16xf32>, tensor<8x32xf32>, tensor<16x32xf32>
 }
+
+// A bias's gradient of a large product in halves: a sum of its own takes less time than the product loses.
+// CHECK-LABEL: func @large_sum
+// CHECK: dlc.matmul_bias_backward %arg0, %arg1 {of = "b", trans_a}
+// AUTO-LABEL: func @large_sum
+// AUTO-DAG: dlc.matmul %arg0, %arg1 {trans_a}
+// AUTO-DAG: dlc.reduce_sum %arg1
+// AUTO: return
+func.func @large_sum(%x: tensor<32768x768xbf16>, %dy: tensor<32768x3072xbf16>) -> (tensor<768x3072xbf16>, tensor<3072xbf16>) {
+  %dw = dlc.matmul %x, %dy {trans_a} : (tensor<32768x768xbf16>, tensor<32768x3072xbf16>) -> tensor<768x3072xbf16>
+  %db = dlc.reduce_sum %dy {axes = array<i64: 0>} : (tensor<32768x3072xbf16>) -> tensor<3072xbf16>
+  return %dw, %db : tensor<768x3072xbf16>, tensor<3072xbf16>
+}

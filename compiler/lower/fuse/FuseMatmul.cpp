@@ -287,7 +287,7 @@ private:
   /// Whether to generate it, and with its epilogue; true if that changes.
   bool judge(Candidate &c) {
     ProductShape shape = shapeOf(c.op);
-    double alone = target.libraryProduct(shape, trafficOf(c.op));
+    double alone = target.libraryProduct(shape, trafficOf(c.op), false);
     auto [own, ownParts] = tryWith({c.op, nullptr}, shape);
     std::optional<double> joint;
     if (c.epilogue) {

@@ -90,10 +90,10 @@ public:
 
 private:
   /// Whether the library's product is to do `epilogue`, too, with what it keeps
-  /// for the gradient; an epilogue that a generated kernel could have, too, may
-  /// read or write `bytes` more.
+  /// for the gradient. Without it a generated product does it, or, where
+  /// `apart` is not 0, a kernel of its own that streams so many bytes.
   Choice choose(ir::MatmulOp product, Operation *epilogue, Value kept,
-                double bytes, Ways &ways) const {
+                double apart, Ways &ways) const {
     ways = target.waysOfEpilogue(product, epilogue, kept);
     auto wish = placer.wishFor("matmul", product.getLoc());
     if (product.getBy() == ir::By::Generated ||
@@ -101,24 +101,30 @@ private:
       ways.front().whyNot = "its product is a kernel of our own";
     else if (!wish && ways.front().whyNot.empty() &&
              ir::isHalf(ir::elementType(product.getY())))
-      price(product, bytes, ways);
+      price(product, kept ? bytesOf(kept) : 0, apart, ways);
     return placer.choose("matmul-epilogue", epilogue->getLoc(), ways);
   }
   /// The same, as it is done.
   bool isTaken(ir::MatmulOp product, Operation *epilogue, Value kept,
-               double bytes) {
+               double apart) {
     Ways ways;
-    const Choice choice = choose(product, epilogue, kept, bytes, ways);
+    const Choice choice = choose(product, epilogue, kept, apart, ways);
     isRefused |= failed(placer.take("matmul-epilogue", epilogue, choice, ways));
     return choice.by == ir::By::Library;
   }
-  void price(ir::MatmulOp op, double bytes, Ways &ways) const {
+  void price(ir::MatmulOp op, double kept, double apart, Ways &ways) const {
     const ProductShape shape = shapeOf(op);
-    bytes += trafficOf(op);
+    const double bytes = trafficOf(op) + kept, rest = around(op);
     for (Way &way : ways)
       way.seconds = way.by == ir::By::Library
-                        ? target.libraryProduct(shape, bytes) + around(op)
+                        ? target.libraryProduct(shape, bytes, apart > 0) + rest
                         : target.generatedProduct(shape, bytes, {}, {});
+    if (const double alone = target.libraryProduct(shape, bytes, false) + rest +
+                             target.streaming(apart);
+        apart > 0)
+      for (Way &way : ways)
+        if (way.by == ir::By::Decomposed)
+          way.seconds = std::min(*way.seconds, alone);
   }
   /// What separate kernels take for operands that products alone read, and for
   /// the cast of a gradient: a generated kernel would contain them.
@@ -171,8 +177,7 @@ private:
     const bool isRead = !x.hasOneUse();
     // The library does not keep the operand of a relu.
     if (!product || (isRead && isa<ir::ReluOp>(activation)) ||
-        !isTaken(product, activation, isRead ? x : Value(),
-                 isRead ? bytesOf(x) : 0))
+        !isTaken(product, activation, isRead ? x : Value(), 0))
       return;
     OpBuilder builder(product);
     if (isRead) {
@@ -216,7 +221,7 @@ private:
                 llvm::all_of(sum->getUsers(), [&](Operation *user) {
                   return product->isBeforeInBlock(user);
                 });
-    if (!fits || !isTaken(product, sum, Value(), 0))
+    if (!fits || !isTaken(product, sum, Value(), bytesOf(sum.getX())))
       return false;
     OpBuilder builder(product);
     auto made = ir::MatmulBiasBackwardOp::create(

@@ -93,9 +93,10 @@ public:
   double streaming(double bytes) const override {
     return kLaunch + bytes / (gpu.bandwidth * kOfBandwidth);
   }
-  double libraryProduct(const ProductShape &shape,
-                        double bytes) const override {
-    return kSmallProduct + std::max(shape.flops() / (gpu.half * kOfPeakLibrary),
+  double libraryProduct(const ProductShape &shape, double bytes,
+                        bool sumsToo) const override {
+    const double ofPeak = sumsToo ? kOfPeakEpilogue : kOfPeakLibrary;
+    return kSmallProduct + std::max(shape.flops() / (gpu.half * ofPeak),
                                     bytes / (gpu.bandwidth * kOfBandwidth));
   }
   double generatedProduct(const ProductShape &shape, double bytes,
@@ -165,7 +166,7 @@ private:
               {By::Generated, "kernels of our own multiply halves"}};
     const ProductShape shape = shapeOf(op);
     const double bytes = trafficOf(op);
-    return {{By::Library, "", "", libraryProduct(shape, bytes)},
+    return {{By::Library, "", "", libraryProduct(shape, bytes, false)},
             {By::Generated, "", "", generatedProduct(shape, bytes, {}, {})}};
   }
 

@@ -29,7 +29,7 @@ public:
   }
   void fitCall(ir::AttentionOp) const override {}
   double streaming(double) const override { return 0; }
-  double libraryProduct(const ProductShape &, double) const override {
+  double libraryProduct(const ProductShape &, double, bool) const override {
     return 0;
   }
   double generatedProduct(const ProductShape &, double, OperandCost,
