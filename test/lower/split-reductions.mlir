@@ -39,13 +39,17 @@ func.func @kept(%x: tensor<1024xf32>, %z: tensor<64x4096xf32>) -> (tensor<f32>, 
 // GPU-LABEL: func @columns
 // GPU: %[[X:.*]] = dlc.reshape %arg0 : {{.*}} -> tensor<64x128x768xf32>
 // GPU: %[[A:.*]] = dlc.reduce_sum %[[X]] {axes = array<i64: 1>, keepdims} : {{.*}} -> tensor<64x1x768xf32>
-// GPU: dlc.reduce_sum %[[A]] {axes = array<i64: 0>, keepdims} : {{.*}} -> tensor<1x1x768xf32>
 // GPU: %[[Y:.*]] = dlc.reshape %arg1 : {{.*}} -> tensor<64x128x768xf32>
-// GPU: dlc.reduce_sum %[[Y]] {axes = array<i64: 1>, keepdims} : {{.*}} -> tensor<64x1x768xf32>
+// GPU: %[[B:.*]] = dlc.reduce_sum %[[Y]] {axes = array<i64: 1>, keepdims} : {{.*}} -> tensor<64x1x768xf32>
 // An operand that would be fused is computed in that shape, not put into memory for it.
 // GPU: %[[Z:.*]] = dlc.reshape %arg1
 // GPU: %[[P:.*]] = dlc.mul %[[Z]], %[[Z]] : {{.*}} -> tensor<64x128x768xf32>
-// GPU: dlc.reduce_sum %[[P]] {axes = array<i64: 1>, keepdims}
+// GPU: %[[C:.*]] = dlc.reduce_sum %[[P]] {axes = array<i64: 1>, keepdims}
+// The second stages stand where they are read, so that the first ones of one value can be one kernel.
+// GPU-DAG: dlc.reduce_sum %[[A]] {axes = array<i64: 0>, keepdims} : {{.*}} -> tensor<1x1x768xf32>
+// GPU-DAG: dlc.reduce_sum %[[B]] {axes = array<i64: 0>, keepdims}
+// GPU-DAG: dlc.reduce_sum %[[C]] {axes = array<i64: 0>, keepdims}
+// GPU: return
 func.func @columns(%x: tensor<16x512x768xf32>, %y: tensor<8192x768xf32>) -> (tensor<768xf32>, tensor<768xf32>, tensor<768xf32>) {
   %a = dlc.reduce_sum %x {axes = array<i64: 0, 1>} : (tensor<16x512x768xf32>) -> tensor<768xf32>
   %b = dlc.reduce_sum %y {axes = array<i64: 0>} : (tensor<8192x768xf32>) -> tensor<768xf32>
@@ -98,4 +102,60 @@ func.func @gated(%x: tensor<64x128x768xf32>, %g: tensor<64x1x768xf32>) -> tensor
   %p = dlc.mul %x, %b : (tensor<64x128x768xf32>, tensor<64x128x768xf32>) -> tensor<64x128x768xf32>
   %s = dlc.reduce_sum %p {axes = array<i64: 0, 1>} : (tensor<64x128x768xf32>) -> tensor<768xf32>
   return %s : tensor<768xf32>
+}
+
+// However much a residual's addends are made of, the cast of their sum is repeated in the shape of the parts, as the sum is
+// in memory.
+// CHECK-LABEL: func @residual_of_many
+// GPU-LABEL: func @residual_of_many
+// GPU: %[[A:.*]] = dlc.add
+// GPU: %[[R:.*]] = dlc.reshape %[[A]] : (tensor<8192x768xbf16>) -> tensor<64x128x768xbf16>
+// GPU: %[[W:.*]] = dlc.cast %[[R]]
+// GPU: dlc.reduce_sum %[[W]] {axes = array<i64: 1>, keepdims}
+func.func @residual_of_many(%p: tensor<8192x768xbf16>, %q: tensor<8192x768xbf16>) -> (tensor<768xf32>, tensor<8192x768xf32>) {
+  %c0 = dlc.neg %p : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c1 = dlc.neg %c0 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c2 = dlc.neg %c1 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c3 = dlc.neg %c2 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c4 = dlc.neg %c3 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c5 = dlc.neg %c4 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c6 = dlc.neg %c5 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c7 = dlc.neg %c6 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c8 = dlc.neg %c7 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c9 = dlc.neg %c8 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c10 = dlc.neg %c9 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c11 = dlc.neg %c10 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c12 = dlc.neg %c11 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c13 = dlc.neg %c12 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c14 = dlc.neg %c13 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c15 = dlc.neg %c14 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c16 = dlc.neg %c15 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c17 = dlc.neg %c16 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c18 = dlc.neg %c17 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c19 = dlc.neg %c18 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c20 = dlc.neg %c19 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c21 = dlc.neg %c20 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c22 = dlc.neg %c21 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c23 = dlc.neg %c22 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c24 = dlc.neg %c23 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c25 = dlc.neg %c24 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c26 = dlc.neg %c25 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c27 = dlc.neg %c26 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c28 = dlc.neg %c27 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c29 = dlc.neg %c28 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c30 = dlc.neg %c29 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c31 = dlc.neg %c30 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c32 = dlc.neg %c31 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c33 = dlc.neg %c32 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c34 = dlc.neg %c33 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c35 = dlc.neg %c34 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c36 = dlc.neg %c35 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c37 = dlc.neg %c36 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c38 = dlc.neg %c37 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %c39 = dlc.neg %c38 : (tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %a = dlc.add %c39, %q : (tensor<8192x768xbf16>, tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %w = dlc.cast %a : (tensor<8192x768xbf16>) -> tensor<8192x768xf32>
+  %s = dlc.reduce_sum %w {axes = array<i64: 0>} : (tensor<8192x768xf32>) -> tensor<768xf32>
+  %e = dlc.exp %w : (tensor<8192x768xf32>) -> tensor<8192x768xf32>
+  return %s, %e : tensor<768xf32>, tensor<8192x768xf32>
 }

@@ -70,3 +70,38 @@ func.func @others(%x: tensor<64x64x32xf32>, %pixel: tensor<64x1x32xf32>) -> (ten
   %t = dlc.reduce_sum %v {axes = array<i64: 1>, keepdims} : (tensor<32x128x32xf32>) -> tensor<32x1x32xf32>
   return %s, %y, %t, %z : tensor<32xf32>, tensor<64x64x32xf32>, tensor<32x1x32xf32>, tensor<64x64x32xf32>
 }
+
+// -----
+// Sums of nothing else move ahead of a library's reading, with the view that they read.
+// CHECK-LABEL: func @summed_first
+// CHECK: %[[V:.*]] = dlc.reshape %arg0 : (tensor<128x128xf32>) -> tensor<4x32x128xf32>
+// CHECK: %[[S:.*]]:2 = dlc.fused(%[[V]])
+// CHECK: dlc.neg
+// CHECK: dlc.reduce_sum
+// CHECK: %[[Y:.*]] = dlc.reshape %[[S]]#1
+// CHECK: dlc.matmul %[[Y]], %[[Y]]
+// CHECK-NOT: dlc.fused
+// KERNEL: exec.program @summed_first
+func.func @summed_first(%x: tensor<128x128xf32>) -> (tensor<4x1x128xf32>, tensor<128x128xf32>) {
+  %y = dlc.neg %x : (tensor<128x128xf32>) -> tensor<128x128xf32>
+  %m = dlc.matmul %y, %y by = library : (tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
+  %v = dlc.reshape %y : (tensor<128x128xf32>) -> tensor<4x32x128xf32>
+  %s = dlc.reduce_sum %v {axes = array<i64: 1>, keepdims} : (tensor<4x32x128xf32>) -> tensor<4x1x128xf32>
+  return %s, %m : tensor<4x1x128xf32>, tensor<128x128xf32>
+}
+
+// -----
+// Not a costly function: column sums have fewer threads than it needs.
+// CHECK-LABEL: func @costly
+// CHECK: dlc.fused(%arg0)
+// CHECK: dlc.exp
+// CHECK: dlc.matmul
+// CHECK: dlc.fused
+// CHECK: dlc.reduce_sum
+// KERNEL: exec.program @costly
+func.func @costly(%x: tensor<128x128xf32>) -> (tensor<128xf32>, tensor<128x128xf32>) {
+  %y = dlc.exp %x : (tensor<128x128xf32>) -> tensor<128x128xf32>
+  %m = dlc.matmul %y, %y by = library : (tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
+  %s = dlc.reduce_sum %y {axes = array<i64: 0>} : (tensor<128x128xf32>) -> tensor<128xf32>
+  return %s, %m : tensor<128xf32>, tensor<128x128xf32>
+}

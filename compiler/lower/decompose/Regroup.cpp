@@ -113,8 +113,12 @@ private:
     Operation *op = v.getDefiningOp();
     ValueSet self, all;
     self.insert(v);
-    if (!isRepeatable(op) || budget-- <= 0)
+    if (!isRepeatable(op))
       return self;
+    if (budget-- <= 0) {
+      cut.insert(v);
+      return self;
+    }
     bool isOwned = owned.contains(op);
     for (Value o : op->getOperands()) {
       int own = kMostOps; // what others need, too, is looked at apart
@@ -142,8 +146,10 @@ private:
   bool isWorthRepeating(Value v) {
     int budget = kMostOps;
     const ValueSet &from = leavesOf(v, budget);
-    return v != known && !from.contains(v) && budget >= 0 &&
-           from.size() <= kMostLeaves && llvm::none_of(from, isBetterRead) &&
+    return v != known && !from.contains(v) && from.size() <= kMostLeaves &&
+           llvm::none_of(from, isBetterRead) &&
+           llvm::none_of(from,
+                         [&](Value leaf) { return cut.contains(leaf); }) &&
            llvm::count_if(from, [&](Value leaf) { return isNew(leaf); }) <= 1;
   }
 
@@ -183,6 +189,7 @@ private:
   Operation *user;
   llvm::SmallPtrSet<Operation *, 32> owned;
   std::map<void *, ValueSet> leaves; // of a value
+  ValueSet cut;                      // leaves behind which nobody looked
   llvm::DenseMap<Value, Value> done;
 };
 

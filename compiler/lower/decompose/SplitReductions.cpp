@@ -16,6 +16,7 @@
 #include "compiler/lower/decompose/Regroup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using dlc::ir::Expr;
@@ -83,7 +84,9 @@ Value partsOfRows(ir::ReductionInterface op, Expr x) {
   return reduce(op, wide(grouped), Ints(view.inner));
 }
 
-void split(ir::ReductionInterface op, int64_t few) {
+/// Adds what is left of a reduction behind its first stage to `rest`.
+void split(ir::ReductionInterface op, int64_t few,
+           llvm::SmallPtrSetImpl<Operation *> &rest) {
   ir::Ints reduced = op.reducedAxes();
   Value operand = op->getOperand(0), result = op->getResult(0);
   auto from = ir::tensorType(operand), to = ir::tensorType(result);
@@ -109,9 +112,42 @@ void split(ir::ReductionInterface op, int64_t few) {
   if (!stage)
     return;
   Expr y = reduce(op, Expr(builder, op.getLoc(), stage), axes);
-  result.replaceAllUsesWith(
-      y.reshape(to.getShape()).cast(to.getElementType()).v);
+  Expr shaped = y.reshape(to.getShape()),
+       cast = shaped.cast(to.getElementType());
+  for (Value v : {y.v, shaped.v, cast.v})
+    rest.insert(v.getDefiningOp());
+  result.replaceAllUsesWith(cast.v);
   op.erase();
+}
+
+/// Moves `rest` to where one of its results is first read: nothing then stands
+/// between the first stages of sums of one value, which can be one kernel, nor
+/// between the second ones.
+void sink(const llvm::SmallPtrSetImpl<Operation *> &rest, Block &block) {
+  llvm::SmallSetVector<Operation *, 16> waiting;
+  auto isRead = [&](Operation *by) {
+    return by
+        ->walk([&](Operation *op) {
+          return llvm::any_of(op->getOperands(),
+                              [&](Value v) {
+                                return waiting.contains(v.getDefiningOp());
+                              })
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  };
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (rest.contains(&op)) {
+      waiting.insert(&op);
+    } else if (!waiting.empty() && isRead(&op)) {
+      auto moved = waiting.takeVector();
+      std::stable_partition(moved.begin(), moved.end(),
+                            llvm::IsaPred<ir::ReductionInterface>);
+      for (Operation *w : moved)
+        w->moveBefore(&op);
+    }
+  }
 }
 
 struct SplitReductions : impl::SplitReductionsBase<SplitReductions> {
@@ -123,8 +159,10 @@ struct SplitReductions : impl::SplitReductionsBase<SplitReductions> {
       if (op.combine() != ir::Combine::argmax) // no index of an index
         ops.push_back(op);
     });
+    llvm::SmallPtrSet<Operation *, 16> rest;
     for (ir::ReductionInterface op : ops)
-      split(op, fewOutputs);
+      split(op, fewOutputs, rest);
+    sink(rest, getOperation().front());
   }
 };
 
