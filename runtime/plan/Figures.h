@@ -34,7 +34,7 @@ const GpuFigures *findGpu(std::string_view name);
 /// attention; and, assumed, by generated products, whose mma.sync is slower
 /// than the library's warpgroup instructions and whose pipeline is two tiles
 /// deep.
-constexpr double kOfBandwidth = 0.85, kOfPeakLibrary = 0.75,
+constexpr double kOfBandwidth = 0.85, kOfPeakLibrary = 0.72,
                  kOfPeakEpilogue = 0.53, kOfPeakConvolution = 0.4,
                  kOfPeakAttention = 0.25, kOfPeakGeneratedAttention = 0.12,
                  kOfPeakGenerated = 0.25;

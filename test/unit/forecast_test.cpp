@@ -167,6 +167,23 @@ TEST(Forecast, ScratchWithoutExchanges) {
   EXPECT_EQ(peaks.withoutExchanges, 40u);
 }
 
+// 197 queries and keys, ViT's, take the time of 256: a library computes tiles.
+TEST(Forecast, AttentionIsComputedInTiles) {
+  test::PlanBuilder b;
+  plan::Program &p = b.program("train_step");
+  const auto seconds = [&](int64_t length) {
+    const auto operand = [&] {
+      return b.scratch(p, plan::BF16, {1, 1, length, 64});
+    };
+    plan::Command &command = b.command(
+        p, "attention", {operand(), operand(), operand()}, {operand()});
+    command.set_flops(uint64_t(length * length) << 20);
+    return secondsOf(*findGpu("H200"), p, command);
+  };
+  EXPECT_NEAR(seconds(197), seconds(256), 1e-6 * seconds(256));
+  EXPECT_NEAR(seconds(512), 4 * seconds(256), 1e-6 * seconds(512));
+}
+
 TEST_F(Lanes, MeasuredTimes) {
   const auto times = [&](const std::string &text) {
     EXPECT_TRUE(writeFileAtomically(path("profile.json"), text).ok());

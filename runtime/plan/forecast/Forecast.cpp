@@ -231,6 +231,25 @@ static double ofPeak(std::string_view kind) {
                                          : kOfPeakLibrary;
 }
 
+// How much more a library's attention computes, in tiles of 128 queries and
+// keys, than its FLOPs say.
+static double inTiles(const plan::Program &program,
+                      const plan::Command &command) {
+  constexpr int64_t kTile = 128;
+  const int q = command.kind() == "attention_backward", v = q + 2;
+  const int length =
+      plan::stringAttribute(command, "layout", "bhtd") == "bthd" ? 1 : 2;
+  double factor = 1;
+  for (const int operand : {q, v})
+    if (operand < command.inputs_size())
+      if (const auto &type =
+              program.buffers(static_cast<int>(command.inputs(operand))).type();
+          type.shape_size() == 4 && type.shape(length) > 0)
+        factor *= double((type.shape(length) + kTile - 1) / kTile * kTile) /
+                  double(type.shape(length));
+  return factor;
+}
+
 double secondsOf(const GpuFigures &gpu, const plan::Program &program,
                  const plan::Command &command) {
   double rate = gpu.single * kOfPeakLibrary;
@@ -238,9 +257,12 @@ double secondsOf(const GpuFigures &gpu, const plan::Program &program,
     rate = gpu.half * kOfPeakGenerated;
   else if (command.kind() != "kernel" && isHalf(program, command))
     rate = gpu.half * ofPeak(command.kind());
+  auto flops = static_cast<double>(command.flops());
+  if (command.kind().starts_with("attention"))
+    flops *= inTiles(program, command);
   return std::max(static_cast<double>(bytesOf(program, command)) /
                       (gpu.bandwidth * kOfBandwidth),
-                  static_cast<double>(command.flops()) / rate);
+                  flops / rate);
 }
 
 CommandTimes predictedTimes(const plan::Plan &plan, const GpuFigures &gpu) {
