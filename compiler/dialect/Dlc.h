@@ -22,6 +22,8 @@ using Ints = llvm::ArrayRef<int64_t>;
 
 /// Same element types and compatible shapes: what type inference may differ in.
 bool compatibleTypes(mlir::TypeRange inferred, mlir::TypeRange actual);
+/// The same, or f32 where one result of halves is inferred.
+bool compatibleOrWide(mlir::TypeRange inferred, mlir::TypeRange actual);
 
 inline mlir::RankedTensorType tensorType(mlir::Value v) {
   return llvm::cast<mlir::RankedTensorType>(v.getType());

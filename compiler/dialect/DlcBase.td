@@ -107,6 +107,7 @@ class Dlc_Op<string mnemonic, Dlc_Cast cast, list<Trait> traits = []>
 class Dlc_Pure<string mnemonic, Dlc_Cast cast, string infer, list<Trait> traits = []>
     : Dlc_Op<mnemonic, cast, traits # [Pure, InferTypeOpAdaptor]> {
   string definitions = "";
+  string compatible = "compatibleTypes";
   let extraClassDefinition = [{
     ::llvm::LogicalResult $cppClass::inferReturnTypes(::mlir::MLIRContext *,
         std::optional<::mlir::Location> location, Adaptor adaptor,
@@ -114,7 +115,7 @@ class Dlc_Pure<string mnemonic, Dlc_Cast cast, string infer, list<Trait> traits 
       return }] # infer # [{(location, adaptor, types);
     }
     bool $cppClass::isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r) {
-      return compatibleTypes(l, r);
+      return }] # compatible # [{(l, r);
     }
   }] # definitions;
   let declarations = "static bool isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r);\n";

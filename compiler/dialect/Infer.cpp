@@ -27,6 +27,15 @@ bool compatibleTypes(TypeRange inferred, TypeRange actual) {
   return true;
 }
 
+bool compatibleOrWide(TypeRange inferred, TypeRange actual) {
+  if (compatibleTypes(inferred, actual))
+    return true;
+  auto half = dyn_cast<RankedTensorType>(inferred.front());
+  return half && actual.size() == 1 && isHalf(half.getElementType()) &&
+         compatibleTypes(half.clone(Float32Type::get(half.getContext())),
+                         actual);
+}
+
 LogicalResult sameElements(MaybeLoc loc, StringRef law, ValueRange operands) {
   for (Value v : operands)
     if (elementType(v) != elementType(operands.front()))

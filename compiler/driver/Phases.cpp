@@ -203,6 +203,7 @@ const Phase kPhases[] = {
       }},
       plain<createGenerateOps>(),
       ask<createFuseMatmul>([](C c) { return chooses(c, "matmul"); }),
+      plain<createWidenProducts>(),
       plain<createStoreSummed>([](C c) {
         return c.traits.storesSummed && !c.options.train.debugOverflow;
       })}},

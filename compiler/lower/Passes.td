@@ -107,6 +107,12 @@ def FuseMatmul : Lower_PlacingPass<"dlc-fuse-matmul"> {
     what is computed from them, where that is wished or predicted to be faster than library calls. Behind dlc-fuse.}];
 }
 
+def WidenProducts : Lower_FunctionPass<"dlc-widen-products"> {
+  let summary = "products of bf16 that are only read in f32 have an f32 result";
+  let description = [{A library's product without an epilogue sums up in f32 and need not round for a cast behind it: gradients
+    of weights are then written once. Not those of f16, whose overflow the loss scale has to see. Behind dlc-fuse-matmul.}];
+}
+
 def StoreSummed : Lower_FunctionPass<"dlc-store-summed"> {
   let summary = "let sums of columns store what they add up";
   let description = [{An elementwise cluster whose results a cluster of column sums reads runs in that one, although others read

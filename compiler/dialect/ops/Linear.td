@@ -9,7 +9,7 @@ def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul", [PlaceableInt
   let shapes = [{a [..., M, K] or, transposed, [..., K, M]; b [..., K, N] or [..., N, K]; bias [N]; y [..., M, N], ...
     broadcast}];
   let description = [{(C1) ranks are at least 2; (C2) contracted sizes agree; (C3) batch dims broadcast;
-    (C4) bias is [N]; (C5) element types agree; (C6) an `activation`, which lowering alone sets, is "relu" or "gelu_tanh":
+    (C4) bias is [N]; (C5) element types agree, but the result of halves may be f32; (C6) an `activation`, which lowering alone sets, is "relu" or "gelu_tanh":
     the result is its value; (C7) it is by library or generated.}];
   let example = [{%y = dlc.matmul %a, %b, %bias {trans_b}
       : (tensor<5x2x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> tensor<5x2x4xf32>}];
@@ -17,6 +17,7 @@ def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul", [PlaceableInt
       UnitAttr:$trans_a, UnitAttr:$trans_b, OptionalAttr<StrAttr>:$activation,
       Dlc_PlacedBy:$by);
   let results = (outs Dlc_Float:$y);
+  let compatible = "compatibleOrWide";
   let answers = MayLack<"bias", "getBias">.text # PlacedAs<"matmul">.text;
   let assemblyFormat = Dlc_PlacedFormat;
 }

@@ -10,14 +10,6 @@ ir::ReadOp readBy(ir::FusedOp fused) {
   return ir::viewedBy(fused.getInputs().front()).getDefiningOp<ir::ReadOp>();
 }
 
-/// The only op of a cluster, if that is a cast.
-ir::CastOp onlyCast(Operation *op) {
-  auto fused = dyn_cast<ir::FusedOp>(op);
-  if (!fused || fused.getInputs().size() != 1 || fused->getNumResults() != 1)
-    return nullptr;
-  auto cast = dyn_cast<ir::CastOp>(fused.getBody().front().front());
-  return cast && isa<ir::YieldOp>(cast->getNextNode()) ? cast : nullptr;
-}
 bool isWide(Value v) {
   Type element = ir::elementType(v);
   return isa<FloatType>(element) && elementBytes(element) > 2;
@@ -29,6 +21,14 @@ Place CastRange::placeOfHalves(const JoinedCast &cast) const {
   const int64_t before =
       (cast.wide.offset - wide.offset) / elementBytes(wideType);
   return {"scratch", scratch + before * elementBytes(halfType)};
+}
+
+ir::CastOp onlyCast(Operation *op) {
+  auto fused = dyn_cast<ir::FusedOp>(op);
+  if (!fused || fused.getInputs().size() != 1 || fused->getNumResults() != 1)
+    return nullptr;
+  auto cast = dyn_cast<ir::CastOp>(fused.getBody().front().front());
+  return cast && isa<ir::YieldOp>(cast->getNextNode()) ? cast : nullptr;
 }
 
 StringRef castState(ir::FusedOp cast) { return readBy(cast).getState(); }
