@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/Findings.h"
 #include "runtime/device/cuda/cublaslt/CublasLt.h"
+#include "runtime/device/cuda/cudnn/Cudnn.h"
 #include "runtime/device/cuda/driver/Driver.h"
 
 #include "runtime/base/Bytes.h"
@@ -114,6 +115,11 @@ Result<std::string> findCublasLt(const Driver *driver) {
   return threeParts(library->version());
 }
 
+Result<std::string> findNvrtc() {
+  DLC_ASSIGN(const SharedLibrary library, openNvrtc());
+  return library.path();
+}
+
 Finding libraryFinding(std::string what, const Result<std::string> &found,
                        bool wanted) {
   return found ? Finding{std::move(what), *found}
@@ -155,6 +161,7 @@ Findings findGpus() {
   const bool wanted = opened != nullptr;
   found.push_back(libraryFinding("cuBLASLt", findCublasLt(opened), wanted));
   found.push_back(libraryFinding("cuDNN", findCudnn(opened), wanted));
+  found.push_back(libraryFinding("NVRTC", findNvrtc(), wanted));
   return found;
 }
 

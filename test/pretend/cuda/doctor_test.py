@@ -33,7 +33,7 @@ class Gpus(standins.StandinTest):
             if name.startswith("libcuda.so"):
                 os.symlink(os.path.join(standins.STANDINS, name), os.path.join(folder, name))
         found = self.examine(LD_LIBRARY_PATH=folder, DLC_STANDIN_DEVICES="2")
-        for library in "cuBLASLt", "cuDNN", "NCCL":
+        for library in "cuBLASLt", "cuDNN", "NVRTC", "NCCL":
             if found[library]["value"] is None: # the machine may have its own
                 self.assertTrue(found[library]["warns"])
                 self.assertRegex(found[library]["problem"], r"lib\w+\.so")

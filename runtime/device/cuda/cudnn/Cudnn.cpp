@@ -3,7 +3,6 @@
 // half a minute to compile.
 #include "runtime/device/cuda/cudnn/Cudnn.h"
 
-#include "runtime/base/process/SharedLibrary.h"
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/plan/Attributes.h"
 
@@ -19,6 +18,12 @@ static Status checkCuda(const SharedLibrary &library, const Driver &driver) {
              ? driver.checkLibrary(library.path(),
                                    reinterpret_cast<size_t (*)()>(version)())
              : Status();
+}
+
+Result<SharedLibrary> openNvrtc() {
+  return SharedLibrary::open({"libnvrtc.so.13", "libnvrtc.so.12"},
+                             "with which cuDNN compiles its kernels of "
+                             "attention and norms");
 }
 } // namespace dlc
 
@@ -231,14 +236,19 @@ public:
       return {};
     }));
     if (entries.empty())
-      return incompatible(
-          spec_,
-          fmt::format("cuDNN {}: none of its {} plans builds with {} "
-                      "bytes of scratch{}",
-                      fe::detail::get_backend_version(),
-                      graph().get_execution_plan_count(), limits.workspace,
-                      limits.deterministic ? ", deterministic" : ""));
+      return noPlan(limits);
     return entries;
+  }
+  Status noPlan(const CudnnLimits &limits) {
+    const Status nvrtc = openNvrtc().status();
+    return incompatible(
+        spec_,
+        fmt::format("cuDNN {}: none of its {} plans builds with {} bytes of "
+                    "scratch{}{}{}",
+                    fe::detail::get_backend_version(),
+                    graph().get_execution_plan_count(), limits.workspace,
+                    limits.deterministic ? ", deterministic" : "",
+                    nvrtc.ok() ? "" : "; ", nvrtc.message()));
   }
 
   Result<uint64_t> restore(const TuneEntry &entry, bool fromBlob) override {
