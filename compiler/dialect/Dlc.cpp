@@ -4,6 +4,7 @@
 #include "compiler/dialect/Infer.h"
 #include "compiler/dialect/LibraryNorm.h"
 #include "compiler/dialect/ops/Custom.h"
+#include "compiler/dialect/ops/JointAttention.h"
 #include "compiler/dialect/ops/Recurrence.h"
 #include "compiler/dialect/ops/Split.h"
 #include "mlir/IR/Matchers.h"
@@ -27,6 +28,7 @@ void DlcDialect::initialize() {
 #include "compiler/dialect/DlcOps.cpp.inc"
       >();
   registerLibraryNorms(*this);
+  registerJointAttention(*this);
   registerEpilogues(*this);
   registerRecurrences(*this);
   registerCustom(*this);

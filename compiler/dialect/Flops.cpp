@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point operations of library ops; elementwise and reduce ops are
 // counted by their elements.
+#include "compiler/dialect/ops/JointAttention.h"
 #include "compiler/dialect/ops/Windows.h"
 
 using namespace mlir;
@@ -17,17 +18,6 @@ int64_t convFlops(Value y, Value w) {
   return each * elements(y);
 }
 
-/// Of one product of queries and keys, over the pairs that see each other.
-template <class Op> int64_t attentionFlops(Op op, int64_t products) {
-  const auto d = AttentionDims::of(op);
-  int64_t pairs = d.queries * d.keys;
-  if (d.causal) {
-    const int64_t n = std::min(d.queries, d.keys);
-    pairs = n * (n + 1) / 2 + (d.queries - n) * d.keys;
-  }
-  return d.batch * d.heads * pairs * (d.depth + d.valueDepth) * products;
-}
-
 int64_t total(ValueRange xs) {
   int64_t n = 0;
   for (Value x : xs)
@@ -36,6 +26,15 @@ int64_t total(ValueRange xs) {
 }
 
 } // namespace
+
+int64_t attentionFlops(const AttentionDims &d, int64_t products) {
+  int64_t pairs = d.queries * d.keys;
+  if (d.causal) {
+    const int64_t n = std::min(d.queries, d.keys);
+    pairs = n * (n + 1) / 2 + (d.queries - n) * d.keys;
+  }
+  return d.batch * d.heads * pairs * (d.depth + d.valueDepth) * products;
+}
 
 int64_t MatmulOp::countFlops() {
   auto t = tensorType(getA());
@@ -47,8 +46,12 @@ int64_t ConvBackwardFilterOp::countFlops() {
   return convFlops(getDy(), getDw());
 }
 // q k^T and p v; backward the scores again, dy v^T, and three gradients.
-int64_t AttentionOp::countFlops() { return attentionFlops(*this, 2); }
-int64_t AttentionBackwardOp::countFlops() { return attentionFlops(*this, 5); }
+int64_t AttentionOp::countFlops() {
+  return attentionFlops(AttentionDims::of(*this), 2);
+}
+int64_t AttentionBackwardOp::countFlops() {
+  return attentionFlops(AttentionDims::of(*this), 5);
+}
 int64_t MaxPoolOp::countFlops() {
   return elements(getY()) * windowOf(*this).taps();
 }

@@ -62,6 +62,13 @@ def Place : Lower_PlacingPass<"dlc-place"> {
     dlc-fuse-matmul knows what else that would do. Behind dlc-layout.}];
 }
 
+def JoinAttention : Lower_FunctionPass<"dlc-join-attention"> {
+  let summary = "let attention read a joint projection, and write its gradient, in place";
+  let description = [{An attention by the library whose queries, keys and values are the thirds of one tensor's rows becomes
+    dlc.attention_joint of it; so does its gradient, if nothing else is added to that of the tensor. Behind dlc-autodiff and
+    dlc-layout.}];
+}
+
 def NormCalls : Lower_FunctionPass<"dlc-norm-calls"> {
   let summary = "make calls of the norms that are by the library";
   let description = [{Batch and layer norms that are by the library, and their gradients, become the ops of LibraryNorm.td,

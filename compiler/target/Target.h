@@ -53,6 +53,9 @@ struct LoweringTraits {
   /// Attention is one op in f32, too, where the target prefers that; else only
   /// with --amp, whose halves its ways need.
   bool attendsInF32 = false;
+  /// The library's attention reads queries, keys and values in place where they
+  /// lie side by side (dlc-join-attention).
+  bool joinsAttention = false;
   /// Bytes of logits from which on a loss is computed in pieces of rows though
   /// memory is not short, as adding up the weight's gradient costs little; 0:
   /// never.

@@ -166,6 +166,49 @@ TEST_P(MaskedAttentionTest, GradientOfQueryThatSeesNothingIsExact) {
   expectGradients(x, plan::F32);
 }
 
+// Queries, keys and values side by side, as thirds of the heads of one tensor.
+std::vector<double> joined(const AttentionShape &s,
+                           std::array<const std::vector<double> *, 3> parts) {
+  const int64_t rows = s.batch * s.queries, row = s.heads * s.depth;
+  std::vector<double> joint;
+  for (int64_t i = 0; i < rows; ++i)
+    for (const auto *part : parts)
+      joint.insert(joint.end(), part->begin() + i * row,
+                   part->begin() + (i + 1) * row);
+  return joint;
+}
+
+TEST_P(AttentionTest, JointConforms) {
+  const AttentionShape &s = shape();
+  if (!s.lengthFirst || s.queries != s.keys)
+    GTEST_SKIP() << "no joint projection has these";
+  const Shape all = {s.batch, s.queries, 3 * s.heads, s.depth};
+  for (plan::DType type : types()) {
+    AttentionValues x = valuesOf(s, type, false);
+    Case c = forward(s, x);
+    const auto joinInputs = [&](size_t first) {
+      c.kind = first ? "attention_joint_backward" : "attention_joint";
+      c.attributes.erase("layout");
+      c.inputs.erase(c.inputs.begin() + ptrdiff_t(first) + 1,
+                     c.inputs.begin() + ptrdiff_t(first) + 3);
+      c.inputs[first] = {all, {}, joined(s, {&x.q, &x.k, &x.v})};
+    };
+    joinInputs(0);
+    const std::string in = " in " + plan::DType_Name(type);
+    if (const auto found = runJudged(c, type, 2))
+      expectNear((*found)[0], x.y, toleranceOf(type, 2e-6, 1.2e-2, 1.5e-3),
+                 "y" + in);
+    x.y = Tensor(type, {static_cast<int64_t>(x.y.size())}, x.y).values();
+    attentionBackward(s, x);
+    c = backward(s, x);
+    joinInputs(1);
+    c.outputs = {{all}};
+    if (const auto found = runJudged(c, type, 2))
+      expectNear((*found)[0], joined(s, {&x.dq, &x.dk, &x.dv}),
+                 toleranceOf(type, 2e-6, 2e-2, 2.5e-3), "dqkv" + in);
+  }
+}
+
 TEST_P(AttentionTest, SameBitsWithAnyNumberOfThreads) {
   if (!kAttendsInF32)
     GTEST_SKIP() << "a GPU has no threads of the host";

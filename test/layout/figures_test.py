@@ -12,7 +12,7 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 137_260,
+    "product lines": 137_670,
     "lines of runtime/data": 8_500,
     "files that know shards": 21,
     "file names in two rooms": 13,

@@ -32,7 +32,9 @@ public:
 
   StringRef name() const override { return "cpu"; }
   LoweringTraits lowering() const override {
-    return {.attendsInF32 = true, .largeLogits = int64_t(64) << 20};
+    return {.attendsInF32 = true,
+            .joinsAttention = true,
+            .largeLogits = int64_t(64) << 20};
   }
 
   bool chooses(StringRef row) const override {

@@ -57,7 +57,8 @@ public:
             .repeatsCheapOps = true,
             .storesSummed = true,
             .joinsCasts = true,
-            .blocksFewChannels = true};
+            .blocksFewChannels = true,
+            .joinsAttention = true};
   }
 
   bool chooses(StringRef row) const override {

@@ -15,15 +15,15 @@ constexpr int64_t kLine = 16; // floats of a cache line
 class Heads {
 public:
   Heads(CpuDevice &device, const Attention &a, const CommandSpec &spec)
-      : device_(device),
-        a_(a), geometry_{a.queries,
-                         a.keys,
-                         a.depth,
-                         a.valueDepth,
-                         a.lengthFirst ? a.heads * a.depth : a.depth,
-                         a.lengthFirst ? a.heads * a.valueDepth : a.valueDepth,
-                         static_cast<float>(a.scale),
-                         a.causal},
+      : device_(device), a_(a), geometry_{a.queries,
+                                          a.keys,
+                                          a.depth,
+                                          a.valueDepth,
+                                          a.strides(Attention::kQ)[2],
+                                          a.strides(Attention::kV)[2],
+                                          a.strides(a.queries, a.valueDepth)[2],
+                                          static_cast<float>(a.scale),
+                                          a.causal},
         floats_((a.isBackward ? attentionBackwardFloats
                               : attentionFloats)(geometry_) +
                 kLine) {
@@ -52,11 +52,13 @@ public:
            part * floats_ / kLine * kLine;
   }
 
-  // The first element of a head's rows of a tensor.
+  // The first element of a head's rows: of q, k, v or a gradient; of y.
   template <class T>
-  T *at(T *tensor, int64_t head, int64_t length, int64_t width) const {
-    const auto strides = a_.strides(length, width);
-    return tensor + head / a_.heads * strides[0] + head % a_.heads * strides[1];
+  T *at(T *tensor, int64_t head, Attention::Part part) const {
+    return of(tensor + a_.offset(part), head, a_.strides(part));
+  }
+  template <class T> T *ofY(T *tensor, int64_t head) const {
+    return of(tensor, head, a_.strides(a_.queries, a_.valueDepth));
   }
   AttentionMask mask(int64_t head) const {
     if (!data_)
@@ -68,6 +70,11 @@ public:
   const Threads &threads() const { return device_.threads(); }
 
 private:
+  template <class T>
+  T *of(T *tensor, int64_t head, const std::vector<int64_t> &strides) const {
+    return tensor + head / a_.heads * strides[0] + head % a_.heads * strides[1];
+  }
+
   CpuDevice &device_;
   const Attention a_;
   const AttentionGeometry geometry_;
@@ -78,9 +85,11 @@ private:
 
 template <class T> class AttentionForward final : public Command {
 public:
-  AttentionForward(Heads heads, const CommandSpec &spec)
-      : heads_(std::move(heads)), q_(as<const T>(spec.inputs[0])),
-        k_(as<const T>(spec.inputs[1])), v_(as<const T>(spec.inputs[2])),
+  AttentionForward(Heads heads, const Attention &a, const CommandSpec &spec)
+      : heads_(std::move(heads)),
+        q_(as<const T>(spec.inputs[a.input(Attention::kQ)])),
+        k_(as<const T>(spec.inputs[a.input(Attention::kK)])),
+        v_(as<const T>(spec.inputs[a.input(Attention::kV)])),
         y_(as<T>(spec.outputs[0])), lse_(as<float>(spec.outputs[1])) {}
 
   Status enqueue() override {
@@ -107,10 +116,9 @@ private:
 
   void run(int part, int64_t head, int64_t first, int64_t last) const {
     const AttentionGeometry &g = heads_.geometry();
-    attention(g, heads_.mask(head), heads_.at(q_, head, g.queries, g.depth),
-              heads_.at(k_, head, g.keys, g.depth),
-              heads_.at(v_, head, g.keys, g.valueDepth),
-              heads_.at(y_, head, g.queries, g.valueDepth),
+    attention(g, heads_.mask(head), heads_.at(q_, head, Attention::kQ),
+              heads_.at(k_, head, Attention::kK),
+              heads_.at(v_, head, Attention::kV), heads_.ofY(y_, head),
               lse_ + head * g.queries, first * kAttentionRows,
               std::min(last * kAttentionRows, g.queries), heads_.memory(part));
   }
@@ -123,12 +131,16 @@ private:
 
 template <class T> class AttentionGradient final : public Command {
 public:
-  AttentionGradient(Heads heads, const CommandSpec &spec)
+  AttentionGradient(Heads heads, const Attention &a, const CommandSpec &spec)
       : heads_(std::move(heads)), dy_(as<const T>(spec.inputs[0])),
-        q_(as<const T>(spec.inputs[1])), k_(as<const T>(spec.inputs[2])),
-        v_(as<const T>(spec.inputs[3])), y_(as<const T>(spec.inputs[4])),
-        lse_(as<const float>(spec.inputs[5])), dq_(as<T>(spec.outputs[0])),
-        dk_(as<T>(spec.outputs[1])), dv_(as<T>(spec.outputs[2])) {}
+        q_(as<const T>(spec.inputs[a.input(Attention::kQ)])),
+        k_(as<const T>(spec.inputs[a.input(Attention::kK)])),
+        v_(as<const T>(spec.inputs[a.input(Attention::kV)])),
+        y_(as<const T>(spec.inputs[a.inputY()])),
+        lse_(as<const float>(spec.inputs[a.inputY() + 1])),
+        dq_(as<T>(spec.outputs[a.output(Attention::kQ)])),
+        dk_(as<T>(spec.outputs[a.output(Attention::kK)])),
+        dv_(as<T>(spec.outputs[a.output(Attention::kV)])) {}
 
   Status enqueue() override {
     heads_.threads().parallelParts(
@@ -142,19 +154,14 @@ public:
 private:
   void run(int part, int64_t head) const {
     const AttentionGeometry &g = heads_.geometry();
-    const auto q = [&](auto *x) {
-      return heads_.at(x, head, g.queries, g.depth);
+    const auto at = [&](auto *x, Attention::Part part) {
+      return heads_.at(x, head, part);
     };
-    const auto k = [&](auto *x) { return heads_.at(x, head, g.keys, g.depth); };
-    const auto v = [&](auto *x) {
-      return heads_.at(x, head, g.keys, g.valueDepth);
-    };
-    const auto y = [&](auto *x) {
-      return heads_.at(x, head, g.queries, g.valueDepth);
-    };
-    attentionBackward(g, heads_.mask(head), y(dy_), q(q_), k(k_), v(v_), y(y_),
-                      lse_ + head * g.queries, q(dq_), k(dk_), v(dv_),
-                      heads_.memory(part));
+    attentionBackward(
+        g, heads_.mask(head), heads_.ofY(dy_, head), at(q_, Attention::kQ),
+        at(k_, Attention::kK), at(v_, Attention::kV), heads_.ofY(y_, head),
+        lse_ + head * g.queries, at(dq_, Attention::kQ), at(dk_, Attention::kK),
+        at(dv_, Attention::kV), heads_.memory(part));
   }
 
   const Heads heads_;
@@ -166,9 +173,9 @@ private:
 // q, k, v, y and their gradients are of one type, the mask is f32.
 Status expectTypes(const CommandSpec &spec, const Attention &a) {
   const plan::DType type = typeOf(spec.inputs[0]);
-  for (size_t i = 0; i < (a.isBackward ? 5u : 3u); ++i)
+  for (size_t i = 0; i < a.halves(); ++i)
     DLC_TRY(expectType(spec, spec.inputs[i], {type}, "an operand"));
-  for (size_t i = 0; i < (a.isBackward ? 3u : 1u); ++i)
+  for (size_t i = 0; i < a.halvesOut(); ++i)
     DLC_TRY(expectType(spec, spec.outputs[i], {type}, "a result"));
   DLC_TRY(expectType(spec, spec.inputs[0], {plan::F32, plan::F16, plan::BF16},
                      "an operand"));
@@ -184,8 +191,8 @@ Result<std::unique_ptr<Command>> bindAttention(CpuDevice &device,
   DLC_TRY(heads.reserve());
   const auto make = [&]<class T>(T) -> std::unique_ptr<Command> {
     if (a.isBackward)
-      return std::make_unique<AttentionGradient<T>>(std::move(heads), spec);
-    return std::make_unique<AttentionForward<T>>(std::move(heads), spec);
+      return std::make_unique<AttentionGradient<T>>(std::move(heads), a, spec);
+    return std::make_unique<AttentionForward<T>>(std::move(heads), a, spec);
   };
   switch (typeOf(spec.inputs[0])) {
   case plan::F16:
@@ -197,8 +204,11 @@ Result<std::unique_ptr<Command>> bindAttention(CpuDevice &device,
   }
 }
 
-constexpr Kind kAttentionKinds[] = {{"attention", bindAttention},
-                                    {"attention_backward", bindAttention}};
+constexpr Kind kAttentionKinds[] = {
+    {"attention", bindAttention},
+    {"attention_backward", bindAttention},
+    {"attention_joint", bindAttention},
+    {"attention_joint_backward", bindAttention}};
 
 } // namespace
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/Findings.h"
+#include "runtime/device/cuda/Libraries.h"
 #include "runtime/device/cuda/cublaslt/CublasLt.h"
-#include "runtime/device/cuda/cudnn/Cudnn.h"
 #include "runtime/device/cuda/driver/Driver.h"
 
 #include "runtime/base/Bytes.h"

@@ -36,4 +36,10 @@ Result<Libraries::Blas> Libraries::cublasLt() {
   return blas_;
 }
 
+Result<SharedLibrary> openNvrtc() {
+  return SharedLibrary::open({"libnvrtc.so.13", "libnvrtc.so.12"},
+                             "with which cuDNN compiles its kernels of "
+                             "attention and norms");
+}
+
 } // namespace dlc

@@ -3,6 +3,7 @@
 // needs it.
 #pragma once
 
+#include "runtime/base/process/SharedLibrary.h"
 #include "runtime/device/cuda/cublaslt/CublasLt.h"
 #include "runtime/device/cuda/cudnn/Cudnn.h"
 #include "runtime/device/cuda/driver/Context.h"
@@ -31,5 +32,10 @@ private:
   std::unique_ptr<Cudnn> cudnn_;
   Status cudnnStatus_;
 };
+
+// The library with which cuDNN compiles kernels of attention and norms where it
+// runs; without it, it has no plan for an attention. Incompatible if the loader
+// does not find it.
+Result<SharedLibrary> openNvrtc();
 
 } // namespace dlc

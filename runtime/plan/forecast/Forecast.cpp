@@ -236,9 +236,11 @@ static double ofPeak(std::string_view kind) {
 static double inTiles(const plan::Program &program,
                       const plan::Command &command) {
   constexpr int64_t kTile = 128;
-  const int q = command.kind() == "attention_backward", v = q + 2;
+  const bool isJoint = command.kind().starts_with("attention_joint");
+  const int q = command.kind().ends_with("_backward"), v = isJoint ? q : q + 2;
   const int length =
-      plan::stringAttribute(command, "layout", "bhtd") == "bthd" ? 1 : 2;
+      isJoint || plan::stringAttribute(command, "layout", "bhtd") == "bthd" ? 1
+                                                                            : 2;
   double factor = 1;
   for (const int operand : {q, v})
     if (operand < command.inputs_size())

@@ -175,29 +175,38 @@ inline TestCommand commandOf(const NormCase &c, bool backward,
   return command;
 }
 
-// Attention, and its gradient, of operands at addresses that are never read.
+// Attention, and its gradient, of operands at addresses that are never read;
+// `joint`: of queries, keys and values side by side.
 inline TestCommand attentionOfShape(const AttentionShape &s, bool backward,
-                                    plan::DType type) {
+                                    plan::DType type, bool joint = false) {
   const auto at = [](uintptr_t n) {
     return reinterpret_cast<std::byte *>(n << 32);
   };
   const std::vector<int64_t> q = s.rows(s.queries, s.depth),
                              k = s.rows(s.keys, s.depth),
+                             all = {s.batch, s.queries, 3 * s.heads, s.depth},
                              sums = {s.batch, s.heads, s.queries, 1};
-  TestCommand command(backward ? "attention_backward" : "attention");
+  TestCommand command(std::string(joint ? "attention_joint" : "attention") +
+                      (backward ? "_backward" : ""));
   if (backward)
     command.in(at(1), q, type);
-  command.in(at(2), q, type).in(at(3), k, type).in(at(4), k, type);
+  if (joint)
+    command.in(at(2), all, type);
+  else
+    command.in(at(2), q, type).in(at(3), k, type).in(at(4), k, type);
   if (backward)
     command.in(at(5), q, type).in(at(6), sums);
   if (s.hasMask())
     command.in(at(7), {s.mask.begin(), s.mask.end()}, type)
         .set("has_mask", int64_t(1));
-  if (backward)
-    command.out(at(8), q, type).out(at(9), k, type).out(at(10), k, type);
-  else
+  if (!backward)
     command.out(at(5), q, type).out(at(6), sums);
-  command.set("layout", s.lengthFirst ? "bthd" : "bhtd");
+  else if (joint)
+    command.out(at(8), all, type);
+  else
+    command.out(at(8), q, type).out(at(9), k, type).out(at(10), k, type);
+  if (!joint)
+    command.set("layout", s.lengthFirst ? "bthd" : "bhtd");
   command.set("causal", int64_t(s.causal));
   return command;
 }

@@ -91,18 +91,23 @@ TEST_F(CudnnPlans, OfAttention) {
       {"bert", {4, 16, 512, 512, 64, 64, false, true, 1, {4, 1, 512, 512}}});
   for (const AttentionCase &c : cases)
     for (plan::DType type : {plan::BF16, plan::F16})
-      for (bool backward : {false, true}) {
-        const TestCommand command = attentionOfShape(c.shape, backward, type);
-        const CommandSpec spec = command.spec();
-        auto attention = attentionOf(spec);
-        ASSERT_TRUE(attention.ok()) << attention.status().message();
-        const auto count = countAttention(spec, *attention, false, gpu_);
-        EXPECT_TRUE(count.ok() && *count > 0)
-            << c.name << (backward ? ", backward: " : ": ")
-            << count.status().message();
-        fmt::print("attention {} {}{}: {} engines\n", c.name, nameOfType(type),
-                   backward ? " backward" : "", count.ok() ? *count : 0);
-      }
+      for (bool backward : {false, true})
+        for (bool joint : {false, true}) {
+          if (joint &&
+              (!c.shape.lengthFirst || c.shape.queries != c.shape.keys))
+            continue;
+          const TestCommand command =
+              attentionOfShape(c.shape, backward, type, joint);
+          const CommandSpec spec = command.spec();
+          auto attention = attentionOf(spec);
+          ASSERT_TRUE(attention.ok()) << attention.status().message();
+          const auto count = countAttention(spec, *attention, false, gpu_);
+          EXPECT_TRUE(count.ok() && *count > 0)
+              << c.name << " as " << spec.command.kind() << ": "
+              << count.status().message();
+          fmt::print("{} {} {}: {} engines\n", spec.command.kind(), c.name,
+                     nameOfType(type), count.ok() ? *count : 0);
+        }
 }
 
 TEST_F(CudnnPlans, OfNorms) {

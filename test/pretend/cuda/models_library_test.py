@@ -48,8 +48,8 @@ class ByLibrary(GpuModels):
             plan = file.read()
         step = plan[plan.index("exec.program @train_step"):]
         step = step[:step.index("\n  }\n")]
-        self.assertEqual(step.count('exec.call "attention"'), 2)
-        self.assertEqual(step.count('exec.call "attention_backward"'), 2)
+        self.assertEqual(step.count('exec.call "attention_joint"'), 2)
+        self.assertEqual(step.count('exec.call "attention_joint_backward"'), 2)
 
     def test_attention(self):
         self.check_attention(5e-4)

@@ -56,7 +56,7 @@ class Trace(traces.TraceTest):
         work = self.check(model, self.data(x=tokens[:, :-1], y=tokens[:, 1:]), computes=False, batch=2, bucket_mb=2,
                           amp=True, optimizer="adamw", clip_grad=1, matmul="library")
         self.assertGreater(work.count("library cublasLtMatmul"), 4 * 12)
-        for kind in "attention", "attention_backward":
+        for kind in "attention_joint", "attention_joint_backward":
             self.assertEqual(work.count("library cudnn " + kind), 12)
 
     def test_gpt_tiny(self):

@@ -205,7 +205,7 @@ DLC_INLINE void forward(const AttentionGeometry &g, const AttentionMask &mask,
       const float total = rows.total[i];
       lse[first + i] = total == 0 ? kInfinity : rows.most[i] + std::log(total);
       storeRow(sums + i * t.valueDepth, g.valueDepth,
-               total == 0 ? 0 : 1 / total, y + (first + i) * g.valueStride);
+               total == 0 ? 0 : 1 / total, y + (first + i) * g.outStride);
     }
   }
 }
@@ -240,8 +240,8 @@ private:
     for (int64_t i = 0; i < t.allQueries; ++i) {
       float total = 0;
       for (int64_t j = 0; i < g.queries && j < g.valueDepth; ++j)
-        total += load(x.dy[i * g.valueStride + j]) *
-                 load(x.y[i * g.valueStride + j]);
+        total +=
+            load(x.dy[i * g.outStride + j]) * load(x.y[i * g.outStride + j]);
       deltas[i] = total;
     }
   }
@@ -312,7 +312,7 @@ private:
   DLC_INLINE void runBlock(const Span &span) {
     const int64_t first = span.first;
     copyRows(x.q, g.stride, first, g.queries, g.depth, g.scale, queries);
-    copyRows(x.dy, g.valueStride, first, g.queries, g.valueDepth, 1, dys);
+    copyRows(x.dy, g.outStride, first, g.queries, g.valueDepth, 1, dys);
     packPanels(queries, g.depth, kQueryBlock, g.depth, 1, qp,
                kQueryBlock * Block::kColumns);
     packPanels(dys, g.valueDepth, kQueryBlock, g.valueDepth, 1, dyp,

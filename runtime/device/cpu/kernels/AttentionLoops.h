@@ -14,7 +14,8 @@ constexpr int64_t kAttentionRows = 48;
 struct AttentionGeometry {
   int64_t queries, keys, depth, valueDepth;
   int64_t stride;      // elements from row to row of q, k and their gradients
-  int64_t valueStride; // of v, y and theirs
+  int64_t valueStride; // of v and its gradient
+  int64_t outStride;   // of y and its gradient
   float scale;
   bool causal; // query i sees keys 0..i
 };

@@ -11,9 +11,9 @@ namespace {
 // Halves of one type, but for lse and the mask.
 Status expectHalves(const CommandSpec &spec, const Attention &a) {
   std::vector<Operand> halves(spec.inputs.begin(),
-                              spec.inputs.begin() + (a.isBackward ? 5 : 3));
+                              spec.inputs.begin() + ptrdiff_t(a.halves()));
   halves.insert(halves.end(), spec.outputs.begin(),
-                spec.outputs.begin() + (a.isBackward ? 3 : 1));
+                spec.outputs.begin() + ptrdiff_t(a.halvesOut()));
   if (a.hasMask)
     halves.push_back(spec.inputs.back());
   const plan::DType type = typeOf(halves[0]);
@@ -53,8 +53,11 @@ Result<std::unique_ptr<Command>> bindAttention(CudaDevice &device,
   return bindCudnn(device, spec, **cudnn, std::move(*graph));
 }
 
-constexpr GpuKind kAttentionKinds[] = {{"attention", bindAttention},
-                                       {"attention_backward", bindAttention}};
+constexpr GpuKind kAttentionKinds[] = {
+    {"attention", bindAttention},
+    {"attention_backward", bindAttention},
+    {"attention_joint", bindAttention},
+    {"attention_joint_backward", bindAttention}};
 
 } // namespace
 

@@ -4,7 +4,7 @@
 #include "runtime/device/cuda/cudnn/Cudnn.h"
 
 #include "runtime/device/cuda/Kinds.h"
-#include "runtime/plan/Attributes.h"
+#include "runtime/device/cuda/Libraries.h"
 
 #include <optional>
 
@@ -18,12 +18,6 @@ static Status checkCuda(const SharedLibrary &library, const Driver &driver) {
              ? driver.checkLibrary(library.path(),
                                    reinterpret_cast<size_t (*)()>(version)())
              : Status();
-}
-
-Result<SharedLibrary> openNvrtc() {
-  return SharedLibrary::open({"libnvrtc.so.13", "libnvrtc.so.12"},
-                             "with which cuDNN compiles its kernels of "
-                             "attention and norms");
 }
 } // namespace dlc
 
@@ -133,20 +127,20 @@ private:
           y, bias,
           fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
     }
-    output(y, spec_.outputs[0], dimsOf(c_.y), stridesOf(c_.y));
+    output(y, 0, dimsOf(c_.y), stridesOf(c_.y));
     return {};
   }
   void buildBackwardData() {
     const Tensor dx = graph.conv_dgrad(
         image("dy", spec_.inputs[0], c_.y), filter(spec_.inputs[1]),
         window<fe::graph::Conv_dgrad_attributes>());
-    output(dx, spec_.outputs[0], dimsOf(c_.x), stridesOf(c_.x));
+    output(dx, 0, dimsOf(c_.x), stridesOf(c_.x));
   }
   void buildBackwardFilter() {
     const Tensor dw = graph.conv_wgrad(
         image("dy", spec_.inputs[1], c_.y), image("x", spec_.inputs[0], c_.x),
         window<fe::graph::Conv_wgrad_attributes>());
-    output(dw, spec_.outputs[0], filterDims(), filterStrides());
+    output(dw, 0, filterDims(), filterStrides());
   }
 
   const Conv c_;
@@ -286,8 +280,8 @@ public:
       if (fe::detail::set_stream(handle_, reinterpret_cast<cudaStream_t>(
                                               stream)) != CUDNN_STATUS_SUCCESS)
         return failed("{}: cudnnSetStream failed", describe(spec_));
-      for (size_t i = 0; i < outputs.size(); ++i)
-        builder_->addresses[builder_->outputs[i]] = outputs[i];
+      for (const auto &[number, index, offset] : builder_->outputs)
+        builder_->addresses[number] = outputs[index] + offset;
       return statusOf(spec_,
                       graph().execute_plan_at_index(
                           handle_, builder_->addresses,

@@ -3,7 +3,6 @@
 // or a stand-in.
 #pragma once
 
-#include "runtime/base/process/SharedLibrary.h"
 #include "runtime/device/TuneCache.h"
 #include "runtime/device/commands/Attention.h"
 #include "runtime/device/commands/Conv.h"
@@ -104,10 +103,5 @@ Result<int64_t> countNorm(const CommandSpec &spec, const Norm &norm,
 
 // Conv of a command of one of the three kinds.
 Result<Conv> convolutionOf(const CommandSpec &spec);
-
-// The library with which cuDNN compiles kernels of attention and norms where it
-// runs; without it, it has no plan for an attention. Incompatible if the loader
-// does not find it.
-Result<SharedLibrary> openNvrtc();
 
 } // namespace dlc

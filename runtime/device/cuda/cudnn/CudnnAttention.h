@@ -23,14 +23,19 @@ public:
   }
 
 private:
-  Tensor rows(const char *name, const Operand &operand, int64_t length,
-              int64_t depth) {
-    return tensor(name, operand, a_.dims(length, depth),
-                  a_.strides(length, depth));
+  Tensor part(const char *name, Attention::Part part) {
+    return tensor(name, spec_.inputs[a_.input(part)],
+                  a_.dims(a_.length(part), a_.width(part)), a_.strides(part),
+                  a_.offset(part));
   }
-  void rowsOut(const Tensor &t, const Operand &operand, int64_t length,
-               int64_t depth) {
-    output(t, operand, a_.dims(length, depth), a_.strides(length, depth));
+  void partOut(const Tensor &t, Attention::Part part) {
+    output(t, a_.output(part), a_.dims(a_.length(part), a_.width(part)),
+           a_.strides(part), a_.offset(part));
+  }
+  Sizes dimsOfY() const { return a_.dims(a_.queries, a_.valueDepth); }
+  Sizes stridesOfY() const { return a_.strides(a_.queries, a_.valueDepth); }
+  Tensor likeY(const char *name, size_t input) {
+    return tensor(name, spec_.inputs[input], dimsOfY(), stridesOfY());
   }
   static Sizes packed(const Sizes &d) {
     return {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1};
@@ -53,30 +58,27 @@ private:
   }
 
   void buildForward() {
-    const Tensor q = rows("q", spec_.inputs[0], a_.queries, a_.depth),
-                 k = rows("k", spec_.inputs[1], a_.keys, a_.depth),
-                 v = rows("v", spec_.inputs[2], a_.keys, a_.valueDepth);
+    const Tensor q = part("q", Attention::kQ), k = part("k", Attention::kK),
+                 v = part("v", Attention::kV);
     auto options = attributes<fe::graph::SDPA_attributes>();
     options.set_name("attention").set_generate_stats(true);
     const auto [y, lse] = graph.sdpa(q, k, v, options);
-    rowsOut(y, spec_.outputs[0], a_.queries, a_.valueDepth);
-    output(lse, spec_.outputs[1], statistics(), packed(statistics()));
+    output(y, 0, dimsOfY(), stridesOfY());
+    output(lse, 1, statistics(), packed(statistics()));
   }
   void buildBackward() {
-    const Tensor dy = rows("dy", spec_.inputs[0], a_.queries, a_.valueDepth),
-                 q = rows("q", spec_.inputs[1], a_.queries, a_.depth),
-                 k = rows("k", spec_.inputs[2], a_.keys, a_.depth),
-                 v = rows("v", spec_.inputs[3], a_.keys, a_.valueDepth),
-                 y = rows("y", spec_.inputs[4], a_.queries, a_.valueDepth),
-                 lse = tensor("lse", spec_.inputs[5], statistics(),
-                              packed(statistics()));
+    const Tensor dy = likeY("dy", 0), q = part("q", Attention::kQ),
+                 k = part("k", Attention::kK), v = part("v", Attention::kV),
+                 y = likeY("y", a_.inputY()),
+                 lse = tensor("lse", spec_.inputs[a_.inputY() + 1],
+                              statistics(), packed(statistics()));
     auto options = attributes<fe::graph::SDPA_backward_attributes>();
     options.set_name("attention_backward")
         .set_deterministic_algorithm(deterministic_);
     const auto [dq, dk, dv] = graph.sdpa_backward(q, k, v, y, dy, lse, options);
-    rowsOut(dq, spec_.outputs[0], a_.queries, a_.depth);
-    rowsOut(dk, spec_.outputs[1], a_.keys, a_.depth);
-    rowsOut(dv, spec_.outputs[2], a_.keys, a_.valueDepth);
+    partOut(dq, Attention::kQ);
+    partOut(dk, Attention::kK);
+    partOut(dv, Attention::kV);
   }
 
   const Attention a_;

@@ -47,7 +47,13 @@ public:
 
   PlanGraph graph;
   std::unordered_map<int64_t, void *> addresses;
-  std::vector<int64_t> outputs; // their numbers, in the command's order
+  // Tensors that are written, or parts of such.
+  struct Output {
+    int64_t number;
+    size_t index;   // of the command's output
+    int64_t offset; // bytes
+  };
+  std::vector<Output> outputs;
 
 protected:
   using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
@@ -74,20 +80,23 @@ protected:
       return fe::DataType_t::FLOAT;
     }
   }
+  // `offset`: elements before the first one.
   Tensor tensor(const char *name, const Operand &operand, const Sizes &dims,
-                const Sizes &strides) {
+                const Sizes &strides, int64_t offset = 0) {
     return graph.tensor(fe::graph::Tensor_attributes()
                             .set_name(name)
-                            .set_uid(number(operand))
+                            .set_uid(number(operand, offset))
                             .set_data_type(typeOfCudnn(typeOf(operand)))
                             .set_dim(dims)
                             .set_stride(strides));
   }
-  void output(const Tensor &t, const Operand &operand, const Sizes &dims,
-              const Sizes &strides) {
-    outputs.push_back(number(operand));
+  void output(const Tensor &t, size_t index, const Sizes &dims,
+              const Sizes &strides, int64_t offset = 0) {
+    const Operand &operand = spec_.outputs[index];
+    outputs.push_back(
+        {number(operand, offset), index, bytesBefore(operand, offset)});
     t->set_output(true)
-        .set_uid(outputs.back())
+        .set_uid(outputs.back().number)
         .set_data_type(typeOfCudnn(typeOf(operand)))
         .set_dim(dims)
         .set_stride(strides);
@@ -96,9 +105,12 @@ protected:
   const CommandSpec &spec_;
 
 private:
-  int64_t number(const Operand &operand) {
+  static int64_t bytesBefore(const Operand &operand, int64_t offset) {
+    return offset * static_cast<int64_t>(elementSize(typeOf(operand)));
+  }
+  int64_t number(const Operand &operand, int64_t offset) {
     const auto number = static_cast<int64_t>(addresses.size()) + 1;
-    addresses[number] = operand.data;
+    addresses[number] = operand.data + bytesBefore(operand, offset);
     return number;
   }
 };

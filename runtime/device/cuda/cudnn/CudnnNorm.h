@@ -34,7 +34,7 @@ private:
     return like(name, norm_.statistics(), spec_.inputs[input]);
   }
   void out(const Tensor &t, size_t result, const Sizes &dims) {
-    output(t, spec_.outputs[result], dims, Norm::strides(dims));
+    output(t, result, dims, Norm::strides(dims));
   }
   Tensor pointwise(fe::PointwiseMode_t mode, const Tensor &a) {
     return graph.pointwise(a, fe::graph::Pointwise_attributes().set_mode(mode));

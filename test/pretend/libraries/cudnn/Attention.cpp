@@ -12,16 +12,21 @@ namespace {
 class Rows {
 public:
   Rows(const Operand &operand, const std::vector<int64_t> &dims,
-       const std::vector<int64_t> &strides)
-      : operand_(operand), dims_(dims), strides_(strides),
+       const std::vector<int64_t> &strides, int64_t offset = 0)
+      : operand_(operand), dims_(dims), strides_(strides), offset_(offset),
         values_(static_cast<size_t>(elements(operand)), 0.0) {}
 
   void load() { values_ = valuesOf(operand_); }
   void store() const { standin::store(operand_, values_); }
+  // Rows of the same tensor, which are 0 where these are not.
+  void add(const Rows &others) {
+    for (size_t i = 0; i < values_.size(); ++i)
+      values_[i] += others.values_[i];
+  }
   // Dimensions of one number stretch.
   double &at(int64_t b, int64_t h, int64_t t, int64_t d) {
     const int64_t index[] = {b, h, t, d};
-    int64_t flat = 0;
+    int64_t flat = offset_;
     for (size_t i = 0; i < 4; ++i)
       flat += dims_[i] == 1 ? 0 : index[i] * strides_[i];
     return values_[static_cast<size_t>(flat)];
@@ -30,6 +35,7 @@ public:
 private:
   Operand operand_;
   std::vector<int64_t> dims_, strides_;
+  int64_t offset_; // elements
   std::vector<double> values_;
 };
 
@@ -53,10 +59,22 @@ private:
   Rows rows(const Operand &operand, int64_t length, int64_t width) const {
     return Rows(operand, a_.dims(length, width), a_.strides(length, width));
   }
-  Rows in(size_t i, int64_t length, int64_t width) const {
-    Rows x = rows(spec_.inputs[i], length, width);
+  Rows likeY(size_t input) const {
+    Rows x = rows(spec_.inputs[input], a_.queries, a_.valueDepth);
     x.load();
     return x;
+  }
+  Rows part(const Operand &operand, Attention::Part part) const {
+    return Rows(operand, a_.dims(a_.length(part), a_.width(part)),
+                a_.strides(part), a_.offset(part));
+  }
+  Rows in(Attention::Part part) const {
+    Rows x = this->part(spec_.inputs[a_.input(part)], part);
+    x.load();
+    return x;
+  }
+  Rows out(Attention::Part part) const {
+    return this->part(spec_.outputs[a_.output(part)], part);
   }
   Rows lse(const Operand &operand) const {
     const std::vector<int64_t> dims = {a_.batch, a_.heads, a_.queries, 1};
@@ -78,8 +96,7 @@ private:
   }
 
   void forward() {
-    Rows q = in(0, a_.queries, a_.depth), k = in(1, a_.keys, a_.depth),
-         v = in(2, a_.keys, a_.valueDepth),
+    Rows q = in(Attention::kQ), k = in(Attention::kK), v = in(Attention::kV),
          y = rows(spec_.outputs[0], a_.queries, a_.valueDepth),
          sums = lse(spec_.outputs[1]);
     std::vector<double> p(static_cast<size_t>(a_.keys));
@@ -101,12 +118,10 @@ private:
   }
 
   void backward() {
-    Rows dy = in(0, a_.queries, a_.valueDepth), q = in(1, a_.queries, a_.depth),
-         k = in(2, a_.keys, a_.depth), v = in(3, a_.keys, a_.valueDepth),
-         y = in(4, a_.queries, a_.valueDepth), sums = lse(spec_.inputs[5]),
-         dq = rows(spec_.outputs[0], a_.queries, a_.depth),
-         dk = rows(spec_.outputs[1], a_.keys, a_.depth),
-         dv = rows(spec_.outputs[2], a_.keys, a_.valueDepth);
+    Rows dy = likeY(0), q = in(Attention::kQ), k = in(Attention::kK),
+         v = in(Attention::kV), y = likeY(a_.inputY()),
+         sums = lse(spec_.inputs[a_.inputY() + 1]), dq = out(Attention::kQ),
+         dk = out(Attention::kK), dv = out(Attention::kV);
     sums.load();
     forEachQuery([&](int64_t b, int64_t h, int64_t i) {
       for (int64_t j = 0; j < a_.keys; ++j) {
@@ -124,6 +139,12 @@ private:
         }
       }
     });
+    if (a_.isJoint) {
+      dq.add(dk);
+      dq.add(dv);
+      dq.store();
+      return;
+    }
     dq.store();
     dk.store();
     dv.store();

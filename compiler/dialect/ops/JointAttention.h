@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attention of JointAttention.td. Only lowering makes and sees it, so it is
+// not in Dlc.h.
+#pragma once
+
+#include "compiler/dialect/Dlc.h"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/JointAttention.h.inc"
+
+namespace dlc::ir {
+
+/// FLOPs of so many products of queries and keys, or of what has their shape,
+/// over the pairs that see each other.
+int64_t attentionFlops(const AttentionDims &dims, int64_t products);
+
+/// Called once, by the dialect.
+void registerJointAttention(DlcDialect &dialect);
+
+} // namespace dlc::ir

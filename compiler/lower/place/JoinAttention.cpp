@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention whose queries, keys and values are slices of a joint projection's
+// result becomes attention of that result, and its gradient that of the
+// projection, where nothing else is added to it: neither cuts nor joins copies.
+#include "compiler/dialect/ops/JointAttention.h"
+#include "compiler/lower/Lower.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using dlc::ir::tensorType;
+
+namespace dlc {
+
+#define GEN_PASS_DEF_JOINATTENTION
+#include "compiler/lower/Passes.h.inc"
+
+namespace {
+
+Operation *onlyUser(Value v) {
+  return v.hasOneUse() ? *v.user_begin() : nullptr;
+}
+bool isAll(ArrayRef<int64_t> numbers, int64_t n) {
+  return llvm::all_of(numbers, [&](int64_t i) { return i == n; });
+}
+
+/// What `v` is the columns from `start` on of, if it is such; else null.
+Value columnsFrom(Value v, int64_t start) {
+  auto slice = ir::viewedBy(v).getDefiningOp<ir::SliceOp>();
+  if (!slice)
+    return {};
+  auto whole = tensorType(slice.getX());
+  ArrayRef<int64_t> starts = slice.getStarts(), sizes = slice.getSizes();
+  const bool fits = whole.getRank() > 1 && isAll(slice.getSteps(), 1) &&
+                    starts.back() == start && isAll(starts.drop_back(), 0) &&
+                    sizes.drop_back() == whole.getShape().drop_back();
+  return fits ? slice.getX() : Value();
+}
+
+/// The tensor of which q, k and v are the thirds; null: they are not.
+template <class Op> Value jointOf(Op op) {
+  const auto d = ir::AttentionDims::of(op);
+  const int64_t columns = d.heads * d.depth;
+  if (op.getBy() != ir::By::Library || op.getLayout() != "bthd" ||
+      d.queries != d.keys || d.depth != d.valueDepth)
+    return {};
+  Value joint = columnsFrom(op.getQ(), 0);
+  const bool fits = joint && joint == columnsFrom(op.getK(), columns) &&
+                    joint == columnsFrom(op.getV(), 2 * columns) &&
+                    tensorType(joint).getShape().back() == 3 * columns &&
+                    tensorType(joint).getNumElements() ==
+                        3 * tensorType(op.getQ()).getNumElements();
+  return fits ? joint : Value();
+}
+
+/// The gradient's columns of `v` between zeros, `start` of them before; null if
+/// it is used otherwise.
+Value paddedFrom(Value v, int64_t start) {
+  while (auto view = dyn_cast_or_null<ir::ReshapeOp>(onlyUser(v)))
+    v = view.getY();
+  auto pad = dyn_cast_or_null<ir::PadOp>(onlyUser(v));
+  if (!pad)
+    return {};
+  ArrayRef<int64_t> low = pad.getLow(), high = pad.getHigh();
+  const bool fits = low.back() == start && isAll(low.drop_back(), 0) &&
+                    isAll(high.drop_back(), 0) && isAll(pad.getInterior(), 0) &&
+                    pad.getValue().convertToDouble() == 0;
+  return fits ? pad.getY() : Value();
+}
+
+/// The sum of dq, dk and dv side by side; null: they do not become it.
+Value sumOf(ir::AttentionBackwardOp op) {
+  const auto d = ir::AttentionDims::of(op.getOperation());
+  SmallVector<Value> parts;
+  for (auto [i, gradient] : llvm::enumerate(op.getResults()))
+    parts.push_back(paddedFrom(gradient, int64_t(i) * d.heads * d.depth));
+  if (llvm::is_contained(parts, Value()) ||
+      !llvm::all_equal(
+          llvm::map_range(parts, [](Value v) -> Type { return v.getType(); })))
+    return {};
+  ir::AddOp first, last;
+  for (Value part : parts)
+    if (auto add = dyn_cast_or_null<ir::AddOp>(onlyUser(part));
+        add && llvm::all_of(add->getOperands(), [&](Value v) {
+          return llvm::is_contained(parts, v);
+        }))
+      first = add;
+  if (!first || first.getA() == first.getB())
+    return {};
+  last = dyn_cast_or_null<ir::AddOp>(onlyUser(first.getResult()));
+  for (Value part : parts)
+    if (!last ||
+        !llvm::is_contained({first.getOperation(), last.getOperation()},
+                            onlyUser(part)))
+      return {};
+  return last.getResult();
+}
+
+struct JoinAttention : impl::JoinAttentionBase<JoinAttention> {
+  void runOnOperation() final {
+    for (auto op :
+         llvm::to_vector(getOperation().front().getOps<ir::AttentionOp>()))
+      join(op);
+  }
+
+  static void join(ir::AttentionOp op) {
+    Value joint = jointOf(op);
+    SmallVector<std::pair<ir::AttentionBackwardOp, Value>> gradients;
+    if (!joint)
+      return;
+    for (Operation *user : op.getLse().getUsers()) {
+      auto backward = dyn_cast<ir::AttentionBackwardOp>(user);
+      Value sum = backward && jointOf(backward) == joint &&
+                          backward.getMask() == op.getMask()
+                      ? sumOf(backward)
+                      : Value();
+      if (!sum || tensorType(sum) != tensorType(joint))
+        return;
+      gradients.emplace_back(backward, sum);
+    }
+    SmallVector<int64_t> shape(tensorType(op.getQ()).getShape());
+    shape[2] *= 3;
+    const auto type = tensorType(joint).clone(shape);
+    OpBuilder b(op);
+    Value qkv = ir::ReshapeOp::create(b, op.getLoc(), type, joint);
+    auto made =
+        ir::AttentionJointOp::create(b, op.getLoc(), qkv, op.getMask(),
+                                     op.getScaleAttr(), op.getCausalAttr());
+    for (auto [backward, sum] : gradients) {
+      b.setInsertionPoint(backward);
+      Value gradient = ir::AttentionJointBackwardOp::create(
+          b, backward.getLoc(), backward.getDy(), qkv, backward.getY(),
+          backward.getLse(), backward.getMask(), backward.getScaleAttr(),
+          backward.getCausalAttr());
+      sum.replaceAllUsesWith(
+          ir::ReshapeOp::create(b, backward.getLoc(), sum.getType(), gradient));
+      eraseWithUsers(backward);
+    }
+    op->replaceAllUsesWith(made->getResults());
+    op.erase();
+  }
+  /// It, and what is only computed of it.
+  static void eraseWithUsers(Operation *op) {
+    for (Value result : op->getResults())
+      while (!result.use_empty())
+        eraseWithUsers(*result.user_begin());
+    op->erase();
+  }
+};
+
+} // namespace
+
+} // namespace dlc
