@@ -26,6 +26,11 @@ using TargetPass = OptionPass<LoweringOptions>;
 #define GEN_PASS_DECL
 #include "compiler/lower/Passes.h.inc"
 
+/// What reads `v`, if that is one operand of one op; else null.
+inline mlir::Operation *onlyUser(mlir::Value v) {
+  return v.hasOneUse() ? *v.user_begin() : nullptr;
+}
+
 /// Attaches DecomposableInterface to the ops that have it.
 void registerDecompositions(mlir::DialectRegistry &registry);
 /// Makes every pass known to textual pipelines. `target` is that of the passes

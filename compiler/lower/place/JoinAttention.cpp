@@ -6,6 +6,7 @@
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using dlc::ir::tensorType;
@@ -17,9 +18,6 @@ namespace dlc {
 
 namespace {
 
-Operation *onlyUser(Value v) {
-  return v.hasOneUse() ? *v.user_begin() : nullptr;
-}
 bool isAll(ArrayRef<int64_t> numbers, int64_t n) {
   return llvm::all_of(numbers, [&](int64_t i) { return i == n; });
 }
@@ -78,22 +76,19 @@ Value sumOf(ir::AttentionBackwardOp op) {
       !llvm::all_equal(
           llvm::map_range(parts, [](Value v) -> Type { return v.getType(); })))
     return {};
-  ir::AddOp first, last;
+  llvm::SmallSetVector<Operation *, 3> adds;
   for (Value part : parts)
-    if (auto add = dyn_cast_or_null<ir::AddOp>(onlyUser(part));
-        add && llvm::all_of(add->getOperands(), [&](Value v) {
-          return llvm::is_contained(parts, v);
-        }))
-      first = add;
-  if (!first || first.getA() == first.getB())
+    adds.insert(onlyUser(part));
+  if (adds.size() != 2 || !llvm::all_of(adds, [](Operation *op) {
+        return isa_and_nonnull<ir::AddOp>(op);
+      }))
     return {};
-  last = dyn_cast_or_null<ir::AddOp>(onlyUser(first.getResult()));
-  for (Value part : parts)
-    if (!last ||
-        !llvm::is_contained({first.getOperation(), last.getOperation()},
-                            onlyUser(part)))
-      return {};
-  return last.getResult();
+  // One adds two parts, the other the third one to that.
+  for (auto [first, last] :
+       {std::pair(adds[0], adds[1]), std::pair(adds[1], adds[0])})
+    if (onlyUser(first->getResult(0)) == last)
+      return last->getResult(0);
+  return {};
 }
 
 struct JoinAttention : impl::JoinAttentionBase<JoinAttention> {

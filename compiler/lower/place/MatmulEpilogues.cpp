@@ -115,16 +115,15 @@ private:
   void price(ir::MatmulOp op, double kept, double apart, Ways &ways) const {
     const ProductShape shape = shapeOf(op);
     const double bytes = trafficOf(op) + kept, rest = around(op);
+    const bool isSum = apart > 0;
+    double without = target.generatedProduct(shape, bytes, {}, {});
+    if (isSum)
+      without = std::min(without, target.libraryProduct(shape, bytes, false) +
+                                      rest + target.streaming(apart));
     for (Way &way : ways)
       way.seconds = way.by == ir::By::Library
-                        ? target.libraryProduct(shape, bytes, apart > 0) + rest
-                        : target.generatedProduct(shape, bytes, {}, {});
-    if (const double alone = target.libraryProduct(shape, bytes, false) + rest +
-                             target.streaming(apart);
-        apart > 0)
-      for (Way &way : ways)
-        if (way.by == ir::By::Decomposed)
-          way.seconds = std::min(*way.seconds, alone);
+                        ? target.libraryProduct(shape, bytes, isSum) + rest
+                        : without;
   }
   /// What separate kernels take for operands that products alone read, and for
   /// the cast of a gradient: a generated kernel would contain them.

@@ -53,9 +53,6 @@ struct Tail {
   }
 
 private:
-  static Operation *onlyUser(Value v) {
-    return v.hasOneUse() ? *v.user_begin() : nullptr;
-  }
   static bool isReadyFor(ir::BatchNormOp norm, Value other) {
     Operation *from = other.getDefiningOp();
     return other.getType() == norm.getY().getType() &&
