@@ -37,18 +37,18 @@ struct Shares {
       : probabilities(x), labels(y) {
     const int64_t classes = x.shape()[axis];
     Type element = x.type().getElementType();
-    const bool isHard = classes > 1 && !options.softLabels;
+    const bool areClasses = classes > 1 && !options.softLabels;
     SmallVector<int64_t> one(x.shape());
     one[axis] = 1;
     probabilities =
         classes == 1 ? sigmoid(x) : x.make<ir::SoftmaxOp>(x.v, uint64_t(axis));
-    if (isHard)
+    if (areClasses)
       labels = y = y.reshape(one);
     std::optional<Expr> ignored;
     if (options.ignoreIndex)
       ignored =
           compare(ir::Predicate::eq, y, y.scalar(double(*options.ignoreIndex)));
-    if (isHard)
+    if (areClasses)
       labels = hits(x, y, axis, ignored);
     if (!ignored)
       return;

@@ -110,34 +110,34 @@ protected:
 };
 
 TEST_F(Lanes, ACollectiveIsHiddenByWhatFollows) {
-  Step step = predict(plan_, times_, sockets(1e-9, 10e6), 2, Sharding::None);
+  Step step = predict(plan_, times_, sockets(1e-9, 10e6), 2, ZeroLevel::None);
   EXPECT_NEAR(step.compute, 0.4, 1e-9);
   EXPECT_NEAR(step.communication, 0.1, 1e-6);
   EXPECT_NEAR(step.exposed, 0, 1e-9);
   EXPECT_NEAR(step.seconds, 0.4, 1e-9);
   EXPECT_EQ(step.memory, 4000000u);
-  step = predict(plan_, times_, sockets(1e-9, 2e6), 2, Sharding::None);
+  step = predict(plan_, times_, sockets(1e-9, 2e6), 2, ZeroLevel::None);
   EXPECT_NEAR(step.communication, 0.5, 1e-6);
   EXPECT_NEAR(step.exposed, 0.3, 1e-6);
   EXPECT_NEAR(step.seconds, 0.7, 1e-6);
-  EXPECT_NEAR(predict(plan_, times_, sockets(1, 1), 1, Sharding::None).seconds,
+  EXPECT_NEAR(predict(plan_, times_, sockets(1, 1), 1, ZeroLevel::None).seconds,
               0.4, 1e-9);
 }
 
 TEST_F(Lanes, WhatIsShardedIsGathered) {
   const Network network = sockets(1e-9, 10e6);
   // Moments: 2 MB become half; parameters are gathered after the update.
-  Step step = predict(plan_, times_, network, 2, Sharding::Moments);
+  Step step = predict(plan_, times_, network, 2, ZeroLevel::Moments);
   EXPECT_EQ(step.memory, 3000000u);
   EXPECT_NEAR(step.seconds, 0.4 + 0.05, 1e-6);
   EXPECT_NEAR(step.communication, 0.15, 1e-6);
   // Half the bytes of gradients move; all of a bucket is there meanwhile,
   // beside the part that stays.
-  step = predict(plan_, times_, network, 2, Sharding::Gradients);
+  step = predict(plan_, times_, network, 2, ZeroLevel::Gradients);
   EXPECT_EQ(step.memory, 3500000u);
   EXPECT_NEAR(step.communication, 0.1, 1e-6);
   // Beside the passes nothing is seen of them; the only bucket is whole then.
-  step = predict(plan_, times_, network, 2, Sharding::Parameters);
+  step = predict(plan_, times_, network, 2, ZeroLevel::Parameters);
   EXPECT_EQ(step.memory, 4000000u);
   EXPECT_NEAR(step.seconds, 0.4, 1e-6);
 }

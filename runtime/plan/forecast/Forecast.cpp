@@ -53,9 +53,9 @@ std::vector<const plan::Program *> programsOfUpdate(const plan::Plan &plan) {
 // Two lanes of time.
 class Lanes {
 public:
-  Lanes(const Network &network, int64_t ranks, Sharding sharding)
+  Lanes(const Network &network, int64_t ranks, ZeroLevel level)
       : network_(network), ranks_(ranks),
-        scatters_(sharding >= Sharding::Gradients) {}
+        scatters_(level >= ZeroLevel::Gradients) {}
 
   void run(const plan::Program &program, const std::vector<double> &times) {
     for (int i = 0; i < program.commands_size(); ++i) {
@@ -177,16 +177,16 @@ Bytes count(const plan::Plan &plan) {
   return bytes;
 }
 
-uint64_t memoryOf(const Bytes &b, int64_t ranks, Sharding sharding) {
+uint64_t memoryOf(const Bytes &b, int64_t ranks, ZeroLevel level) {
   const auto saved = [&](uint64_t bytes) {
     return bytes - bytes / static_cast<uint64_t>(ranks);
   };
   uint64_t bytes = b.all;
-  if (sharding >= Sharding::Moments)
+  if (level >= ZeroLevel::Moments)
     bytes -= saved(b.moments);
-  if (sharding >= Sharding::Gradients)
+  if (level >= ZeroLevel::Gradients)
     bytes = bytes - saved(b.gradients) + b.slots;
-  if (sharding >= Sharding::Parameters)
+  if (level >= ZeroLevel::Parameters)
     bytes = bytes - saved(b.gathered) + b.room;
   return bytes;
 }
@@ -201,10 +201,10 @@ bool isHalf(const plan::Program &program, const plan::Command &command) {
 
 } // namespace
 
-std::string_view nameOf(Sharding sharding) {
+std::string_view nameOf(ZeroLevel level) {
   static constexpr std::string_view kNames[] = {"ddp", "zero 1", "zero 2",
                                                 "zero 3"};
-  return kNames[static_cast<size_t>(sharding)];
+  return kNames[static_cast<size_t>(level)];
 }
 
 // With what is read twice: a library's batch norm needs the statistics of the
@@ -311,23 +311,23 @@ Result<CommandTimes> measuredTimes(const plan::Plan &plan,
 }
 
 Step predict(const plan::Plan &plan, const CommandTimes &times,
-             const Network &network, int64_t ranks, Sharding sharding) {
+             const Network &network, int64_t ranks, ZeroLevel level) {
   const Bytes bytes = count(plan);
-  Lanes lanes(network, ranks, sharding);
+  Lanes lanes(network, ranks, level);
   for (const auto &[program, seconds] : times)
     lanes.run(*program, seconds);
   const auto parameters = static_cast<double>(bytes.parameters);
-  if (sharding == Sharding::Parameters) {
+  if (level == ZeroLevel::Parameters) {
     const double compute = lanes.step.compute;
     lanes.gather(parameters, kForwardShare * compute);
     // The backward pass has its own scatters to hide, too.
     lanes.gather(parameters, std::max(0.0, (1 - kForwardShare) * compute -
                                                lanes.step.communication));
-  } else if (sharding != Sharding::None) {
+  } else if (level != ZeroLevel::None) {
     lanes.gather(parameters, 0);
   }
   Step step = lanes.end();
-  step.memory = memoryOf(bytes, ranks, sharding);
+  step.memory = memoryOf(bytes, ranks, level);
   return step;
 }
 

@@ -12,11 +12,11 @@
 
 namespace dlc::forecast {
 
-// What is sharded over ranks. Gradients: they are reduce-scattered, and
+// What the ranks split (--zero). Gradients: they are reduce-scattered, and
 // parameters all-gathered after the update. Parameters: they are all-gathered
 // before the forward and before the backward pass, too.
-enum class Sharding { None, Moments, Gradients, Parameters };
-std::string_view nameOf(Sharding sharding); // "ddp", "zero 1", ...
+enum class ZeroLevel { None, Moments, Gradients, Parameters };
+std::string_view nameOf(ZeroLevel level); // "ddp", "zero 1", ...
 
 struct Step {
   double seconds = 0;
@@ -51,6 +51,6 @@ Result<CommandTimes> measuredTimes(const plan::Plan &plan,
 // the time), those of the backward pass during that; those of an update are
 // waited for.
 Step predict(const plan::Plan &plan, const CommandTimes &times,
-             const Network &network, int64_t ranks, Sharding sharding);
+             const Network &network, int64_t ranks, ZeroLevel level);
 
 } // namespace dlc::forecast

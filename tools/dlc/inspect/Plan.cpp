@@ -15,7 +15,7 @@
 namespace dlc::tool {
 namespace {
 
-using forecast::Sharding;
+using forecast::ZeroLevel;
 using Ordered = nlohmann::ordered_json;
 
 struct PlanArguments {
@@ -107,7 +107,7 @@ Result<forecast::CommandTimes> timesOf(const PlanArguments &a,
   if (!times || !a.milliseconds)
     return times;
   const double one =
-      forecast::predict(plan, *times, a.network, 1, Sharding::None).seconds;
+      forecast::predict(plan, *times, a.network, 1, ZeroLevel::None).seconds;
   for (auto &[program, seconds] : *times)
     for (double &s : seconds)
       s *= one > 0 ? *a.milliseconds * 1e-3 / one : 1;
@@ -115,13 +115,13 @@ Result<forecast::CommandTimes> timesOf(const PlanArguments &a,
 }
 
 Ordered rowOf(const plan::Plan &plan, const forecast::Step &step,
-              const forecast::Step &one, int64_t ranks, Sharding sharding) {
+              const forecast::Step &one, int64_t ranks, ZeroLevel level) {
   const double samples = static_cast<double>(
       ranks * plan.batch() * std::max<int64_t>(1, plan.accumulate()));
   const double hidden =
       step.communication > 0 ? 1 - step.exposed / step.communication : 1;
   return {{"ranks", ranks},
-          {"mode", forecast::nameOf(sharding)},
+          {"mode", forecast::nameOf(level)},
           {"step_ms", 1e3 * step.seconds},
           {"compute_ms", 1e3 * step.compute},
           {"communication_ms", 1e3 * step.communication},
@@ -162,16 +162,16 @@ Status show(PlanArguments &a) {
   DLC_TRY(settleNetwork(a, plan));
   DLC_ASSIGN(const auto times, timesOf(a, plan));
   const forecast::Step one =
-      forecast::predict(plan, times, a.network, 1, Sharding::None);
+      forecast::predict(plan, times, a.network, 1, ZeroLevel::None);
   Ordered rows = Ordered::array();
   for (int64_t ranks : counts) {
     DLC_TRY(forecast::checkRanks(a.network, ranks));
-    for (Sharding sharding : {Sharding::None, Sharding::Moments,
-                              Sharding::Gradients, Sharding::Parameters})
-      if (ranks > 1 || sharding == Sharding::None)
-        rows.push_back(rowOf(
-            plan, forecast::predict(plan, times, a.network, ranks, sharding),
-            one, ranks, sharding));
+    for (ZeroLevel level : {ZeroLevel::None, ZeroLevel::Moments,
+                            ZeroLevel::Gradients, ZeroLevel::Parameters})
+      if (ranks > 1 || level == ZeroLevel::None)
+        rows.push_back(
+            rowOf(plan, forecast::predict(plan, times, a.network, ranks, level),
+                  one, ranks, level));
   }
   if (!a.picture.empty())
     DLC_TRY(writeFileAtomically(a.picture, efficiencyPicture(rows)));
