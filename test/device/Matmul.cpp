@@ -26,6 +26,9 @@ const std::vector<PlainProduct> kPlainProducts = {
     {"column", {9, 33}, {33, 1}, {9, 1}},
     {"row", {1, 33}, {33, 9}, {1, 9}},
     {"noRows", {0, 4}, {4, 3}, {0, 3}},
+    {"rowsOf4KiB", {9, 33}, {33, 1024}, {9, 1024}},
+    {"columnsOf6KiB", {5, 1536}, {5, 70}, {1536, 70}, true},
+    {"bothOf2KiB", {3, 7, 512}, {3, 7, 512}, {3, 512, 512}, true},
     {"nothingToSum", {2, 0}, {0, 3}, {2, 3}},
 };
 

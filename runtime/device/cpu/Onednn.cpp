@@ -31,6 +31,10 @@ bool onednnHasBf16() {
   return has;
 }
 
+bool onednnHasAvx512() {
+  return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
+}
+
 memory::data_type onednnType(plan::DType type) {
   if (type == plan::F32 || type == plan::F16)
     return memory::data_type::f32;
