@@ -9,9 +9,12 @@
 //   Elementwise ops, reductions, broadcasts and what moves elements follow an
 //   operand that has been moved.
 //   Broadcasts, and elementwise ops with one user, are moved when a user is.
+//   Group and instance norms of an image that has been moved are expanded into
+//   such ops.
 //   Filters, if asked for, are transposed where a convolution reads or writes
 //   them and nowhere else: what updates them is not about images.
 #include "compiler/dialect/ops/Windows.h"
+#include "compiler/lower/GroupNorms.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -64,15 +67,21 @@ public:
     for (Operation &op : f.front())
       ops.push_back(&op);
     for (Operation *op : ops)
-      if (auto images = dyn_cast<ir::ImageInterface>(op);
-          images && hasImageRank(op->getOperand(0)))
-        moveImageOp(images);
-      else if (llvm::any_of(op->getOperands(),
-                            [&](Value v) { return moved.contains(v); }))
-        follow(op);
+      visit(op);
   }
 
 private:
+  void visit(Operation *op) {
+    const auto isMoved = [&](Value v) { return moved.contains(v); };
+    if (auto images = dyn_cast<ir::ImageInterface>(op);
+        images && hasImageRank(op->getOperand(0)))
+      return moveImageOp(images);
+    const SmallVector<Operation *> made = expandGroupNorm(op, isMoved);
+    llvm::for_each(made, [&](Operation *op) { visit(op); });
+    if (made.empty() && llvm::any_of(op->getOperands(), isMoved))
+      follow(op);
+  }
+
   // --- values ---
 
   /// `v` with its dimensions in `order`; a reshape where no element moves.
