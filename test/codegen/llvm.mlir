@@ -74,3 +74,26 @@ exec.kernel @sum {
 }
 // CHECK: "target-features"="{{.*}}+avx512f
 // AVX2-NOT: avx512
+
+// Each operand of a concat, and what lies inside of a pad, is a loop of its own
+// without conditions.
+// AVX2-LABEL: define void @beside(
+// AVX2-NOT: select
+// AVX2: load <8 x float>
+// AVX2-NOT: select
+// AVX2: load <8 x float>
+// AVX2-NOT: llvm.masked
+// AVX2: ret void
+exec.kernel @beside {
+^bb0(%x: tensor<100x64xf32>, %z: tensor<100x32xf32>):
+  %y = dlc.concat %x, %z {axis = 1} : (tensor<100x64xf32>, tensor<100x32xf32>) -> tensor<100x96xf32>
+  dlc.yield %y : tensor<100x96xf32>
+}
+// AVX2-LABEL: define void @framed(
+// AVX2-NOT: llvm.masked
+// AVX2: ret void
+exec.kernel @framed {
+^bb0(%x: tensor<100x64xf32>):
+  %y = dlc.pad %x {low = array<i64: 0, 16>, high = array<i64: 0, 16>, interior = array<i64: 0, 0>, value = 2.0 : f64} : (tensor<100x64xf32>) -> tensor<100x96xf32>
+  dlc.yield %y : tensor<100x96xf32>
+}

@@ -38,6 +38,48 @@ void ScalarEmitter::setLoop(const LoopGroup &group, Value value, int level) {
   }
 }
 
+/// What is added to the value of the group's loop, if nothing else.
+static std::optional<int64_t> offsetFrom(const IndexForm &form,
+                                         const LoopGroup &group) {
+  for (unsigned v = 0; v < form.variables(); ++v)
+    if (form.coefficient(v) && !llvm::is_contained(group.loops, v))
+      return {};
+  if (form.coefficient(group.loops.back()) != 1)
+    return {};
+  return form.constant();
+}
+
+SmallVector<int64_t> ScalarEmitter::cuts(const LoopGroup &group) const {
+  constexpr size_t kMost = 64, kMostOps = 256;
+  SmallVector<int64_t> cuts;
+  size_t ops = 1;
+  for (const auto &node : graph.nodes) {
+    ops += node->kind == KernelNode::Apply;
+    for (const KernelBound &bound : node->bounds)
+      if (auto offset = offsetFrom(bound.form, group))
+        for (int64_t end : {bound.low - *offset, bound.high - *offset})
+          if (end > 0 && end < group.size)
+            cuts.push_back(end);
+  }
+  llvm::sort(cuts);
+  cuts.erase(llvm::unique(cuts), cuts.end());
+  if (cuts.size() > kMost || cuts.size() * ops > kMostOps)
+    cuts.clear();
+  return cuts;
+}
+
+std::optional<bool> ScalarEmitter::decided(const KernelBound &bound) const {
+  const auto offset = part ? offsetFrom(bound.form, part->group) : std::nullopt;
+  if (!offset)
+    return {};
+  const int64_t low = part->low + *offset, high = part->high + *offset;
+  if (low >= bound.low && high <= bound.high)
+    return true;
+  if (high <= bound.low || low >= bound.high)
+    return false;
+  return {};
+}
+
 int ScalarEmitter::levelOf(const IndexForm &form) const {
   int level = 0;
   for (unsigned v = 0; v < form.variables(); ++v)
@@ -287,6 +329,8 @@ static Value choose(OpBuilder &b, Location loc, Type type, Value condition,
 Value ScalarEmitter::within(ArrayRef<KernelBound> bounds) {
   Value all;
   for (const KernelBound &bound : bounds) {
+    if (decided(bound) == true)
+      continue;
     Value one = within(bound);
     all = all ? Value(arith::AndIOp::create(b, loc, all, one)) : one;
   }
@@ -302,6 +346,11 @@ Value ScalarEmitter::storedPad(const KernelNode *node) {
 }
 
 Value ScalarEmitter::pad(const KernelNode *node) {
+  Type type = computeType(elementType(node->value));
+  if (llvm::any_of(node->bounds, [&](const KernelBound &bound) {
+        return decided(bound) == false;
+      }))
+    return number(type, padding(node));
   Value all = within(node->bounds);
   // What is emitted in a branch must not be remembered behind it.
   auto inside = [&] {
@@ -310,7 +359,6 @@ Value ScalarEmitter::pad(const KernelNode *node) {
   };
   if (!all)
     return inside();
-  Type type = computeType(elementType(node->value));
   return choose(b, loc, type, all, inside,
                 [&] { return number(type, padding(node)); });
 }
@@ -320,8 +368,11 @@ Value ScalarEmitter::concat(const KernelNode *node, size_t operand) {
     Scope scope(*this);
     return emit(node->children[operand]);
   };
-  if (operand + 1 == node->children.size())
+  const auto known = decided(node->bounds[operand]);
+  if (operand + 1 == node->children.size() || known == true)
     return inside();
+  if (known == false)
+    return concat(node, operand + 1);
   Type type = computeType(elementType(node->value));
   return choose(b, loc, type, within(node->bounds[operand]), inside,
                 [&] { return concat(node, operand + 1); });

@@ -43,6 +43,10 @@ public:
   void set(const KernelNode *node, mlir::Value value) {
     scopes.back()[node] = {value};
   }
+  /// Where conditions on the loop of `group` alone begin or cease to hold:
+  /// values inside of it, ascending. None if code of its own for each part
+  /// would be too much.
+  llvm::SmallVector<int64_t> cuts(const LoopGroup &group) const;
   /// After setLoop of all loops of a nest: computes at which level each node
   /// can be emitted.
   void findLevels();
@@ -101,6 +105,12 @@ public:
   /// Where a launch says how many elements there are of the argument's so many:
   /// what a bound at its end is.
   std::optional<std::pair<int64_t, mlir::Value>> count;
+  /// Values that the loop of a group has here, between two of its cuts.
+  struct Part {
+    LoopGroup group;
+    int64_t low, high;
+  };
+  std::optional<Part> part;
   bool masks = false; // the CPU loads and stores under masks at full speed
   int64_t roundingLanes =
       0; // f32 that the CPU rounds to bf16 at once, natively
@@ -118,6 +128,8 @@ private:
   mlir::Value pad(const KernelNode *node);
   mlir::Value concat(const KernelNode *node, size_t operand);
   mlir::Value within(const KernelBound &bound);
+  /// Whether it holds for all of `part`, or for nothing of it.
+  std::optional<bool> decided(const KernelBound &bound) const;
   mlir::Value position(const KernelVariable &read);
   mlir::Value splat(const KernelNode *node);
   mlir::Value widen(mlir::Value v);

@@ -114,7 +114,13 @@ Loops::Values Loops::nestFrom(ArrayRef<Dim> dims, size_t at,
     return body(carried);
   e.hoist(roots, at);
   const Dim &dim = dims[at];
-  Kind kind = at + 1 == dims.size() ? innermost : Between;
+  const bool isInnermost = at + 1 == dims.size();
+  Kind kind = isInnermost ? innermost : Between;
+  if (isInnermost && !dim.first && carried.empty())
+    if (auto cuts = e.cuts(dim.group); !cuts.empty()) {
+      loopInParts(dim.group, cuts, kind, at + 1, body);
+      return {};
+    }
   return loop(e.constant(0), dim.count, carried, kind,
               [&](Value iv, ValueRange now) {
                 if (dim.first)
@@ -123,6 +129,21 @@ Loops::Values Loops::nestFrom(ArrayRef<Dim> dims, size_t at,
                 e.setLoop(dim.group, iv, at + 1);
                 return nestFrom(dims, at + 1, roots, now, innermost, body);
               });
+}
+
+void Loops::loopInParts(const LoopGroup &group, ArrayRef<int64_t> cuts,
+                        Kind kind, int level, Body body) {
+  int64_t low = 0;
+  for (int64_t high : llvm::concat<const int64_t>(cuts, ArrayRef(group.size))) {
+    e.part = {group, low, high};
+    loop(e.constant(low), e.constant(high), {}, kind,
+         [&](Value iv, ValueRange now) {
+           e.setLoop(group, iv, level);
+           return body(now);
+         });
+    low = high;
+  }
+  e.part.reset();
 }
 
 Value Loops::decodeItem(const KernelSchedule &s, Value item) {

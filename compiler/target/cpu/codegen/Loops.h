@@ -55,6 +55,9 @@ private:
   Values nestFrom(llvm::ArrayRef<Dim> dims, size_t at,
                   llvm::ArrayRef<const KernelNode *> roots,
                   mlir::ValueRange carried, Kind innermost, Body body);
+  /// The innermost loop, in parts on which no condition on it changes.
+  void loopInParts(const LoopGroup &group, llvm::ArrayRef<int64_t> cuts,
+                   Kind kind, int level, Body body);
   ScalarEmitter &e;
 };
 
