@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/scalar/Approximations.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "compiler/kernel/scalar/F32.h"
 #include "mlir/Dialect/Math/Transforms/Approximation.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 
@@ -37,6 +36,24 @@ template <class OpTy> struct ToHalfThroughF32 : OpRewritePattern<OpTy> {
   }
 };
 
+/// 2^n * 2^f, n the nearest integer and f fitted here on [-1/2, 1/2] to 8e-8.
+/// For results that are normal numbers.
+Value powerOfTwo(const F32 &k, Value v) {
+  constexpr double kFraction[] = {1.0000000716552193,   0.6931469670632642,
+                                  0.24022119721167084,  0.05550713274652485,
+                                  0.009675541479816738, 0.0013276472027677864};
+  // Adding it leaves an integer in the low bits.
+  constexpr double kRound = 3 << 22;
+  OpBuilder &b = k.b;
+  Value shifted = arith::AddFOp::create(b, k.loc, v, k.number(kRound));
+  Value n = arith::SubFOp::create(b, k.loc, shifted, k.number(kRound));
+  Value f = arith::SubFOp::create(b, k.loc, v, n);
+  Value exponent =
+      arith::ShLIOp::create(b, k.loc, k.bits(shifted), k.integer(23));
+  return k.ofBits(arith::AddIOp::create(
+      b, k.loc, k.bits(k.polynomial(kFraction, f)), exponent));
+}
+
 } // namespace
 
 void populateApproximations(RewritePatternSet &patterns) {
@@ -48,6 +65,7 @@ void populateApproximations(RewritePatternSet &patterns) {
   patterns.add<RsqrtAsDivision, ToHalfThroughF32<arith::TruncFOp>,
                ToHalfThroughF32<arith::SIToFPOp>,
                ToHalfThroughF32<arith::UIToFPOp>>(patterns.getContext());
+  populateErf(patterns, powerOfTwo, /*benefit=*/2);
 }
 
 } // namespace dlc
