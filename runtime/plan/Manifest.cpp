@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/plan/Artifact.h"
+#include "runtime/plan/CheckedFiles.h"
 
 #include <fcntl.h>
 #include <filesystem>
@@ -61,11 +62,20 @@ Status checkListed(const std::string &path, const Json &manifest,
 Status checkFile(const std::string &folder, const Json &manifest,
                  const std::string &name) {
   const std::string path = folder + "/" + name;
+  const Json &entry = manifest["files"][name];
+  DLC_ASSIGN(const std::string hash, jsonString(entry, "hash"));
+  struct stat before {};
+  const bool isKnown = ::stat(path.c_str(), &before) == 0;
+  if (isKnown && isChecked(before, hash))
+    return {};
   auto file = MappedFile::open(path);
   if (!file)
     return corrupt("'{}' is missing or not readable: {}", path,
                    file.status().message());
-  return checkListed(path, manifest, name, file->bytes());
+  DLC_TRY(checkListed(path, manifest, name, file->bytes()));
+  if (isKnown)
+    setChecked(before, hash);
+  return {};
 }
 
 // A name in a manifest is a file right in its folder.

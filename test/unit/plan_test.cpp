@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/plan: artifacts with any damage are refused before they are used, and
 // plans that contradict themselves too.
+#include "runtime/plan/CheckedFiles.h"
 #include "runtime/plan/Model.h"
 #include "runtime/plan/parts/RankItems.h"
 #include "test/unit/TempFolder.h"
 #include "test/unit/TinyModel.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <thread>
 
 using namespace dlc;
 using namespace dlc::test;
@@ -253,6 +256,27 @@ TEST_F(Artifacts, EveryChangedByteIsFound) {
     }
   }
   EXPECT_TRUE(open().ok());
+}
+
+// Also if the time of its last change is set back.
+TEST_F(Artifacts, AHashedFileThatChangesIsHashedAgain) {
+  const std::string file = path("m.dlc/state.safetensors");
+  const std::string content = *readFile(file);
+  const std::string hash = sha256(std::as_bytes(std::span(content)));
+  const auto isKnown = [&] {
+    struct stat found {};
+    return ::stat(file.c_str(), &found) == 0 && isChecked(found, hash);
+  };
+  EXPECT_TRUE(open().ok());
+  EXPECT_FALSE(isKnown()); // too new
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  EXPECT_TRUE(open().ok());
+  EXPECT_TRUE(isKnown());
+  const auto time = std::filesystem::last_write_time(file);
+  edit("state.safetensors", [](std::string &content) { content[9] ^= 1; });
+  std::filesystem::last_write_time(file, time);
+  EXPECT_FALSE(isKnown());
+  EXPECT_EQ(open().code(), Code::Corrupt);
 }
 
 TEST_F(Artifacts, MissingFilesAreNamed) {
