@@ -12,11 +12,11 @@ TIME_4, TIME_3 = "--dim=time=4", "--dim=time=3"
 
 
 class Dimensions(dlc.TestCase):
-    def run_import(self, dims, *flags):
-        proto = model([node("Relu", ["x"], ["y"])], [value("x", dims)], [value("y", None)])
+    def run_import(self, dims, *flags, declared=None, batch=("--batch=2",)):
+        proto = model([node("Relu", ["x"], ["y"])], [value("x", dims)], [value("y", declared)])
         with open(self.path("m.onnx"), "wb") as file:
             file.write(proto.SerializeToString())
-        return run(IMPORT, self.path("m.onnx"), "--batch=2", *flags)
+        return run(IMPORT, self.path("m.onnx"), *batch, *flags)
 
     def check(self, text, expected, *flags):
         code, out, err = self.run_import(["batch", text], *flags)
@@ -48,6 +48,35 @@ class Dimensions(dlc.TestCase):
         self.refuse("Foo(time)", "('Foo(time)') is symbolic; bind it with --dim Foo(time)=N\n", TIME_3)
         self.refuse("(" * 5000 + "time" + ")" * 5000, "is symbolic; bind it with --dim ", TIME_3)
         self.refuse("-" * 5000 + "time", "is symbolic; bind it with --dim ", TIME_3)
+
+    def test_sizes_that_a_file_leaves_open(self):
+        """-1 of Paddle, 0 of OpenVINO, nothing at all: --batch or --dim INPUT.AXIS=N."""
+        for unknown in -1, 0, None:
+            for dims, flags, expected in (([unknown, 8], ("--batch=2",), "2x8"), ([unknown, unknown], ("--batch=2", "--dim=x.1=5"), "2x5"),
+                                          ([4, unknown, unknown], ("--dim=x.1=5", "--dim=x.2=7"), "4x5x7"),
+                                          ([unknown, 8], ("--dim=x.0=3",), "3x8")):
+                code, out, err = self.run_import(dims, *flags, declared=dims, batch=())
+                self.assertEqual(code, dlc.OK, err)
+                self.assertIn(f"tensor<{expected}xf32>", out, (dims, flags))
+                self.assertNotIn("another shape than the file declares", err)
+            code, _, err = self.run_import([unknown, unknown])
+            self.assertEqual(code, dlc.BAD_MODEL)
+            self.assertIn("input 'x': dimension 1 is neither a number nor named; bind it with --dim x.1=N", err)
+            code, _, err = self.run_import([unknown, 8], batch=())
+            self.assertIn("is symbolic; bind it with --batch=N or --dim x.0=N", err)
+        code, _, err = self.run_import([2, 8], "--dim=x.1=8")
+        self.assertEqual(code, dlc.USAGE)
+        self.assertIn("--dim x.1=8: no input has a dimension of that name, or an unknown one at that place (INPUT.AXIS)", err)
+
+    def test_an_input_without_elements_beside_others(self):
+        """It has none, unless --dim says how many."""
+        proto = model([node("Concat", ["past", "x"], ["y"], axis=1)], [value("past", [2, 0, 3]), value("x", [2, 4, 3])], [value("y", None)])
+        with open(self.path("m.onnx"), "wb") as file:
+            file.write(proto.SerializeToString())
+        for flags, expected in ((), "2x4x3"), (("--dim=past.1=6",), "2x10x3"):
+            code, out, err = run(IMPORT, self.path("m.onnx"), *flags)
+            self.assertEqual(code, dlc.OK, err)
+            self.assertIn(f"-> (tensor<{expected}xf32>", out)
 
     def test_what_is_no_size(self):
         for text, message in (

@@ -24,6 +24,8 @@ public:
     for (const auto &input : file.model->graph().input())
       if (!file.weights.find(input.name()))
         given.push_back(&input);
+    areAllEmpty =
+        llvm::all_of(given, [](auto *input) { return isEmpty(*input); });
     findBatchNames(given);
     DLC_TRY(chooseBatch(given));
     GraphInputs inputs;
@@ -40,12 +42,27 @@ public:
     for (const auto &[name, value] : options.dims)
       if (!used.count(name))
         return usageError("--dim {}={}: no input has a dimension of "
-                          "that name",
+                          "that name, or an unknown one at that place "
+                          "(INPUT.AXIS)",
                           name, value);
     return inputs;
   }
 
 private:
+  using Dimension = onnx::TensorShapeProto::Dimension;
+
+  /// Whether the file says how large it is. Paddle and OpenVINO write -1 or 0
+  /// where they do not know; a model that has data has no 0 in all inputs.
+  bool isKnown(const Dimension &dim, const std::string &place) const {
+    return dim.has_dim_value() &&
+           (dim.dim_value() > 0 || (dim.dim_value() == 0 && !areAllEmpty &&
+                                    !options.dims.count(place)));
+  }
+  /// What --dim calls it where the file does not.
+  static std::string placeOf(const std::string &input, int index) {
+    return fmt::format("{}.{}", input, index);
+  }
+
   /// Exporters may call it anything, such as s77: what the first symbolic first
   /// dimension is called is the batch in other places, too.
   void findBatchNames(std::span<const onnx::ValueInfoProto *const> inputs) {
@@ -71,12 +88,14 @@ private:
     for (const auto *input : inputs) {
       const auto &dims = input->type().tensor_type().shape().dim();
       for (int i = 0; i < dims.size(); ++i) {
-        const std::string &name = dims[i].dim_param();
-        if (dims[i].has_dim_value() || !isBatchDim(i, name))
+        const std::string &name = dims[i].dim_param(),
+                          place = placeOf(input->name(), i);
+        if (isKnown(dims[i], place) || !isBatchDim(i, name))
           continue;
-        if (auto bound = options.dims.find(name);
-            bound != options.dims.end() && !options.batch)
-          batch = bound->second;
+        for (const std::string &key : {place, name})
+          if (auto bound = options.dims.find(key);
+              bound != options.dims.end() && !options.batch)
+            batch = bound->second;
         return {};
       }
       if (!first && !dims.empty() && !isEmpty(*input))
@@ -124,29 +143,26 @@ private:
     return mlir::RankedTensorType::get(shape, toMlir(*dtype, &context));
   }
 
-  Result<int64_t> bindDim(const std::string &input,
-                          const onnx::TensorShapeProto::Dimension &dim,
+  Result<int64_t> bindDim(const std::string &input, const Dimension &dim,
                           int index) {
-    if (dim.has_dim_value() && dim.dim_value() >= 0)
+    const std::string &name = dim.dim_param(), place = placeOf(input, index);
+    if (isKnown(dim, place))
       return dim.dim_value();
-    if (dim.has_dim_value())
-      return badModel("input '{}': dimension {} is {}, expected at least 0",
-                      input, index, dim.dim_value());
-    const std::string &name = dim.dim_param();
-    if (auto it = options.dims.find(name); it != options.dims.end()) {
-      used.insert(name);
-      return it->second;
-    }
+    for (const std::string &key : {place, name})
+      if (auto it = options.dims.find(key); it != options.dims.end()) {
+        used.insert(key);
+        return it->second;
+      }
     if (batch && isBatchDim(index, name))
       return *batch;
     if (isBatchDim(index, name))
       return badModel("input '{}': dimension {} ('{}') is symbolic; bind it "
                       "with --batch=N or --dim {}=N",
-                      input, index, name, name.empty() ? "NAME" : name);
+                      input, index, name, name.empty() ? place : name);
     if (name.empty())
       return badModel("input '{}': dimension {} is neither a number nor named; "
-                      "export the model with that dimension fixed",
-                      input, index);
+                      "bind it with --dim {}=N",
+                      input, index, place);
     if (const auto names = namesInDimension(name); !names.empty())
       return bindExpression(input, name, index, names);
     return badModel("input '{}': dimension {} ('{}') is symbolic; bind it with "
@@ -192,6 +208,7 @@ private:
   std::set<std::string> used;
   std::set<std::string> batchNames = {"batch", "batch_size", "N"};
   std::optional<int64_t> batch;
+  bool areAllEmpty = false;
 };
 
 } // namespace

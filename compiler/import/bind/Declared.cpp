@@ -21,7 +21,7 @@ bool fits(const onnx::TensorShapeProto &declared, const Shape &shape) {
     return false;
   for (size_t i = 0; i < shape.size(); ++i)
     if (const auto &dim = declared.dim(int(i));
-        dim.has_dim_value() && dim.dim_value() != shape[i])
+        dim.dim_value() > 0 && dim.dim_value() != shape[i])
       return false;
   return true;
 }

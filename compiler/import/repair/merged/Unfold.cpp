@@ -27,7 +27,7 @@ public:
       const auto &shape = edit.graph.input(0).type().tensor_type().shape();
       if (shape.dim_size()) {
         batch = shape.dim(0).dim_value();
-        dynamic = !shape.dim(0).has_dim_value();
+        dynamic = batch <= 0;
       }
     }
   }
