@@ -115,6 +115,7 @@ struct Term {
   const LossKind *kind;
   SmallVector<unsigned> outputs;
   LossInputs takes;
+  LossOptions options; // --class-axis is known where an output has several
   double weight = 1;
   std::string name{}; // of a loss of a list
   std::optional<double> label{};
@@ -138,24 +139,23 @@ struct Term {
 
 /// What a term gives.
 LossRows rowsOfTerm(const Term &term, ArrayRef<Value> outs,
-                    ArrayRef<Value> inputs, OpBuilder &b,
-                    const LossOptions &options) {
+                    ArrayRef<Value> inputs, OpBuilder &b) {
   SmallVector<Expr> all, taken;
   for (Value out : outs)
     all.push_back(
-        ir::wide(Expr(b, out.getLoc(), term.kind->logits(out, options))));
+        ir::wide(Expr(b, out.getLoc(), term.kind->logits(out, term.options))));
   for (Value input : inputs)
     taken.push_back(Expr(b, all.front().loc, input));
-  return term.kind->rows(all, taken, options);
+  return term.kind->rows(all, taken, term.options);
 }
 
 /// Its loss, for training.
 TrainedLoss lossOf(const Term &term, ArrayRef<Value> outs,
                    ArrayRef<Value> inputs, int64_t samples, Value present,
-                   OpBuilder &b, const LossOptions &options) {
+                   OpBuilder &b) {
   if (term.isGraph())
     return trainedOfGraph(Expr(b, outs[0].getLoc(), outs[0]), samples);
-  LossRows rows = rowsOfTerm(term, outs, inputs, b, options);
+  LossRows rows = rowsOfTerm(term, outs, inputs, b);
   return trainedOfRows(Expr(b, outs[0].getLoc(), rows.loss), rows.weight,
                        present);
 }
@@ -212,9 +212,8 @@ LogicalResult appendTraining(func::FuncOp predict, ArrayRef<Term> terms,
   std::optional<Expr> total;
   SmallVector<TrainedLoss> parts;
   for (auto [term, given] : llvm::zip(terms, copy.inputs)) {
-    TrainedLoss &part =
-        parts.emplace_back(lossOf(term, term.taken(copy.outputs), given,
-                                  copy.samples, present, b, options.loss));
+    TrainedLoss &part = parts.emplace_back(lossOf(
+        term, term.taken(copy.outputs), given, copy.samples, present, b));
     part.name = term.name;
     Expr weighted = term.weight == 1 ? part.loss : part.loss * term.weight;
     total = total ? *total + weighted : weighted;
@@ -235,8 +234,7 @@ LogicalResult appendTraining(func::FuncOp predict, ArrayRef<Term> terms,
 }
 
 /// The rows of each term. Hits are those of the first that knows any.
-void appendEvaluation(func::FuncOp predict, ArrayRef<Term> terms,
-                      const LossOptions &options) {
+void appendEvaluation(func::FuncOp predict, ArrayRef<Term> terms) {
   Copy copy(predict, terms, "eval_step");
   OpBuilder b(copy.f.front().getTerminator());
   LossRows judged{};
@@ -247,7 +245,7 @@ void appendEvaluation(func::FuncOp predict, ArrayRef<Term> terms,
                term.name, copy.samples);
       continue;
     }
-    LossRows rows = rowsOfTerm(term, outs, given, b, options);
+    LossRows rows = rowsOfTerm(term, outs, given, b);
     addMeans(copy.f, LossMean{rows.loss, rows.weight}, term.weight, term.name,
              copy.samples);
     if (!judged.correct)
@@ -279,19 +277,22 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     if (failed(makeRoom(predict, *terms)) ||
         (options.loss.padsLast && failed(checkPads(predict, *terms))))
       return failure();
-    if (auto loss = graphLoss(predict)) {
+    auto loss = findGraphLoss(predict, kind());
+    if (kind() == "auto")
+      remarkNumbers(predict, loss);
+    if (loss) {
       if (failed(appendFromGraph(predict, *loss, /*train=*/true, options)) ||
           failed(appendFromGraph(predict, *loss, /*train=*/false, options)))
         return failure();
     } else {
       if (failed(appendTraining(predict, *terms, options)))
         return failure();
-      appendEvaluation(predict, *terms, options.loss);
+      appendEvaluation(predict, *terms);
     }
     for (const Term &term : *terms)
       if (!term.isGraph() && term.outputs.size() == 1 && !term.label)
         noteScores(predict, *term.kind, term.outputs[0],
-                   term.nameOf(term.takes.inputs[0]), options.loss);
+                   term.nameOf(term.takes.inputs[0]), term.options);
     return success();
   }
 
@@ -305,7 +306,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
                << "input '" << name.getValue()
                << "' has the name of what --last-batch=pad adds; rename it in "
                   "the model";
-    if (graphLoss(predict) ||
+    if (findGraphLoss(predict, kind()) ||
         llvm::any_of(terms, [](const Term &term) { return term.isGraph(); }))
       return predict.emitError()
              << "the graph computes its loss itself, of a batch as a whole, so "
@@ -340,31 +341,14 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     return success();
   }
 
-  using Terms = FailureOr<SmallVector<Term>>;
-
-  /// The result that the graph has computed as a loss, if it is what is asked
-  /// for.
-  std::optional<unsigned> graphLoss(func::FuncOp predict) {
-    std::string wrong;
-    if (auto terms = parseLossTerms(kind(), wrong);
-        terms && terms->size() == 1 && (*terms)[0].kind == "graph" &&
-        (*terms)[0].weight == 1)
-      if (auto output = findOutput(predict, (*terms)[0].output);
-          succeeded(output))
-        return *output;
-    if (kind() == "auto" || kind() == "cross_entropy")
-      for (unsigned i = 0; i < predict.getNumResults(); ++i)
-        if (predict.getResultAttr(i, "dlc.loss"))
-          return i;
-    return std::nullopt;
-  }
+  using Terms = FailureOr<SmallVector<Term, 0>>;
 
   /// The loss of the first output; none if the graph has its own.
   Terms theTerm(func::FuncOp predict) {
     const LossKind &chosen =
         *findLossKind(kind() == "auto" ? "cross_entropy" : kind());
-    if (graphLoss(predict))
-      return SmallVector<Term>();
+    if (findGraphLoss(predict, kind()))
+      return SmallVector<Term, 0>();
     if (predict.getNumResults() == 0)
       return predict.emitError("expected an output to compute the loss from");
     if (predict.getNumResults() < chosen.outputs)
@@ -377,14 +361,14 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     FailureOr<Term> term = makeTerm(predict, chosen, outputs);
     if (failed(term))
       return failure();
-    return SmallVector<Term>{*term};
+    return SmallVector<Term, 0>{*term};
   }
 
   /// OUTPUT[+OUTPUT]:KIND[:WEIGHT][:label=NUMBER][:as=NAME],...
   Terms readTerms(func::FuncOp predict) {
     std::string wrong;
     auto given = parseLossTerms(kind(), wrong);
-    SmallVector<Term> terms;
+    SmallVector<Term, 0> terms;
     for (const LossTerm &text : *given) {
       const LossKind &chosen = *findLossKind(text.kind);
       auto outputs = findOutputs(predict, text.output, chosen);
@@ -452,12 +436,14 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
                << out;
       types.push_back(out);
     }
-    auto takes = chosen.inputs(predict, types, options.loss);
+    const LossOptions loss =
+        withClassAxis(predict, chosen, outputs[0], options.loss);
+    auto takes = chosen.inputs(predict, types, loss);
     if (failed(takes))
       return failure();
     for (unsigned output : outputs)
-      remarkContained(predict, chosen, output);
-    return Term{&chosen, llvm::to_vector(outputs), *takes};
+      remarkContained(predict, chosen, output, loss);
+    return Term{&chosen, llvm::to_vector(outputs), *takes, loss};
   }
 
   /// One number is a label where labels are numbers.
@@ -483,9 +469,9 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
   }
 
   void remarkContained(func::FuncOp predict, const LossKind &chosen,
-                       unsigned output) {
+                       unsigned output, const LossOptions &loss) {
     Value out = predict.front().getTerminator()->getOperand(output);
-    if (chosen.logits(out, options.loss) != out)
+    if (chosen.logits(out, loss) != out)
       out.getDefiningOp()->emitRemark()
           << "the model ends in "
           << out.getDefiningOp()->getName().stripDialect() << ", which "

@@ -2,6 +2,8 @@
 #include "passes/loss/GraphLoss.h"
 #include "mlir/IR/SymbolTable.h"
 #include "passes/canonicalize/CanonicalizePatterns.h"
+#include "passes/loss/LossResults.h"
+#include "passes/loss/LossTerms.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -28,6 +30,35 @@ struct Sum {
       how.steps.push_back({Divisor::Kind::Scale, by});
   }
 };
+
+template <class Is> bool dependsOn(Value v, Is is) {
+  SmallVector<Value> left{v};
+  llvm::DenseSet<Value> seen{v};
+  while (!left.empty()) {
+    Value next = left.pop_back_val();
+    if (is(next))
+      return true;
+    if (Operation *op = next.getDefiningOp())
+      for (Value operand : op->getOperands())
+        if (seen.insert(operand).second)
+          left.push_back(operand);
+  }
+  return false;
+}
+
+bool dependsOnInput(Value v) {
+  return dependsOn(v, [](Value x) { return isa<BlockArgument>(x); });
+}
+
+bool dependsOnTrained(Value v) {
+  return dependsOn(v, [](Value x) {
+    auto read = x.getDefiningOp<ir::ReadOp>();
+    auto state = read ? SymbolTable::lookupNearestSymbolFrom<ir::StateOp>(
+                            read, read.getStateAttr())
+                      : ir::StateOp();
+    return state && state.getTrainable();
+  });
+}
 
 class Means {
 public:
@@ -166,37 +197,73 @@ private:
 
   bool hasRows(Value rows) const { return countOf(rows) % samples == 0; }
 
-  template <class Is> static bool dependsOn(Value v, Is is) {
-    SmallVector<Value> left{v};
-    llvm::DenseSet<Value> seen{v};
-    while (!left.empty()) {
-      Value next = left.pop_back_val();
-      if (is(next))
-        return true;
-      if (Operation *op = next.getDefiningOp())
-        for (Value operand : op->getOperands())
-          if (seen.insert(operand).second)
-            left.push_back(operand);
-    }
-    return false;
-  }
-  static bool dependsOnInput(Value v) {
-    return dependsOn(v, [](Value x) { return isa<BlockArgument>(x); });
-  }
-  static bool dependsOnTrained(Value v) {
-    return dependsOn(v, [](Value x) {
-      auto read = x.getDefiningOp<ir::ReadOp>();
-      auto state = read ? SymbolTable::lookupNearestSymbolFrom<ir::StateOp>(
-                              read, read.getStateAttr())
-                        : ir::StateOp();
-      return state && state.getTrainable();
-    });
-  }
-
   const int64_t samples;
 };
 
+StringRef nameOf(func::FuncOp predict, unsigned result) {
+  auto name = predict.getResultAttrOfType<StringAttr>(result, "dlc.name");
+  return name ? name.getValue() : "";
+}
+
+/// The results that are one number for all samples, of inputs and of what is
+/// trained.
+SmallVector<unsigned> numbersOf(func::FuncOp predict) {
+  SmallVector<unsigned> numbers;
+  const bool hasSamples = samplesOf(predict) > 1;
+  for (auto [i, v] :
+       llvm::enumerate(predict.front().getTerminator()->getOperands())) {
+    const auto type = tensorType(v);
+    if (isa<FloatType>(type.getElementType()) &&
+        (type.getRank() == 0 ||
+         (hasSamples && type.getRank() == 1 && type.getDimSize(0) == 1)) &&
+        dependsOnInput(v) && dependsOnTrained(v))
+      numbers.push_back(unsigned(i));
+  }
+  return numbers;
+}
+
 } // namespace
+
+std::optional<unsigned> findGraphLoss(func::FuncOp predict, StringRef kind) {
+  std::string wrong;
+  const auto terms = parseLossTerms(kind, wrong);
+  const bool isTerm = terms && terms->size() == 1 &&
+                      terms->front().kind == "graph" &&
+                      terms->front().weight == 1;
+  const bool isAuto = kind == "auto";
+  for (unsigned i = 0; i < predict.getNumResults(); ++i)
+    if (isTerm ? nameOf(predict, i) == terms->front().output
+               : (isAuto || kind == "cross_entropy") &&
+                     predict.getResultAttr(i, "dlc.loss"))
+      return i;
+  const SmallVector<unsigned> numbers =
+      isAuto ? numbersOf(predict) : SmallVector<unsigned>();
+  for (unsigned i : numbers)
+    if (nameOf(predict, i) == "loss")
+      return i;
+  if (numbers.size() == 1 &&
+      (numbers[0] == 0 ||
+       nameOf(predict, numbers[0]).contains_insensitive("loss")))
+    return numbers[0];
+  return std::nullopt;
+}
+
+void remarkNumbers(func::FuncOp predict, std::optional<unsigned> taken) {
+  if (taken && predict.getResultAttr(*taken, "dlc.loss"))
+    return;
+  if (taken)
+    predict.emitRemark() << "the loss is output '" << nameOf(predict, *taken)
+                         << "', a number that the graph computes (--loss="
+                         << nameOf(predict, *taken) << ":graph)";
+  else
+    for (unsigned i : numbersOf(predict))
+      predict.emitRemark() << "output '" << nameOf(predict, i)
+                           << "', a number that the graph computes, is not "
+                              "trained; --loss="
+                           << nameOf(predict, i)
+                           << ":graph takes it for the loss, or for one of "
+                              "several";
+}
 
 ir::Expr Divisor::of(ir::Expr other) const {
   for (const Step &step : steps)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/dialect/Expr.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <optional>
 
 namespace dlc {
@@ -41,5 +42,15 @@ using LossMeans = llvm::SmallVector<LossMean, 1>;
 /// what it divides by is a sum that no trained state changes, also where a
 /// small constant keeps that from 0.
 std::optional<LossMeans> meansOf(mlir::Value loss, int64_t samples);
+
+/// The result of @predict that the graph computes as its loss, if that is what
+/// `kind` (--loss) asks for: OUTPUT:graph; of auto and cross_entropy what an
+/// operator for losses gives; of auto the only number that inputs and trained
+/// states give, if it is the first result or is called a loss.
+std::optional<unsigned> findGraphLoss(mlir::func::FuncOp predict,
+                                      llvm::StringRef kind);
+
+/// Says of --loss=auto which number it took for the loss, or which it left.
+void remarkNumbers(mlir::func::FuncOp predict, std::optional<unsigned> taken);
 
 } // namespace dlc

@@ -53,8 +53,11 @@ RankedTensorType classLabels(func::FuncOp predict, RankedTensorType out,
                << "cross_entropy expects an output of shape [rows, classes], "
                   "found "
                << out;
-  error.attachNote() << (classes == 1 ? "use --loss=bce for one logit a row"
-                                      : "use --loss=mse for numbers");
+  error.attachNote() << (out.getRank() == 0
+                             ? "use --loss=OUTPUT:graph for a loss that the "
+                               "graph computes"
+                         : classes == 1 ? "use --loss=bce for one logit a row"
+                                        : "use --loss=mse for numbers");
   return nullptr;
 }
 

@@ -40,7 +40,63 @@ Value belowViews(Value value) {
   return value;
 }
 
+/// [N, C, 1, T] as [N, C, T].
+bool keepsFeatures(ir::ReshapeOp view) {
+  const auto from = ir::tensorType(view.getX()),
+             to = ir::tensorType(view.getY());
+  return from.getRank() > 2 && to.getRank() > 2 &&
+         from.getShape().take_front(2) == to.getShape().take_front(2);
+}
+
+/// The axis along which the layer that computes `out`, or a softmax behind it,
+/// counts its features; nothing where none is found.
+std::optional<int64_t> featureAxis(Value out) {
+  Operation *op = out.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  if (isa<ir::ConvOp>(op))
+    return 1;
+  if (isa<ir::MatmulOp>(op))
+    return ir::tensorType(out).getRank() - 1;
+  if (auto softmax = dyn_cast<ir::SoftmaxOp>(op))
+    return softmax.getAxis();
+  if (auto softmax = dyn_cast<ir::LogSoftmaxOp>(op))
+    return softmax.getAxis();
+  if (auto view = dyn_cast<ir::ReshapeOp>(op))
+    return keepsFeatures(view) && featureAxis(view.getX()) == 1
+               ? std::optional<int64_t>(1)
+               : std::nullopt;
+  if (auto turned = dyn_cast<ir::TransposeOp>(op)) {
+    const auto axis = featureAxis(turned.getX());
+    for (auto [to, from] : llvm::enumerate(turned.getPerm()))
+      if (axis == from)
+        return int64_t(to);
+    return std::nullopt;
+  }
+  for (Value operand : op->getOperands())
+    if (ir::isElementwise(op) &&
+        ir::tensorType(operand).getShape() == ir::tensorType(out).getShape())
+      return featureAxis(operand);
+  return std::nullopt;
+}
+
 } // namespace
+
+LossOptions withClassAxis(func::FuncOp predict, const LossKind &kind,
+                          unsigned output, LossOptions options) {
+  Value out = predict.front().getTerminator()->getOperand(output);
+  const auto type = ir::tensorType(out);
+  if (options.classAxis || type.getRank() != 3 ||
+      !llvm::is_contained({"cross_entropy", "nll", "focal", "dice"},
+                          kind.name) ||
+      featureAxis(out) != 1)
+    return options;
+  options.classAxis = 1;
+  predict.emitRemark() << "classes are axis 1 of " << type
+                       << ", as in the layer that computes it; --class-axis=2 "
+                          "if they are last";
+  return options;
+}
 
 void noteScores(func::FuncOp predict, const LossKind &kind, unsigned output,
                 StringRef labels, const LossOptions &options) {

@@ -6,6 +6,12 @@
 
 namespace dlc {
 
+/// `options` with the class axis of an output of three dimensions, [rows,
+/// classes, steps] or [rows, steps, classes], where the layer that computes it
+/// tells and --class-axis does not.
+LossOptions withClassAxis(mlir::func::FuncOp predict, const LossKind &kind,
+                          unsigned output, LossOptions options);
+
 /// Notes on the module, as `dlc.scores`, what a loss of this kind says of an
 /// output and of the labels beside it; nothing for kinds that no metric judges,
 /// or if it has been noted before.

@@ -211,8 +211,9 @@ void addCtcArguments(OptionTable &table, LossOptions &o) {
 void LossOptions::addTo(OptionTable &table) {
   Option &loss = table.add(
       "train.loss",
-      "loss that training minimises; auto: the graph's own loss, else "
-      "cross_entropy; a list: the weighted sum of losses of several outputs, "
+      "loss that training minimises; auto: the graph's own loss (an operator "
+      "for losses, or the only number that it computes), else cross_entropy; a "
+      "list: the weighted sum of losses of several outputs, "
       "where KIND graph is a scalar that the graph computes",
       fmt::format("{{{}}}|OUTPUT[+OUTPUT]:KIND[:WEIGHT][:label=NUMBER][:as="
                   "NAME],...",
@@ -224,7 +225,7 @@ void LossOptions::addTo(OptionTable &table) {
       "parameters that LOSS, one of several losses, trains; default: all");
   table.count("train.class-axis", classAxis, -kMostAxes,
               "axis of the output's classes; default: 1 for four or more "
-              "dimensions, else the last",
+              "dimensions and behind convolutions, else the last",
               kMostAxes);
   table.count("train.ignore-index", ignoreIndex, INT64_MIN,
               "label of rows that the loss and metrics ignore; default: none");

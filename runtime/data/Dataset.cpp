@@ -41,7 +41,8 @@ Status checkLabelShape(const Array &array, const InputSpec &spec) {
   if (found.size() < 2 || expected.size() < 2 || found == expected)
     return {};
   return failed("labels of a sample have shape [{}], expected [{}]: the array "
-                "is {}",
+                "is {}; where an output has its classes: dlc compile "
+                "--class-axis=AXIS",
                 fmt::join(sampleShape(array.shape), ", "),
                 fmt::join(sampleShape(spec.shape), ", "),
                 describe(array.dtype, array.shape));

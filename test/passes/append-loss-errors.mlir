@@ -33,3 +33,11 @@ func.func @predict(%x: tensor<4x10xf32>) -> tensor<4x10xf32> {
   %0 = dlc.softmax %x {axis = 1 : i64} : (tensor<4x10xf32>) -> tensor<4x10xf32>
   return %0 : tensor<4x10xf32>
 }
+
+// -----
+
+// expected-error @+2 {{cross_entropy expects an output of shape [rows, classes], found 'tensor<f32>'}}
+// expected-note @+1 {{use --loss=OUTPUT:graph for a loss that the graph computes}}
+func.func @predict(%x: tensor<f32>) -> tensor<f32> {
+  return %x : tensor<f32>
+}
