@@ -10,7 +10,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(__file__))
 import dlc
 import onnx
-from support import IMPORT, model, node, reasons, run, value
+from support import IMPORT, SIGNATURE, model, node, reasons, run, value
 
 
 class Roles(dlc.TestCase):
@@ -159,6 +159,15 @@ class Roles(dlc.TestCase):
         for name, table in learned.items():
             with self.subTest(name):
                 self.assertFalse(self.fixed(table, "enc." + name))
+
+    def test_progressions_that_the_exporter_calls_parameters_train(self):
+        """Equal steps, as of torch.linspace; what else a formula makes is seldom learned, and its requires_grad is not in the file."""
+        for table, trains in ((np.linspace(-1, 1, 8), True), (10000.0 ** -(np.arange(8) / 8), False), (np.hanning(25)[:-1], False)):
+            proto = model([node("Add", ["x", "enc.line"], ["y"])], [value("x", [4, len(table)])], [value("y", [4, len(table)])],
+                          {"enc.line": table.astype(np.float32)})
+            proto.producer_name = "pytorch"
+            proto.graph.metadata_props.add(key=SIGNATURE, value="\n# inputs\np_enc_line: PARAMETER target='enc.line'\nx: USER_INPUT\n")
+            self.assertEqual("enc.line" in self.states(self.save(proto))["param"], trains)
 
     def test_weights_may_be_progressions(self):
         """Of a layer only what no training leaves: 0, 1, 2, ... (a distribution's bins), not a norm's scale or a bias."""

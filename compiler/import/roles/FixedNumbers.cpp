@@ -97,8 +97,10 @@ Formula ofVector(const Values &v, double epsilon) {
   if (counts)
     return Formula::Count;
   const Values steps = differences(v);
-  if (ratios || Extent(steps).range <= rounding)
-    return Formula::Progression;
+  if (Extent(steps).range <= rounding)
+    return Formula::Steps;
+  if (ratios)
+    return Formula::Ratios;
   const double noise = 1e-4 * Extent(steps).range + 2 * rounding;
   auto c = v.size() < kShortestWindow || !turns(v) ? std::nullopt
                                                    : recurrence(steps, noise);
@@ -216,8 +218,10 @@ std::string_view nameOf(Formula formula) {
     return "";
   case Formula::Count:
     return "the numbers 0, 1, 2, ...";
-  case Formula::Progression:
-    return "an arithmetic or geometric progression";
+  case Formula::Steps:
+    return "an arithmetic progression";
+  case Formula::Ratios:
+    return "a geometric progression";
   case Formula::Window:
     return "a window function";
   case Formula::Sines:

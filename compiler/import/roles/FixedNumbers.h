@@ -11,11 +11,12 @@ namespace dlc::import {
 /// aside.
 enum class Formula {
   None,
-  Count,       // 0, 1, 2, ...
-  Progression, // equal steps or equal ratios, no more than one dimension
-  Window,      // a Hann or Hamming window, one dimension
-  Sines,       // two dimensions, each column a sine or cosine of the row, or of
-               // the row's place along one side of a grid
+  Count,  // 0, 1, 2, ...
+  Steps,  // a progression of equal steps, no more than one dimension
+  Ratios, // the same of equal ratios
+  Window, // a Hann or Hamming window, one dimension
+  Sines,  // two dimensions, each column a sine or cosine of the row, or of
+          // the row's place along one side of a grid
 };
 
 /// Nothing that is constant is one, nor is what is shorter than four. Linear in

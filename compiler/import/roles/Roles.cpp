@@ -84,7 +84,8 @@ public:
     Found found = byUse(name, weight, reading);
     if (found.role == Role::Param && isTorch)
       if (Formula formula = formulaOf(weight);
-          isFixed(formula, reading, weight))
+          isFixed(formula, reading, weight) &&
+          !(formula == Formula::Steps && isNotedParameter(name)))
         return {Role::Constant,
                 fmt::format("{}, which models keep as it is; else {}",
                             nameOf(formula), found.reason),
@@ -125,15 +126,24 @@ private:
                                    ? kNotedParameter
                                    : kNotedBuffer};
     }
-    std::string fxName = name;
-    std::replace_if(
-        fxName.begin(), fxName.end(),
-        [](unsigned char c) { return !std::isalnum(c); }, '_');
-    if (fxValues.count("b_" + fxName))
+    if (fxValues.count("b_" + fxNameOf(name)))
       return {Role::Constant, kNotedBuffer};
-    if (fxValues.count("p_" + fxName))
+    if (isNotedParameter(name))
       return {Role::Param, kNotedParameter};
     return byName(name, weight, reading);
+  }
+
+  static std::string fxNameOf(std::string name) {
+    std::replace_if(
+        name.begin(), name.end(),
+        [](unsigned char c) { return !std::isalnum(c); }, '_');
+    return name;
+  }
+  bool isNotedParameter(const std::string &name) const {
+    const auto settled = file.roles.find(name);
+    return settled != file.roles.end()
+               ? settled->second == Role::Param
+               : fxValues.count("p_" + fxNameOf(name)) > 0;
   }
 
   /// By the name in the file, which one of several merged tensors had.

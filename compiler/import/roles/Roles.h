@@ -42,8 +42,8 @@ std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
 /// that decides; other files of torch's do not tell a parameter that a product
 /// or a sum reads from a buffer, nor do Constant nodes beside initializers
 /// (RoleDoubt::Role). In a file of torch's,
-/// numbers that are a formula's are not trained whatever the file says:
-/// requires_grad is not in it.
+/// numbers that are a formula's are not trained whatever the file says, as
+/// requires_grad is not in it; but equal steps that it calls a parameter are.
 Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
                                                const RoleOverrides &overrides);
 
