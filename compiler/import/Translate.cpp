@@ -47,7 +47,11 @@ public:
       : context(*graph.context), file(graph.file), inputs(graph.inputs),
         custom(custom), builder(&context), evaluator(file.budget),
         declared(file.model->graph()), narrow(narrowTypes(file.model->graph())),
-        roles(rolesOf(graph.roles)), uses(std::move(graph.uses)) {}
+        roles(rolesOf(graph.roles)), uses(std::move(graph.uses)) {
+    for (const auto &[name, found] : graph.roles)
+      if (found.isFrozen)
+        frozen.insert(name);
+  }
 
   FailureOr<OwningOpRef<ModuleOp>> run();
   /// Of the error that `run` ended with.
@@ -126,6 +130,7 @@ private:
   ModuleOp module;
   Block *body = nullptr;
   std::map<std::string, Role> roles;
+  std::set<std::string> frozen; // stay states of their own names
   std::unordered_map<std::string, Entry> entries;
   std::unordered_map<std::string, int> uses; // uses left
   std::set<std::string> states;
@@ -170,7 +175,8 @@ Value Importer::value(const std::string &name, Location loc) {
   if (entry.value || entry.isSequence)
     return entry.value;
   const HostTensor *known = host(name);
-  bool small = known && (known->elements() <= kMaxConstant || known->isSplat());
+  bool small = known && !frozen.count(name) &&
+               (known->elements() <= kMaxConstant || known->isSplat());
   if (entry.weight && !small)
     entry.value =
         readState(name, entry.weight->dtype, entry.weight->shape, loc);
@@ -263,9 +269,14 @@ std::string Importer::unusedName(std::string name) {
 }
 
 /// Evaluates a node whose inputs are all known; false when it is not such a
-/// node.
+/// node, or another program may have trained one of them.
 FailureOr<bool> Importer::fold(const Node &node) {
-  if (!evaluator.knows(operatorName(node.proto)))
+  const std::string op = operatorName(node.proto);
+  if (!evaluator.knows(op) ||
+      (allRows().count(op) &&
+       llvm::any_of(node.proto.input(), [&](const std::string &input) {
+         return frozen.count(input) > 0;
+       })))
     return false;
   std::vector<const HostTensor *> inputs;
   for (size_t i = 0; i < node.inputs(); ++i) {

@@ -489,7 +489,8 @@ Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
     if (found.role == Role::Buffer)
       continue;
     if (searchAny(freeze, name))
-      found = {Role::Constant, "matches --freeze"};
+      found = {Role::Constant, "matches --freeze", RoleDoubt::None,
+               found.role == Role::Param};
     else if (isFloat(weight.dtype) && searchAny(train, name))
       found = {Role::Param, "matches --train"};
   }

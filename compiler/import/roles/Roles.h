@@ -27,6 +27,7 @@ struct Found {
   Role role;
   std::string reason; // "the weight of Conv '/c1/Conv'"
   RoleDoubt doubt = RoleDoubt::None;
+  bool isFrozen = false; // by an option; else it would train
 };
 
 std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
