@@ -275,6 +275,7 @@ struct OptimizerOptions {
 /// the whole training. Formulas and defaults: torch.optim.lr_scheduler.
 struct ScheduleOptions {
   /// --schedule=constant|step|multistep|linear|cosine|polynomial|onecycle
+  /// |exponential|inverse_sqrt|wsd
   std::string name = "constant";
   /// --schedule-per=update|epoch: what t counts, and what every length below is
   /// given in, except --steps.
@@ -286,14 +287,21 @@ struct ScheduleOptions {
   std::optional<double> warmupStart;
   /// --steps=N: updates of the whole training; 0: `dlc train` sets it.
   int64_t totalSteps = 0;
-  /// step(decay_steps, decay_rate) multiplies by the rate every so many.
+  /// step(decay_steps, decay_rate) multiplies by the rate every so many,
+  /// exponential(decay_rate) at each.
   int64_t decaySteps = 1000;
   double decayRate = 0.1;
   /// multistep(milestones=[A,B,...]) multiplies by decay_rate at each.
   std::vector<int64_t> milestones;
   /// linear(start_factor, end_factor) goes from one to the other.
   double startFactor = 1.0 / 3, endFactor = 1;
-  /// min_lr: where cosine and polynomial end.
+  /// inverse_sqrt(timescale=N): lr / sqrt(1 + t / N); 0: N is the warm-up's
+  /// length, or 10,000 without one.
+  int64_t timescale = 0;
+  /// wsd(decay_steps=N, decay=cosine|linear|sqrt): lr, and in the last N steps
+  /// down to min_lr; sqrt: by 1 - sqrt(x).
+  std::string decay = "cosine";
+  /// min_lr: where cosine, polynomial and wsd end.
   double minLr = 0;
   /// cosine(cycle_steps=N) starts again after N, then after N cycle_mult,
   /// ..., from lr cycle_decay^i in cycle i; 0: no restarts.

@@ -90,6 +90,34 @@ FailureOr<Expr> multistep(Time &time, double base, const ScheduleOptions &o) {
   return rate;
 }
 
+/// base * rate^t
+FailureOr<Expr> exponential(Time &time, double base, const ScheduleOptions &o) {
+  return pow(time.done().scalar(o.decayRate), time.done()) * base;
+}
+
+/// base / sqrt(1 + t / N)
+FailureOr<Expr> inverseSqrt(Time &time, double base, const ScheduleOptions &o) {
+  const int64_t warm = o.warmup ? o.warmup : 10'000;
+  const double n = double(o.timescale ? o.timescale : warm);
+  Expr t = time.done();
+  return pow(t / n + 1.0, t.scalar(-0.5)) * base;
+}
+
+/// base, and in the last N steps down to min, with x from 0 to 1.
+FailureOr<Expr> stableThenDecay(Time &time, double base,
+                                const ScheduleOptions &o) {
+  FailureOr<Expr> length = time.length();
+  if (failed(length))
+    return failure();
+  Expr steps = minimum(*length, length->scalar(double(o.decaySteps)));
+  Expr left = minimum((*length - time.done()) / steps, steps.scalar(1));
+  Expr x = 1.0 - maximum(left, left.scalar(0));
+  Expr share = o.decay == "linear" ? 1.0 - x
+               : o.decay == "sqrt" ? 1.0 - sqrt(x)
+                                   : anneal(x, x.scalar(1), x.scalar(0));
+  return share * (base - o.minLr) + o.minLr;
+}
+
 /// base * (start + (end - start) min(t, T) / T)
 FailureOr<Expr> linear(Time &time, double base, const ScheduleOptions &o) {
   FailureOr<Expr> length = time.length();
@@ -157,9 +185,16 @@ FailureOr<Expr> oneCycle(Time &time, double base, const ScheduleOptions &o) {
 }
 
 const std::pair<StringRef, Curve> curves[] = {
-    {"constant", constant}, {"step", stepwise}, {"multistep", multistep},
-    {"linear", linear},     {"cosine", cosine}, {"polynomial", polynomial},
+    {"constant", constant},
+    {"step", stepwise},
+    {"multistep", multistep},
+    {"linear", linear},
+    {"cosine", cosine},
+    {"polynomial", polynomial},
     {"onecycle", oneCycle},
+    {"exponential", exponential},
+    {"inverse_sqrt", inverseSqrt},
+    {"wsd", stableThenDecay},
 };
 
 } // namespace

@@ -38,6 +38,10 @@ Status check(const ScheduleOptions &o, const OptionTable &table,
   if (o.name == "multistep" && o.milestones.empty())
     return usageError("--schedule=multistep needs its argument milestones: "
                       "--schedule='multistep(milestones=[A,B])'");
+  if (o.name == "exponential" && isGiven(given, "train.schedule") &&
+      !isGiven(given, "train.decay-rate"))
+    return usageError("--schedule=exponential needs its argument decay_rate: "
+                      "--schedule='exponential(decay_rate=0.999)'");
   if (o.cycleSteps == 0)
     for (const std::string &key : given)
       if (key == "train.cycle-mult" || key == "train.cycle-decay")
@@ -92,11 +96,21 @@ void addOneCycle(OptionTable &table, ScheduleOptions &o) {
 
 void addScheduleArguments(OptionTable &table, ScheduleOptions &o) {
   addScheduleArgument(table.count("train.decay-steps", o.decaySteps, 1,
-                                  "interval between decays"),
-                      {"step"});
+                                  "interval between decays; of wsd: number of "
+                                  "steps at the end in which lr decays"),
+                      {"step", "wsd"});
   addScheduleArgument(table.number("train.decay-rate", o.decayRate, 0, kNoLimit,
                                    "factor of lr at each decay"),
-                      {"step", "multistep"});
+                      {"step", "multistep", "exponential"});
+  addScheduleArgument(
+      table.count("train.timescale", o.timescale, 0,
+                  "N of lr / sqrt(1 + t / N); 0: the warm-up's length, or "
+                  "10000 without one"),
+      {"inverse_sqrt"});
+  addScheduleArgument(table.choice("train.decay", o.decay,
+                                   {"cosine", "linear", "sqrt"},
+                                   "curve of the decay; sqrt: 1 - sqrt(x)"),
+                      {"wsd"});
   addMilestones(table, o.milestones);
   addScheduleArgument(table.number("train.start-factor", o.startFactor, 0,
                                    kNoLimit, "factor of lr at the start"),
@@ -106,7 +120,7 @@ void addScheduleArguments(OptionTable &table, ScheduleOptions &o) {
                       {"linear"});
   addScheduleArgument(
       table.number("train.min-lr", o.minLr, 0, kNoLimit, "final learning rate"),
-      {"cosine", "polynomial"});
+      {"cosine", "polynomial", "wsd"});
   addScheduleArgument(
       table.count("train.cycle-steps", o.cycleSteps, 0,
                   "length of the first cosine cycle; 0: one cycle over the "

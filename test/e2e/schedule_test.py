@@ -39,6 +39,7 @@ class Rates(dlc.TestCase):
     data = dlc.data("digits-train")
 
     def rates(self, **options):
+        self.new_folder()
         artifact = dlc.compile(dlc.model("mlp"), self.path("model.dlc"), loss="cross_entropy",
                                optimizer="sgd", lr=LR, batch=32, **options)
         run = dlc.train(artifact, self.data, self.path("run"), steps=STEPS, threads=1)
@@ -86,6 +87,26 @@ class Schedule(Rates):
     def test_polynomial_to_a_floor(self):
         self.check(lambda t: 0.02 + (LR - 0.02) * (1 - t / STEPS) ** 3, schedule="polynomial", power=3,
                    min_lr=0.02)
+
+    def test_exponential(self):
+        """As torch's ExponentialLR."""
+        self.check(lambda t: LR * 0.9**t, schedule="exponential(decay_rate=0.9)")
+        _, said = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("m.dlc"), schedule="exponential", code=dlc.USAGE)
+        self.assertIn("--schedule=exponential needs its argument decay_rate", said)
+
+    def test_inverse_square_root(self):
+        """As get_inverse_sqrt_schedule of transformers: 1 / sqrt((t + shift) / timescale), shift = timescale - warmup."""
+        self.check(warm(lambda t: LR / np.sqrt((t + WARMUP) / WARMUP)), schedule="inverse_sqrt", warmup=WARMUP)
+        self.check(lambda t: LR / np.sqrt((t + 5) / 5), schedule="inverse_sqrt(timescale=5)")
+        self.check(lambda t: LR / np.sqrt((t + 10000) / 10000), schedule="inverse_sqrt")
+
+    def test_stable_then_decay(self):
+        """As get_wsd_schedule of transformers, with its three curves."""
+        curves = dict(cosine=lambda x: (1 + np.cos(np.pi * x)) / 2, linear=lambda x: 1 - x, sqrt=lambda x: 1 - np.sqrt(x))
+        for name, curve in curves.items():
+            for warmup in 0, WARMUP:
+                rate = lambda t: LR if t < STEPS - warmup - 10 else 0.01 + (LR - 0.01) * curve((t - (STEPS - warmup - 10)) / 10)
+                self.check(warm(rate) if warmup else rate, schedule=f"wsd(decay_steps=10,decay={name},min_lr=0.01)", warmup=warmup or None)
 
     def test_cosine_length_from_training(self):
         """Compiled without --steps, the schedule lasts as long as the training."""
