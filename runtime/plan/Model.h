@@ -56,8 +56,10 @@ struct Model {
 Result<Model> openModel(const std::string &path,
                         Artifact::Use use = Artifact::Use::Run);
 
-// Manifests of checkpoints. One whose state is in one file is of version 2.
+// Manifests of checkpoints. The state of version 2 is in one file, of version 3
+// in parts; of version 4, in either, without what the artifact has.
 constexpr char kCheckpointFormat[] = "dlc-checkpoint";
-constexpr uint32_t kWholeCheckpointVersion = 2, kCheckpointVersion = 3;
+constexpr uint32_t kWholeCheckpointVersion = 2, kPartsCheckpointVersion = 3,
+                   kCheckpointVersion = 4;
 
 } // namespace dlc

@@ -6,6 +6,8 @@
 #include "runtime/base/numbers/DType.h"
 #include "runtime/plan/plan.pb.h"
 
+#include <vector>
+
 namespace dlc::plan {
 
 // None for DTYPE_INVALID and values that this version does not know.
@@ -30,6 +32,10 @@ inline std::optional<dlc::DType> dtypeOf(DType type) {
   default:
     return std::nullopt;
   }
+}
+
+inline std::vector<int64_t> shapeOf(const TensorType &type) {
+  return {type.shape().begin(), type.shape().end()};
 }
 
 // None if the type is unknown, a dimension negative or the size too big.

@@ -49,6 +49,19 @@ def write_manifest(path, manifest):
         file.write(json.dumps(manifest, sort_keys=True, indent=2, ensure_ascii=False) + "\n")
 
 
+def rehash(folder, **fields):
+    """The manifest of a folder whose files were changed, with these fields; gives its hash."""
+    path = os.path.join(folder, "manifest.json")
+    with open(path) as file:
+        manifest = json.load(file) | fields
+    for name in manifest["files"]:
+        with open(os.path.join(folder, name), "rb") as file:
+            content = file.read()
+        manifest["files"][name] = {"size": len(content), "hash": hashlib.sha256(content).hexdigest()}
+    write_manifest(path, manifest)
+    return manifest["hash"]
+
+
 def flip(path, offset=None):
     """Changes a bit of the byte at `offset`, or of the one in the middle."""
     with open(path, "r+b") as file:

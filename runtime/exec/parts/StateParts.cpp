@@ -133,6 +133,13 @@ Status StateParts::writeOfRanks(const plan::State &state, const std::byte *from,
   return {};
 }
 
+std::vector<int64_t> StateParts::shapeOfRanks(const plan::State &state,
+                                              int ranks) {
+  std::vector<int64_t> shape = plan::shapeOf(state.type());
+  shape.insert(shape.begin(), ranks);
+  return shape;
+}
+
 Status StateParts::shareOfRanks(const plan::State &state,
                                 Communicator &communicator) {
   if (memory_.ranks() == 1)

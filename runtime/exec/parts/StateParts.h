@@ -27,6 +27,8 @@ public:
   static bool isOwn(const plan::State &state) {
     return state.role() == "error";
   }
+  // In a file, which has all ranks'.
+  static std::vector<int64_t> shapeOfRanks(const plan::State &state, int ranks);
   // Of such a state: what all ranks have, one after the other. One rank's is a
   // view as fetch() gives it; else gather() has kept them, or this is Failed.
   Result<TensorView> ofRanks(const plan::State &state,

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fmt/ranges.h>
+
+namespace fs = std::filesystem;
 
 namespace dlc::plan {
 namespace {
@@ -15,6 +18,7 @@ namespace {
 constexpr std::string_view kBefore = "state-", kBetween = "-of-",
                            kAfter = ".safetensors";
 constexpr uint64_t kMostRanks = 99'999; // of five digits
+constexpr char kFrozen[] = "dlc.frozen";
 
 // Takes digits from the head of `text`.
 std::optional<uint64_t> takeNumber(std::string_view &text) {
@@ -86,6 +90,12 @@ std::string extentsText(std::span<const int64_t> shape) {
   return fmt::format("{}", fmt::join(shape, ","));
 }
 
+void setFrozen(std::map<std::string, std::string> &metadata,
+               const std::set<std::string> &names) {
+  if (!names.empty())
+    metadata[kFrozen] = dumpJson(Json(names));
+}
+
 Result<std::vector<std::string>> partsOf(const Json &manifest) {
   std::vector<std::string> parts;
   for (const auto &[name, entry] : manifest["files"].items()) {
@@ -117,6 +127,10 @@ Result<StateFiles> StateFiles::open(const std::string &path) {
     state.files_.push_back(std::move(file));
     DLC_TRY(
         state.add(state.files_.back()).withContext(fmt::format("'{}'", part)));
+    const auto &metadata = state.files_.back().metadata();
+    if (const auto names = metadata.find(kFrozen); names != metadata.end())
+      DLC_TRY(state.addFrozen(part, std::string(names->second))
+                  .withContext(fmt::format("'{}'", part)));
   }
   DLC_TRY(state.check().withContext(fmt::format("'{}'", path)));
   return state;
@@ -145,6 +159,35 @@ Status StateFiles::add(const SafetensorsFile &file) {
     if (tensor.dtype != found.dtype || tensor.shape != shape ||
         !tensor.pieces.emplace(first, found).second)
       return corrupt("'{}' contradicts another part of '{}'", found.name, name);
+  }
+  return {};
+}
+
+Status StateFiles::addFrozen(const std::string &path,
+                             const std::string &names) {
+  std::error_code ignored;
+  const fs::path run =
+      fs::weakly_canonical(path, ignored).parent_path().parent_path();
+  const std::string from = (run / "model.dlc" / "state.safetensors").string();
+  if (!exists(from))
+    return failed("its frozen tensors are in the run's artifact, but there is "
+                  "no '{}': keep the checkpoint in its run, or export it",
+                  from);
+  DLC_ASSIGN(const Json list, parseJson(names));
+  DLC_ASSIGN(SafetensorsFile file, SafetensorsFile::open(from));
+  files_.push_back(std::move(file));
+  for (const Json &name : list) {
+    const NamedTensor *found = name.is_string()
+                                   ? files_.back().find(name.get<std::string>())
+                                   : nullptr;
+    if (!found)
+      return corrupt("'{}' has no tensor {}, which '{}' lists", from,
+                     dumpJson(name), kFrozen);
+    if (!tensors_
+             .emplace(found->name,
+                      Tensor{found->dtype, found->shape, {{0, *found}}})
+             .second)
+      return corrupt("tensor '{}' is in '{}', too", found->name, from);
   }
   return {};
 }

@@ -6,6 +6,9 @@
 // whole has its name; of another it has elements [BEGIN, END), row-major, as a
 // tensor NAME[BEGIN:END] of one dimension, with the whole's shape, as "64,3,7",
 // in the file's __metadata__ under the same name.
+//
+// A checkpoint leaves out what no step changes: "dlc.frozen" in __metadata__ is
+// a JSON list of the tensors that are in ../model.dlc/state.safetensors alone.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -13,6 +16,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,14 +29,19 @@ std::string partName(int rank, int ranks);
 std::string sliceName(const std::string &tensor, uint64_t begin, uint64_t end);
 std::string extentsText(std::span<const int64_t> shape);
 
+// Adds that these are in the artifact; nothing for none.
+void setFrozen(std::map<std::string, std::string> &metadata,
+               const std::set<std::string> &names);
+
 // The parts that a checkpoint's manifest lists, by rank; empty if its state is
 // in one file. Code::Corrupt if one is not listed.
 Result<std::vector<std::string>> partsOf(const Json &manifest);
 
 class StateFiles {
 public:
-  // A file, or a checkpoint's folder, whose manifest lists its parts.
-  // Code::Corrupt as of SafetensorsFile, or if parts do not make up a tensor.
+  // A file, or a checkpoint's folder, whose manifest lists its parts; and what
+  // they leave to the artifact. Code::Corrupt as of SafetensorsFile, or if
+  // parts do not make up a tensor; Code::Failed without the artifact.
   static Result<StateFiles> open(const std::string &path);
 
   std::vector<std::string> names() const;
@@ -47,6 +56,7 @@ private:
     std::map<uint64_t, NamedTensor> pieces; // by the first byte
   };
   Status add(const SafetensorsFile &file);
+  Status addFrozen(const std::string &path, const std::string &names);
   Status check() const;
 
   std::vector<SafetensorsFile> files_;

@@ -28,9 +28,21 @@ Status Checkpointing::open() {
 Status Checkpointing::restore(Progress &progress) {
   DLC_TRY(onRoot(setup_.ranks, [&] { return load(progress); }));
   DLC_TRY(share(progress));
-  if (progress.step > 0)
-    return broadcastState(setup_.session->executor(), setup_.ranks);
-  return onOthers(setup_.ranks, [&] { return loadFirst(progress); });
+  DLC_TRY(progress.step > 0
+              ? broadcastState(setup_.session->executor(), setup_.ranks)
+              : onOthers(setup_.ranks, [&] { return loadFirst(progress); }));
+  return agree(setup_.ranks, leaveOut());
+}
+
+// What is as the artifact has it checkpoints need not have.
+Status Checkpointing::leaveOut() {
+  Session &session = *setup_.session;
+  if (!checkpoints_)
+    return {};
+  DLC_ASSIGN(auto frozen, frozenStates(session.executor(),
+                                       session.model().artifact.statePath()));
+  checkpoints_->leaveOut(std::move(frozen));
+  return {};
 }
 
 Status Checkpointing::load(Progress &progress) {

@@ -58,6 +58,7 @@ private:
   }
   Status load(Progress &progress);
   Status loadFirst(const Progress &progress);
+  Status leaveOut();
   Status share(Progress &progress);
   Status settleBest(Progress &progress);
   void linkToBest(const Best &best) const;

@@ -212,15 +212,14 @@ Status Checkpoints::save(Session &session, const Progress &progress,
                          int64_t keep) {
   if (!parts_)
     DLC_TRY(check(session));
-  const Share share = parts_ ? parts_->share() : Share();
   return save(
-      {[&](const std::string &path) { return session.save(path, share); },
+      {[&](const std::string &path) { return session.save(path, share_); },
        session.model().artifact.hash(), progress},
       keep);
 }
 
 Status Checkpoints::check(Session &session) const {
-  return checkFinite(session.executor(), parts_ ? parts_->share() : Share())
+  return checkFinite(session.executor(), share_)
       .withContext("no checkpoint written");
 }
 
@@ -286,11 +285,12 @@ Status Checkpoints::write(const Content &content) {
   DLC_ASSIGN(const Files state, writeState(content, folder.folder()));
   DLC_TRY(writeNewFile(folder.folder() + "/trainer.json",
                        dumpJson(toJson(progress), 2) + "\n"));
-  Json fields = {
-      {"format", kCheckpointFormat},
-      {"version", parts_ ? kCheckpointVersion : kWholeCheckpointVersion},
-      {"dlc", dlcVersion()},
-      {"artifact", content.artifact}};
+  Json fields = {{"format", kCheckpointFormat},
+                 {"version", !share_.frozen.empty() ? kCheckpointVersion
+                             : parts_               ? kPartsCheckpointVersion
+                                                    : kWholeCheckpointVersion},
+                 {"dlc", dlcVersion()},
+                 {"artifact", content.artifact}};
   DLC_TRY(writeManifest(folder.folder(), std::move(fields), state).status());
   DLC_TRY(folder.commit());
   whole_[path] = fingerprint(path);

@@ -44,8 +44,13 @@ public:
 
   // From now on all ranks make checkpoints together.
   void writeInParts(std::unique_ptr<Parts> parts) {
-    copy_.shareWith(parts->share());
+    share_ = parts->share();
     parts_ = std::move(parts);
+  }
+  // From now on checkpoints leave these states to the artifact.
+  void leaveOut(std::set<std::string> frozen) {
+    share_.frozen = std::move(frozen);
+    copy_.shareWith(share_);
   }
 
   // Writes <run>/checkpoint-<step> atomically; afterwards only the `keep`
@@ -116,6 +121,7 @@ private:
   const std::string run_;
   std::map<std::string, std::string> whole_; // path: what its files were then
   std::unique_ptr<Parts> parts_;             // or rank 0 writes all
+  Share share_;                              // what this rank writes
   StateCopy copy_;
   Written written_{};
   std::atomic<bool> done_ = false;

@@ -81,7 +81,7 @@ Status Session::load(const std::string &path) try {
 }
 
 Result<FileDigest> Session::save(const std::string &safetensors,
-                                 Share share) try {
+                                 const Share &share) try {
   return saveState(*executor_, safetensors, share);
 } catch (...) {
   return caughtException("writing the state");

@@ -121,7 +121,8 @@ public:
 
   // Another state of the same artifact: a file, or a folder of parts.
   Status load(const std::string &path);
-  Result<FileDigest> save(const std::string &safetensors, Share share = {});
+  Result<FileDigest> save(const std::string &safetensors,
+                          const Share &share = {});
 
 private:
   Session(Model model, Communicator *communicator)

@@ -23,69 +23,6 @@ namespace {
 constexpr char kRank[] = "rng.rank";
 constexpr uint64_t kMessageBytes = 16 << 20;
 
-std::vector<int64_t> shapeOf(const plan::TensorType &type) {
-  return {type.shape().begin(), type.shape().end()};
-}
-
-// Of what is each rank's own a file has all ranks'.
-std::vector<int64_t> shapeOfRanks(const plan::State &state, int ranks) {
-  std::vector<int64_t> shape = shapeOf(state.type());
-  shape.insert(shape.begin(), ranks);
-  return shape;
-}
-
-Status loadOwn(Executor &executor, const plan::State &state,
-               const NamedTensor &tensor) {
-  const auto ranks =
-      tensor.shape.empty() ? 0 : static_cast<int>(tensor.shape[0]);
-  if (tensor.dtype != *plan::dtypeOf(state.type().dtype()) || ranks < 1 ||
-      tensor.shape != shapeOfRanks(state, ranks))
-    return incompatible("tensor '{}' is {} [{}], expected {} [ranks, {}]",
-                        state.name(), nameOf(tensor.dtype),
-                        fmt::join(tensor.shape, ", "),
-                        nameOf(*plan::dtypeOf(state.type().dtype())),
-                        fmt::join(shapeOf(state.type()), ", "));
-  DLC_ASSIGN(StateParts *const parts, executor.parts());
-  return parts->writeOfRanks(state, tensor.data, ranks);
-}
-
-Status loadTensor(Executor &executor, const plan::State &state,
-                  const plan::StateFiles &file, bool mayOmitMoments) {
-  std::vector<std::byte> copy;
-  const auto tensor = file.find(state.name(), copy);
-  const bool mayOmit =
-      state.role() == "accumulator" ||
-      ((state.role() == "moment" || StateParts::isOwn(state)) &&
-       mayOmitMoments);
-  if (!tensor && mayOmit) {
-    std::vector<std::byte> zeros(*plan::bytesOf(state.type()));
-    return executor.writeState(state.name(), zeros.data(), zeros.size());
-  }
-  if (!tensor)
-    return incompatible("there is no tensor '{}'", state.name());
-  if (StateParts::isOwn(state))
-    return loadOwn(executor, state, *tensor);
-  if (tensor->dtype != *plan::dtypeOf(state.type().dtype()) ||
-      tensor->shape != shapeOf(state.type()))
-    return incompatible("tensor '{}' is {} [{}], expected {} [{}]",
-                        state.name(), nameOf(tensor->dtype),
-                        fmt::join(tensor->shape, ", "),
-                        nameOf(*plan::dtypeOf(state.type().dtype())),
-                        fmt::join(shapeOf(state.type()), ", "));
-  return executor.writeState(state.name(), tensor->data, tensor->bytes);
-}
-
-Status checkNoOthers(const plan::Plan &plan, const plan::StateFiles &file) {
-  std::vector<std::string> names;
-  for (const plan::State &state : plan.states())
-    names.push_back(state.name());
-  std::sort(names.begin(), names.end());
-  for (const std::string &name : file.names())
-    if (!std::binary_search(names.begin(), names.end(), name))
-      return incompatible("tensor '{}' is not a state of the program", name);
-  return {};
-}
-
 // No exponent of ones alone. Integers, so that the loop is vectorised.
 template <class Bits>
 bool allFinite(const std::byte *data, uint64_t bytes, Bits exponent) {
@@ -130,26 +67,34 @@ bool copyTensor(const NamedTensor &tensor, std::byte *to, bool mustBeFinite) {
 
 } // namespace
 
-Status loadState(Executor &executor, const std::string &path,
-                 bool mayOmitMoments) {
-  DLC_ASSIGN(const plan::StateFiles file, plan::StateFiles::open(path));
-  auto load = [&]() -> Status {
-    for (const plan::State &state : executor.plan().states())
-      DLC_TRY(loadTensor(executor, state, file, mayOmitMoments));
-    DLC_TRY(mappedFilesStatus());
-    return checkNoOthers(executor.plan(), file);
-  };
-  return load().withContext(fmt::format("'{}'", path));
+Result<std::set<std::string>> frozenStates(Executor &executor,
+                                           const std::string &path) {
+  DLC_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(path));
+  std::set<std::string> frozen;
+  for (const plan::State &state : executor.plan().states()) {
+    const NamedTensor *tensor = file.find(state.name());
+    if (state.role() != "const" || !tensor)
+      continue;
+    std::vector<std::byte> copy;
+    DLC_ASSIGN(const TensorView view, executor.fetchState(state.name(), copy));
+    if (view.bytes == tensor->bytes &&
+        std::memcmp(view.data, tensor->data, view.bytes) == 0)
+      frozen.insert(state.name());
+  }
+  DLC_TRY(mappedFilesStatus());
+  return frozen;
 }
 
 static uint64_t bytesOf(const plan::State &state) {
   return plan::bytesOf(state.type()).value_or(0);
 }
 
-// What the next step does not read.
-static bool isPassing(const plan::State &state, int64_t position) {
-  return state.role() == "accumulator" &&
-         (position == 0 || plan::isCache(state.name()));
+// What the next step does not read, or the artifact has.
+static bool isLeftOut(const plan::State &state, int64_t position,
+                      const Share &share) {
+  return (state.role() == "accumulator" &&
+          (position == 0 || plan::isCache(state.name()))) ||
+         share.frozen.count(state.name()) > 0;
 }
 
 static bool isAlike(const plan::State &state) {
@@ -162,11 +107,12 @@ static bool isAlike(const plan::State &state) {
 // The bytes of each state that a rank writes, in the plan's order. What all
 // have alike is cut, as if it were one array, into pieces of whole elements.
 static Result<std::vector<StateParts::Range>> shareOf(Executor &executor,
-                                                      Share share) {
+                                                      const Share &share) {
   DLC_ASSIGN(StateParts *const parts, executor.parts());
   uint64_t all = 0, before = 0;
   const auto isCut = [&](const plan::State &state) {
-    return isAlike(state) && !parts->isPart(state);
+    return isAlike(state) && !parts->isPart(state) &&
+           !share.frozen.count(state.name());
   };
   for (const plan::State &state : executor.plan().states())
     all += isCut(state) ? bytesOf(state) : 0;
@@ -187,6 +133,8 @@ static Result<std::vector<StateParts::Range>> shareOf(Executor &executor,
       ranges.push_back({0, bytes});
     } else if (parts->isPart(state)) {
       ranges.push_back(parts->rangeOf(state));
+    } else if (share.frozen.count(state.name())) {
+      ranges.push_back({0, 0});
     } else if (isCut(state)) {
       ranges.push_back({within(cut(share.rank)), within(cut(share.rank + 1))});
       before += bytes;
@@ -208,8 +156,10 @@ struct Written {
 } // namespace
 
 // As loadState() wants it.
-static Result<Written> partOf(Executor &executor, Share share) {
+static Result<Written> partOf(Executor &executor, const Share &share) {
   Written part;
+  if (share.rank == 0)
+    plan::setFrozen(part.metadata, share.frozen);
   DLC_ASSIGN(const int64_t position, windowPosition(executor));
   DLC_ASSIGN(const auto ranges, shareOf(executor, share));
   DLC_ASSIGN(StateParts *const parts, executor.parts());
@@ -217,20 +167,20 @@ static Result<Written> partOf(Executor &executor, Share share) {
     const auto &state = executor.plan().states(static_cast<int>(i));
     const auto [begin, end] = ranges[i];
     const bool isEmpty = bytesOf(state) == 0 ? share.rank > 0 : begin == end;
-    if (isPassing(state, position) || isEmpty)
+    if (isLeftOut(state, position, share) || isEmpty)
       continue;
     DLC_ASSIGN(const TensorView view,
                parts->fetch(state, ranges[i], part.copies.emplace_back()));
     const DType type = *plan::dtypeOf(state.type().dtype());
-    NamedTensor tensor{state.name(), type, shapeOf(state.type()), view.data,
-                       view.bytes};
+    NamedTensor tensor{state.name(), type, plan::shapeOf(state.type()),
+                       view.data, view.bytes};
     if (StateParts::isOwn(state)) {
       const auto count = bytesOf(state) / sizeOf(type),
                  rank = static_cast<uint64_t>(share.rank);
       tensor.name =
           plan::sliceName(state.name(), rank * count, (rank + 1) * count);
       part.metadata[tensor.name] =
-          plan::extentsText(shapeOfRanks(state, share.ranks));
+          plan::extentsText(StateParts::shapeOfRanks(state, share.ranks));
       tensor.shape = {static_cast<int64_t>(count)};
     } else if (end - begin < bytesOf(state)) {
       tensor.name = plan::sliceName(state.name(), begin / sizeOf(type),
@@ -244,27 +194,28 @@ static Result<Written> partOf(Executor &executor, Share share) {
 }
 
 // Views of live memory, or of copies.
-static Result<Written> tensorsOf(Executor &executor, Share share) {
+static Result<Written> tensorsOf(Executor &executor, const Share &share) {
   if (share.ranks > 1)
     return partOf(executor, share);
   Written all;
+  plan::setFrozen(all.metadata, share.frozen);
   DLC_ASSIGN(const int64_t position, windowPosition(executor));
   for (const plan::State &state : executor.plan().states()) {
-    if (isPassing(state, position))
+    if (isLeftOut(state, position, share))
       continue;
     if (StateParts::isOwn(state)) {
       DLC_ASSIGN(StateParts *const parts, executor.parts());
       DLC_ASSIGN(const TensorView view,
                  parts->ofRanks(state, all.copies.emplace_back()));
       all.tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
-                             shapeOfRanks(state, parts->ranks()), view.data,
-                             view.bytes});
+                             StateParts::shapeOfRanks(state, parts->ranks()),
+                             view.data, view.bytes});
       continue;
     }
     DLC_ASSIGN(TensorView view,
                executor.fetchState(state.name(), all.copies.emplace_back()));
     all.tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
-                           shapeOf(state.type()), view.data, view.bytes});
+                           plan::shapeOf(state.type()), view.data, view.bytes});
   }
   return all;
 }
@@ -283,7 +234,7 @@ writeState(const std::string &path, const std::vector<NamedTensor> &tensors,
 }
 
 Result<FileDigest> saveState(Executor &executor, const std::string &path,
-                             Share share) {
+                             const Share &share) {
   DLC_ASSIGN(const Written written, tensorsOf(executor, share));
   return writeState(path, written.tensors, written.metadata);
 }
@@ -304,9 +255,10 @@ Status StateCopy::reserve(Executor &executor) {
   }
   DLC_ASSIGN(StateParts *const parts, executor.parts());
   for (const plan::State &state : executor.plan().states())
-    bytes +=
-        bytesOf(state) *
-        static_cast<uint64_t>(StateParts::isOwn(state) ? parts->ranks() : 1);
+    if (!share_.frozen.count(state.name()))
+      bytes +=
+          bytesOf(state) *
+          static_cast<uint64_t>(StateParts::isOwn(state) ? parts->ranks() : 1);
   return reserve(bytes);
 }
 
@@ -448,7 +400,7 @@ Status restoreStates(Executor &executor, const StateBytes &states) {
   return {};
 }
 
-Status checkFinite(Executor &executor, Share share) {
+Status checkFinite(Executor &executor, const Share &share) {
   DLC_ASSIGN(StateParts *const parts, executor.parts());
   std::vector<StateParts::Range> ranges;
   if (share.ranks > 1) {

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,18 +25,23 @@ Status loadState(Executor &executor, const std::string &path,
 // the rest, such as numbers that are a rank's own.
 struct Share {
   int rank = 0, ranks = 1;
+  std::set<std::string> frozen = {}; // is not written: the artifact has it
 };
+
+// Constants that have the values of this file, an artifact's state.
+Result<std::set<std::string>> frozenStates(Executor &executor,
+                                           const std::string &path);
 
 // Writes and syncs a new file with every state of the plan, or a part of them;
 // accumulators only within a window, as nothing reads them at its start.
 Result<FileDigest> saveState(Executor &executor, const std::string &path,
-                             Share share = {});
+                             const Share &share = {});
 
 // What saveState() would write, in memory of its own, kept for the next one.
 class StateCopy {
 public:
   // Once, before anything else.
-  void shareWith(Share share) { share_ = share; }
+  void shareWith(Share share) { share_ = std::move(share); }
   // Makes room, so that take() costs no more than copying. Code::Limit if there
   // is none.
   Status reserve(Executor &executor);
@@ -78,6 +84,6 @@ Status restoreStates(Executor &executor, const StateBytes &states);
 
 // Code::Diverged, naming the tensor, if a float parameter is not finite, of
 // those that this rank writes.
-Status checkFinite(Executor &executor, Share share = {});
+Status checkFinite(Executor &executor, const Share &share = {});
 
 } // namespace dlc

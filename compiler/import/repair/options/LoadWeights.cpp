@@ -5,9 +5,9 @@
 #include "compiler/import/repair/options/WeightNames.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "compiler/import/tensor/HostTensor.h"
-#include "runtime/base/files/Safetensors.h"
 #include "runtime/base/options/Pattern.h"
 #include "runtime/plan/StateNames.h"
+#include "runtime/plan/parts/StateFiles.h"
 #include "llvm/Support/xxhash.h"
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -39,11 +39,13 @@ struct Offer {
 };
 
 Result<Offer> openSafetensors(const std::string &path) {
-  DLC_ASSIGN(SafetensorsFile opened, SafetensorsFile::open(path));
-  auto file = std::make_shared<SafetensorsFile>(std::move(opened));
+  DLC_ASSIGN(plan::StateFiles opened, plan::StateFiles::open(path));
+  auto file = std::make_shared<plan::StateFiles>(std::move(opened));
   Offer offer{{}, file, {}};
-  for (const NamedTensor &t : file->tensors()) {
-    const std::string name = plan::modelName(t.name);
+  for (const std::string &key : file->names()) {
+    std::vector<std::byte> copy; // of parts, which one file has none of
+    const NamedTensor t = *file->find(key, copy);
+    const std::string name = plan::modelName(key);
     if (isNoWeight(name, t.dtype))
       offer.ignored.push_back(name);
     else
