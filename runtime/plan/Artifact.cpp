@@ -13,14 +13,15 @@ namespace {
 
 constexpr char kPlanFile[] = "plan.pb";
 
-Result<plan::Plan> readPlan(const std::string &folder, const Json &manifest) {
+Result<plan::Plan> readPlan(const std::string &folder, const Json &manifest,
+                            bool isVerified) {
   const std::string path = folder + "/" + kPlanFile;
   DLC_ASSIGN(const std::string bytes, readListed(folder, manifest, kPlanFile));
   plan::Plan plan;
   if (!plan.ParseFromString(bytes))
     return corrupt("'{}' is not a plan", path);
-  if (Status status = verifyPlan(plan); !status.ok())
-    return status.withContext(fmt::format("'{}'", path));
+  if (isVerified)
+    DLC_TRY(verifyPlan(plan).withContext(fmt::format("'{}'", path)));
   return plan;
 }
 
@@ -86,7 +87,8 @@ Result<Artifact> Artifact::open(const std::string &path, Use use) try {
   for (const char *name : {kPlanFile, "state.safetensors"})
     if (!artifact.has(name))
       return corrupt("'{}' has no {}", path, name);
-  DLC_ASSIGN(plan::Plan plan, readPlan(path, artifact.manifest_));
+  DLC_ASSIGN(plan::Plan plan,
+             readPlan(path, artifact.manifest_, use != Use::State));
   if (use == Use::Run)
     DLC_TRY(checkCpuFeatures(plan, commandOf(artifact.manifest_))
                 .withContext(fmt::format("'{}'", path)));

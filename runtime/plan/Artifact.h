@@ -28,6 +28,7 @@ public:
   enum class Use {
     Run,     // this machine must be able to run the kernels
     Inspect, // any machine will do
+    State,   // and any version's plan: only its states are looked at
   };
 
   // Checks everything before anything is used: the version

@@ -28,6 +28,11 @@ void addPlaces(OptionTable &table, TrainOptions &o) {
       .described("STEP")
       .only("run.resume", {})
       .flagOnly();
+  table.text(
+      "run.state", o.state, "RUN",
+      "run or checkpoint of another artifact, whose parameters, moments, "
+      "averages, loss scale, step and position in the data the new run "
+      "takes over by name");
   table.text("run.data", o.data, "PATH",
              "samples: .npz or .safetensors with arrays x and y, a table "
              "(.csv, .parquet), a folder with one folder of pictures per "
@@ -317,7 +322,7 @@ static Words sampleKeys(SampleOptions samples) {
 }
 
 Status checkResume(const TrainOptions &o, const OptionTable &table) {
-  Words fixed = {"run.run", "run.seed", "run.shuffle"};
+  Words fixed = {"run.run", "run.state", "run.seed", "run.shuffle"};
   for (const std::string &key : sampleKeys({}))
     fixed.push_back(key);
   for (const std::string &key : fixed)

@@ -22,6 +22,7 @@ struct TrainOptions {
   std::string resume;   // run folder to go on with; empty: a new run
   std::string run;      // folder of a new run; empty: runs/<model>-<N>
   std::optional<int64_t> checkpoint; // of this step, to resume; not kept
+  std::string state; // run or checkpoint whose state a new run takes over
 
   std::string data;        // arrays x and y of the samples to train on
   std::string dataCommand; // a program that gives them, instead of `data`

@@ -93,7 +93,7 @@ class FindLr(dlc.TestCase):
         self.find(self.compile(optimizer="sgd", lr=0), code=dlc.USAGE)
         self.assertRegex(self.messages, r"compiled learning rate of step 1 is 0.*--schedule=constant")
         _, err = dlc.dlc("train", "--resume=x", "--find-lr", code=dlc.USAGE)
-        self.assertRegex(err, r"--find-lr .*--resume does not apply")
+        self.assertRegex(err, r"--find-lr .*--resume and --state do not apply")
         _, err = dlc.dlc("train", "x.dlc", "--data=x", "--lr-max=1", code=dlc.USAGE)
         self.assertRegex(err, r"--lr-max needs --find-lr")
 

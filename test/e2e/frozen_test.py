@@ -67,6 +67,10 @@ class Frozen(dlc.TestCase):
         for run in light, whole:
             dlc.dlc("train", resume=run.folder, steps=MORE)
             self.assertBitwise(run.state(MORE), uninterrupted.state(MORE), run.folder)  # light again
+            went_on, said = dlc.Run(run.folder + "-on"), dlc.dlc("train", self.artifact, data=test, run=run.folder + "-on", steps=MORE,
+                                                               state=f"{run.folder}/checkpoint-{STEPS}", threads=1)[1]
+            self.assertNotIn("warning", said)
+            self.assertBitwise(went_on.state(MORE), uninterrupted.state(MORE), "--state")
 
     def test_parts(self):
         """Each rank writes as much of the rest."""

@@ -102,17 +102,18 @@ TEST(Options, OfAnOlderRunAreRead) {
   EXPECT_EQ(options->seed, UINT64_MAX);
   EXPECT_EQ(options->samples.scale, std::nullopt);
   EXPECT_EQ(options->bnBuffers, "mean");
-  EXPECT_EQ(fmt::format("{}", fmt::join(options->missing, " ")),
-            "data_command data_timeout batch mean std interpolation crop_pct "
-            "tokens tokenizer special_tokens bad_samples "
-            "columns classes pad "
-            "crop crop_scale crop_ratio crop_padding hflip vflip "
-            "color_jitter random_erase mixup "
-            "cutmix stats_every "
-            "tensorboard prometheus "
-            "metrics best patience min_delta hierarchical_all_reduce");
+  EXPECT_EQ(
+      fmt::format("{}", fmt::join(options->missing, " ")),
+      "state data_command data_timeout batch mean std interpolation crop_pct "
+      "tokens tokenizer special_tokens bad_samples "
+      "columns classes pad "
+      "crop crop_scale crop_ratio crop_padding hflip vflip "
+      "color_jitter random_erase mixup "
+      "cutmix stats_every "
+      "tensorboard prometheus "
+      "metrics best patience min_delta hierarchical_all_reduce");
   EXPECT_TRUE(toYaml(*options).starts_with(
-      "artifact: /m.dlc\ndata: /x.npz\ndata_command: \"\"\n"
+      "artifact: /m.dlc\nstate: \"\"\ndata: /x.npz\ndata_command: \"\"\n"
       "data_timeout: 60\nval: \"\"\nsteps: 0\n"
       "epochs: 10\nbatch: 0\nshuffle: off\nseed: 18446744073709551615\n"
       "scale: null\nmean: []\nstd: []\ninterpolation: bilinear\n"

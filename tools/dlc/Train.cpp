@@ -64,9 +64,10 @@ Status checkPlaces(const TrainOptions &o) {
 }
 
 Status checkRateTest(const TrainArguments &a) {
-  if (a.rateTest.asked && (!a.options.resume.empty() || a.resumeOrStart))
+  if (a.rateTest.asked && (!a.options.resume.empty() || a.resumeOrStart ||
+                           !a.options.state.empty()))
     return usageError("--find-lr starts with the model's initial state and "
-                      "saves none, so --resume does not apply");
+                      "saves none, so --resume and --state do not apply");
   return {};
 }
 

@@ -125,7 +125,7 @@ Status loadApart(RunSetup &setup) {
   DLC_TRY(session.load(session.model().artifact.statePath()));
   setup.options.reschedule = true;
   setup.total *= kLong;
-  const Status settled = setup.settleSchedule(0);
+  const Status settled = setup.settleSchedule({});
   setup.total /= kLong;
   return settled;
 }

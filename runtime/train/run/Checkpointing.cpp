@@ -51,21 +51,77 @@ Status Checkpointing::load(Progress &progress) {
   DLC_TRY(settle(true)); // the newest may still be being written
   DLC_ASSIGN(progress, wanted ? checkpoints_->load(session, *wanted)
                               : checkpoints_->loadNewest(session));
-  if (progress.step > 0)
-    DLC_TRY(checkSameData(progress));
+  if (progress.step == 0 && !setup_.options.state.empty()) {
+    DLC_TRY(takeOver(progress));
+  } else {
+    if (progress.step > 0)
+      DLC_TRY(checkSameData(progress));
+    tellOfOtherRanks(progress);
+  }
   if (wanted)
     checkpoints_->goBackTo(progress.step);
-  tellOfOtherRanks(progress);
   if (setup_.options.hierarchicalAllReduce && session.plan().target() != "cpu")
     warning("--hierarchical-all-reduce is for CPUs: between GPUs NCCL chooses "
             "its own algorithm");
-  return setup_.settleSchedule(progress.step);
+  return setup_.settleSchedule(progress);
 }
 
 Status Checkpointing::loadFirst(const Progress &progress) {
   Session &session = *setup_.session;
   DLC_TRY(session.load(session.model().artifact.statePath()));
-  return setup_.settleSchedule(progress.step);
+  return setup_.settleSchedule(progress);
+}
+
+// The state of another run, whose artifact is another one.
+Status Checkpointing::takeOver(Progress &progress) {
+  if (!setup_.from) { // the run ended before its first checkpoint
+    DLC_ASSIGN(setup_.from,
+               openModel(setup_.options.state, Artifact::Use::State));
+  }
+  const Model &from = *setup_.from;
+  DLC_ASSIGN(progress, progressOf(from));
+  DLC_ASSIGN(const Takeover taken,
+             dlc::takeOver(setup_.session->executor(), from));
+  progress.best = {};
+  if (taken.startsOptimizer())
+    progress.scheduledFrom = progress.step;
+  tellOf(taken, progress);
+  return goOnInData(progress);
+}
+
+// At the same place of the same data, else from the first sample on.
+Status Checkpointing::goOnInData(Progress &progress) const {
+  DLC_ASSIGN(const bool same, isSameData(progress));
+  if (same)
+    return checkSameData(progress);
+  warning("'{}' is not the data of '{}': its samples are taken from the first "
+          "on",
+          nameOfData(setup_), setup_.options.state);
+  progress.cursor = {};
+  return {};
+}
+
+void Checkpointing::tellOf(const Takeover &taken,
+                           const Progress &progress) const {
+  const size_t kNamed = 16;
+  info("goes on from step {} with {} states of '{}'", progress.step,
+       taken.taken, setup_.options.state);
+  if (taken.startsOptimizer())
+    warning("optimizer {} instead of {}: its moments, steps and schedule start "
+            "anew after step {}",
+            taken.now, taken.before, progress.step);
+  const auto tell = [kNamed](const char *what, std::vector<std::string> names) {
+    const size_t more = names.size() - std::min(names.size(), kNamed);
+    names.resize(names.size() - more);
+    if (!names.empty())
+      warning("{}: {}{}", what, fmt::join(names, ", "),
+              more ? fmt::format(" and {} more", more) : "");
+  };
+  tell("states that the checkpoint lacks start as compiled", taken.missing);
+  tell("states of another shape or type start as compiled", taken.unlike);
+  tell("states of another float type are rounded", taken.rounded);
+  tell("tensors of the checkpoint that the artifact does not have",
+       taken.unused);
 }
 
 // Where rank 0 is, on all ranks, who go on from there.
@@ -108,11 +164,16 @@ void Checkpointing::linkToBest(const Best &best) const {
             best.step, run, setup_.bestBy->key, best.value);
 }
 
-Status Checkpointing::checkSameData(const Progress &progress) const {
-  const SizedData &data = setup_.data;
+Result<bool> Checkpointing::isSameData(const Progress &progress) const {
   DLC_ASSIGN(const bool same,
              isHashOf(setup_.sources, progress.dataHash, setup_.dataHash));
-  if (!same || progress.samples != data.samples())
+  return same && progress.samples == setup_.data.samples();
+}
+
+Status Checkpointing::checkSameData(const Progress &progress) const {
+  const SizedData &data = setup_.data;
+  DLC_ASSIGN(const bool same, isSameData(progress));
+  if (!same)
     return failed("'{}' is not the data that the run began with ({} samples, "
                   "hash {}; found {} samples, hash {})",
                   nameOfData(setup_), progress.samples, progress.dataHash,

@@ -4,6 +4,7 @@
 
 #include "runtime/train/run/Checkpoints.h"
 #include "runtime/train/run/RunFolder.h"
+#include "runtime/train/session/Takeover.h"
 #include "runtime/train/setup/RunSetup.h"
 
 namespace dlc {
@@ -58,10 +59,14 @@ private:
   }
   Status load(Progress &progress);
   Status loadFirst(const Progress &progress);
+  Status takeOver(Progress &progress);
+  Status goOnInData(Progress &progress) const;
+  void tellOf(const Takeover &taken, const Progress &progress) const;
   Status leaveOut();
   Status share(Progress &progress);
   Status settleBest(Progress &progress);
   void linkToBest(const Best &best) const;
+  Result<bool> isSameData(const Progress &progress) const;
   Status checkSameData(const Progress &progress) const;
   void tellOfOtherRanks(const Progress &progress) const;
   Status saveWhole(const Progress &progress, How how);

@@ -40,6 +40,8 @@ Json toJson(const Progress &progress) {
                {"data_hash", progress.dataHash},
                {"samples", progress.samples},
                {"world", progress.world}};
+  if (progress.scheduledFrom > 0)
+    json["scheduled_from"] = progress.scheduledFrom;
   if (!progress.cursor.taken.empty())
     json["taken"] = progress.cursor.taken;
   if (!progress.bestBy.empty())
@@ -101,6 +103,9 @@ Result<Progress> progressFrom(const Json &json) {
   if (json.contains("sample")) {
     DLC_ASSIGN(progress.cursor.sample, countOf(json, "sample", kMost));
   }
+  if (json.contains("scheduled_from")) {
+    DLC_ASSIGN(progress.scheduledFrom, countOf(json, "scheduled_from", kMost));
+  }
   DLC_TRY(readTaken(json, progress.cursor));
   DLC_ASSIGN(progress.samples, countOf(json, "samples", kMost));
   DLC_ASSIGN(const int64_t world, countOf(json, "world", kMostRanks));
@@ -119,7 +124,7 @@ Result<Progress> progressFrom(const Json &json) {
 void findCursor(Progress &progress, const plan::Plan &plan) {
   if (progress.cursor.sample >= 0)
     return;
-  const Sampling sampling{.batch = plan.batch(),
+  const Sampling sampling{.batch = std::max<int64_t>(1, plan.batch()),
                           .window = std::max<int64_t>(1, plan.accumulate()),
                           .world = progress.world};
   progress.cursor = sampling.cursorAfter(progress.step, progress.samples);
@@ -191,6 +196,12 @@ Result<Progress> readProgress(const std::string &checkpoint) {
   auto progress = read();
   if (!progress)
     return progress.status().withContext(fmt::format("'{}'", path));
+  return progress;
+}
+
+Result<Progress> progressOf(const Model &model) {
+  DLC_ASSIGN(Progress progress, readProgress(model.checkpoint->path));
+  findCursor(progress, model.artifact.plan());
   return progress;
 }
 

@@ -24,12 +24,16 @@ struct Progress {
   Cursor cursor;
   std::string dataHash; // of the training data
   int64_t samples = 0;
-  int world = 0;      // ranks that did the last step; 0: none was done
+  int world = 0; // ranks that did the last step; 0: none was done
+  int64_t scheduledFrom =
+      0;              // step at which an optimizer and its schedule began
   std::string bestBy; // the value that `best` is of; empty: none is looked at
   Best best;
 };
 
 Result<Progress> readProgress(const std::string &checkpoint);
+// The same of a model that is a checkpoint, of any version.
+Result<Progress> progressOf(const Model &model);
 
 // The path of a run's checkpoint of this step; Code::Failed names those that
 // there are.

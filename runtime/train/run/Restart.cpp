@@ -50,7 +50,7 @@ Result<TrainOptions> restartOptions(const TrainOptions &options) {
   TrainOptions restarted = options;
   restarted.resume = options.run;
   std::erase_if(restarted.given, [](const std::string &key) {
-    return key == "run.run" || key == "run.artifact" ||
+    return key == "run.run" || key == "run.artifact" || key == "run.state" ||
            std::find(std::begin(kSame), std::end(kSame), key) !=
                std::end(kSame);
   });

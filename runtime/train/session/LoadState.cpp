@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's state from files.
+// A program's state from files: its own, or what fits of another program's.
 #include "runtime/base/files/MappedFile.h"
+#include "runtime/base/numbers/FloatCast.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/parts/StateFiles.h"
 #include "runtime/train/session/State.h"
+#include "runtime/train/session/Takeover.h"
+
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -75,6 +79,151 @@ Status loadState(Executor &executor, const std::string &path,
     return checkNoOthers(executor.plan(), file);
   };
   return load().withContext(fmt::format("'{}'", path));
+}
+
+namespace {
+
+// Of a list of REGEX:NAME,KEY=VALUE...
+std::string withoutSettings(const std::string &groups) try {
+  std::string text;
+  for (const YAML::Node &node : YAML::Load(groups)) {
+    const auto group = node.as<std::string>();
+    const size_t colon = std::min(group.rfind(':'), group.size());
+    text += " " + group.substr(0, group.find_first_of(",(", colon));
+  }
+  return text;
+} catch (const YAML::Exception &) {
+  return groups;
+}
+
+// The optimizers of a plan: "adamw bias$:sgd".
+std::string optimizersOf(const plan::Plan &plan) {
+  std::string text;
+  for (const plan::Attribute &attribute : plan.schedule())
+    if (attribute.name() == "optimizer")
+      text = attribute.s() + text;
+    else if (attribute.name() == "optimizer-group")
+      text += withoutSettings(attribute.s());
+  return text;
+}
+
+// What the compilation and the length of a run decide.
+bool isOfProgram(const std::string &name, const std::string &role) {
+  return role == "accumulator" || name == "accumulate.position" ||
+         name.starts_with("schedule.");
+}
+
+class StateTaker {
+public:
+  StateTaker(Executor &executor, const Model &from,
+             const plan::StateFiles &file)
+      : executor_(executor), from_(from), file_(file) {
+    done_.before = optimizersOf(from.artifact.plan());
+    done_.now = optimizersOf(executor.plan());
+  }
+
+  Result<Takeover> run() {
+    for (const plan::State &state : executor_.plan().states())
+      if (!isOfProgram(state.name(), state.role()) &&
+          !isOfOptimizer(state.name(), state.role()))
+        DLC_TRY(take(state));
+    DLC_TRY(mappedFilesStatus());
+    for (const plan::State *average : averages_)
+      DLC_TRY(startAverage(*average));
+    findUnused();
+    if (parameters_ == 0)
+      return incompatible("it has none of the artifact's parameters");
+    return std::move(done_);
+  }
+
+private:
+  // What another optimizer begins anew.
+  bool isOfOptimizer(const std::string &name, const std::string &role) const {
+    return done_.startsOptimizer() && (role == "moment" || name == "step");
+  }
+
+  Status take(const plan::State &state) {
+    std::vector<std::byte> copy;
+    const auto tensor = file_.find(state.name(), copy);
+    if (!tensor && state.role() == "ema" && state.of().size())
+      averages_.push_back(&state);
+    else if (!tensor)
+      done_.missing.push_back(state.name());
+    if (!tensor)
+      return {};
+    const DType type = *plan::dtypeOf(state.type().dtype());
+    const bool isOwn = StateParts::isOwn(state);
+    const bool isFloating = isFloat(type) && isFloat(tensor->dtype);
+    const auto expected =
+        isOwn && !tensor->shape.empty()
+            ? StateParts::shapeOfRanks(state, int(tensor->shape[0]))
+            : plan::shapeOf(state.type());
+    if (tensor->shape != expected ||
+        (tensor->dtype != type && (isOwn || !isFloating))) {
+      done_.unlike.push_back(
+          fmt::format("'{}' ({} [{}], found {} [{}])", state.name(),
+                      nameOf(type), fmt::join(expected, ", "),
+                      nameOf(tensor->dtype), fmt::join(tensor->shape, ", ")));
+      return {};
+    }
+    ++done_.taken;
+    parameters_ += state.role() == "param" && state.trainable();
+    if (isOwn)
+      return loadOwn(executor_, state, *tensor);
+    if (tensor->dtype == type)
+      return executor_.writeState(state.name(), tensor->data, tensor->bytes);
+    done_.rounded.push_back(state.name());
+    return writeCast(state.name(), tensor->data,
+                     tensor->bytes / sizeOf(tensor->dtype), tensor->dtype,
+                     type);
+  }
+
+  Status writeCast(const std::string &name, const std::byte *data,
+                   uint64_t count, DType from, DType to) {
+    const auto bytes = castFloats(data, count, from, to);
+    return executor_.writeState(name, bytes.data(), bytes.size());
+  }
+
+  // As it would in a new run: with the values of what it averages.
+  Status startAverage(const plan::State &average) {
+    const auto &states = executor_.plan().states();
+    const auto of =
+        std::find_if(states.begin(), states.end(), [&](const auto &state) {
+          return state.name() == average.of();
+        });
+    std::vector<std::byte> copy;
+    DLC_ASSIGN(const TensorView view, executor_.fetchState(of->name(), copy));
+    const DType from = *plan::dtypeOf(of->type().dtype());
+    return writeCast(average.name(), view.data, view.bytes / sizeOf(from), from,
+                     *plan::dtypeOf(average.type().dtype()));
+  }
+
+  void findUnused() {
+    std::map<std::string, std::string> roles;
+    for (const plan::State &state : from_.artifact.plan().states())
+      roles[state.name()] = state.role();
+    for (const std::string &name : file_.names())
+      if (!executor_.hasState(name) && !isOfProgram(name, roles[name]) &&
+          !isOfOptimizer(name, roles[name]))
+        done_.unused.push_back(name);
+  }
+
+  Executor &executor_;
+  const Model &from_;
+  const plan::StateFiles &file_;
+  std::vector<const plan::State *> averages_; // that the file lacks
+  size_t parameters_ = 0;
+  Takeover done_;
+};
+
+} // namespace
+
+Result<Takeover> takeOver(Executor &executor, const Model &from) {
+  DLC_ASSIGN(const auto file, plan::StateFiles::open(from.statePath));
+  auto taken = StateTaker(executor, from, file).run();
+  return taken
+             ? std::move(taken)
+             : taken.status().withContext(fmt::format("'{}'", from.statePath));
 }
 
 } // namespace dlc

@@ -45,6 +45,7 @@ Result<std::unique_ptr<RunSetup>> RunSetup::make(const TrainOptions &given,
   options.data = absolutePaths(options.data);
   options.val = absolutePaths(options.val);
   options.samples.tokenizer = absolutePath(options.samples.tokenizer);
+  options.state = absolutePath(options.state);
   if (hooks.data)
     options.data = hooks.data->name();
   if (hooks.val)
@@ -57,10 +58,29 @@ Result<std::unique_ptr<RunSetup>> RunSetup::make(const TrainOptions &given,
   return setup;
 }
 
+// The checkpoint, which stays the same when that run goes on.
+Status RunSetup::findState() {
+  DLC_ASSIGN(from, openModel(options.state, Artifact::Use::State));
+  if (!from->checkpoint)
+    return usageError("--state={}: expected a run or a checkpoint, found an "
+                      "artifact: --state continues a training; the weights of "
+                      "a file are those of dlc compile --weights",
+                      options.state);
+  options.state = from->checkpoint->path;
+  if (total <= from->checkpoint->step)
+    return usageError("--state={} is of step {}, and the run ends with step "
+                      "{}: --steps and --epochs count from the first step of "
+                      "all",
+                      options.state, from->checkpoint->step, total);
+  return {};
+}
+
 Status RunSetup::prepare() {
   DLC_TRY(agree(ranks, loadData()));
   DLC_TRY(bindStep());
   DLC_TRY(agree(ranks, settleLength()));
+  if (options.resume.empty() && !options.state.empty())
+    DLC_TRY(onRoot(ranks, [&] { return findState(); }));
   return agree(ranks, checkSameSetup());
 }
 
@@ -157,20 +177,21 @@ Status RunSetup::checkSameSetup() {
   return {};
 }
 
-Status RunSetup::settleSchedule(int64_t step) {
-  DLC_TRY(settleStepsOfSchedule(step));
+Status RunSetup::settleSchedule(const Progress &progress) {
+  DLC_TRY(settleStepsOfSchedule(progress));
   return setUnlessSet("schedule.epoch_steps", stepsPerEpoch).status();
 }
 
-Status RunSetup::settleStepsOfSchedule(int64_t step) {
+Status RunSetup::settleStepsOfSchedule(const Progress &progress) {
   const char *state = "schedule.steps";
+  const int64_t from = progress.scheduledFrom, own = total - from;
   if (options.reschedule && session->executor().hasState(state))
-    return session->executor().writeState(state, &total, sizeof total);
-  DLC_ASSIGN(const int64_t steps, setUnlessSet(state, total));
-  if (steps != 0 && total > steps)
+    return session->executor().writeState(state, &own, sizeof own);
+  DLC_ASSIGN(const int64_t steps, setUnlessSet(state, own));
+  if (steps != 0 && own > steps)
     warnOnce("the learning-rate schedule has {} steps: steps {} to {} keep its "
              "last rate; --reschedule stretches it over all steps",
-             steps, std::max(steps, step) + 1, total);
+             steps, std::max(from + steps, progress.step) + 1, total);
   return {};
 }
 

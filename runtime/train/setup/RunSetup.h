@@ -28,7 +28,7 @@ struct RunSetup {
   void beginAt(Progress &progress);
   // A schedule that was compiled without a length lasts as long as the run that
   // was begun; with options.reschedule as long as this one.
-  Status settleSchedule(int64_t step);
+  Status settleSchedule(const Progress &progress);
   // What ranks gathered of their own becomes equal, before it is read or saved.
   Status settleBuffers();
 
@@ -72,6 +72,7 @@ struct RunSetup {
   Sampling sampling;
   std::string dataHash;
   std::unique_ptr<Session> session;
+  std::optional<Model> from;    // on rank 0 of a new run: of options.state
   std::optional<Judge> judge;   // of val, if metrics are asked for
   std::optional<BestBy> bestBy; // what decides which checkpoint is the best
   int64_t total = 0;            // steps of the run
@@ -96,7 +97,8 @@ private:
   Status settleLength();
   Status checkSameSetup();
   Result<int64_t> setUnlessSet(const char *state, int64_t value);
-  Status settleStepsOfSchedule(int64_t step);
+  Status settleStepsOfSchedule(const Progress &progress);
+  Status findState();
 };
 
 // Of options.data, or of what a program gives.
