@@ -326,6 +326,15 @@ class Restore(RestoreCase):
         self.assertEqual(self.errors.count("cannot be undone"), 1)
         self.assertRegex(self.errors, r"warning: .*'sigmoid'.*torch.onnx.export\(..., dynamo=True, optimize=False\)")
 
+    def test_tables_that_may_have_been_resized(self):
+        """An exporter that folds an interpolation notes what came after it alone: a movement, or parts of one table joined."""
+        said = "resized where the source interpolates them; they train in the size that the file has: '{}'"
+        for op, parameters, warned in (("cat", ["pos_embed"], True), ("transpose", ["m.position_embeddings"], True), ("transpose", ["m.table"], False),
+                                       ("slice_1", ["pos.weight"], False), ("cat", ["pos_embed", "cls"], False)):
+            with self.subTest((op, parameters)):
+                self.folded(op, floats(4, 8), parameters, "Add")
+                self.assertEqual(said.format(op) in self.errors, warned, self.errors)
+
     def test_joined_parameters_train_as_one_without_a_warning(self):
         for op in "cat", "stack":
             self.assertEqual(self.folded(op, floats(4, 8), ["norm.a", "norm.b"]), {"w": "8x8", op: "4x8"})

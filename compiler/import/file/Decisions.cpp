@@ -20,6 +20,11 @@ constexpr Warning kWarnings[] = {
      "the exporter folded functions of parameters that cannot be undone; what "
      "they gave trains as it is: ",
      ". To train the parameters, export with "},
+    {"resized",
+     "tables of one parameter that the exporter moved or joined, and resized "
+     "where the source interpolates them; they train in the size that the "
+     "file has: ",
+     ". Where that is not the parameter's, export with "},
     {"apart",
      "parts of one parameter that hold the same numbers train as different "
      "parts of it: ",

@@ -216,18 +216,18 @@ private:
     work.file.roles[f.name] = Role::Param;
     bool joined = f.op == "cat" || f.op == "stack";
     bool moved = !f.computed && (joined || isMoved(f));
-    const char *what = joined  ? "; trains and is exported as one tensor"
-                       : moved ? ", each element once"
-                               : "; the function cannot be undone";
+    const auto [kind, what] =
+        joined  ? std::pair("joined", "; trains and is exported as one tensor")
+        : moved ? std::pair("unfolded", ", each element once")
+                : std::pair("as it is", "; the function cannot be undone");
+    const bool resized = moved && f.candidates.size() == 1 &&
+                         mayBeResized(f.op, *f.candidates.begin());
     claim(f);
-    work.decide(f.name,
-                joined  ? "joined"
-                : moved ? "unfolded"
-                        : "as it is",
+    work.decide(f.name, resized ? "resized" : kind,
                 fmt::format("{} of {} in the source{}",
                             f.op.empty() ? "made" : f.op, among(f.candidates),
                             what),
-                !moved);
+                resized || !moved);
     work.file.decisions.back().regrouped = moved;
     noteTable(f);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the operators that a folded value is named after do with a parameter.
 #pragma once
+#include "runtime/base/options/Pattern.h"
 #include <set>
 #include <string>
 
@@ -30,5 +31,13 @@ inline const std::set<std::string> kMovers = {
     "reshape",   "roll",      "select",  "slice",     "split",
     "squeeze",   "t",         "to",      "transpose", "unbind",
     "unflatten", "unsqueeze", "view",    "stack",     "type_as"};
+
+/// Parts of one parameter that are joined again, or a table of positions that
+/// is moved: after an interpolation, mostly, of which a file has no note.
+inline bool mayBeResized(const std::string &op, const std::string &parameter) {
+  static const Pattern table = *Pattern::parse("(^|[._])pos($|[._e]|ition)");
+  return op == "cat" || op == "stack" ||
+         (!kCutters.count(op) && table.search(parameter));
+}
 
 } // namespace dlc::import
