@@ -8,6 +8,10 @@
 
 namespace dlc {
 
+/// A diagnostic's text behind the ONNX nodes that it is about, with types as
+/// other messages write them: "f32 [32, 10]".
+std::string messageOf(mlir::Diagnostic &diagnostic);
+
 /// While it lives, errors of the context are collected for `errors()` and
 /// warnings and remarks are printed as they come, each with the ONNX nodes that
 /// it is about; what was said once is not said again, of another size perhaps.

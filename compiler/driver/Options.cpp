@@ -53,6 +53,7 @@ auto CompileOptions::importing(const plan::Size &size) const
   for (const plan::Size::Dim &dim : size.dims())
     o.dims[dim.name()] = dim.size();
   o.otherwiseBatch = kDefaultBatch;
+  o.trains = !predictOnly;
   o.init.seed = train.random.seed;
   o.device = train.target.name;
   return o;

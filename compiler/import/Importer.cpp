@@ -19,8 +19,10 @@ static Status prepare(Graph &graph, const ImportOptions &options,
                       const CustomOps &custom) {
   OnnxFile &file = graph.file;
   DLC_TRY(repair(graph, Stage::Source, options));
-  for (std::string warning : {options.renewNorms ? "" : fusedBatchNorm(file),
-                              lostNotes(file), ownTraining(file)})
+  const bool isOpen = options.batch || !options.trains;
+  for (std::string warning :
+       {options.renewNorms ? "" : fusedBatchNorm(file),
+        isOpen ? "" : batchOfOne(file), lostNotes(file), ownTraining(file)})
     if (!warning.empty())
       file.remarks.push_back({std::move(warning), true});
   DLC_TRY(repair(graph, Stage::Options, options));

@@ -22,11 +22,13 @@ namespace dlc::import {
 
 struct ImportOptions {
   /// Binds the first dimension of the inputs when it is symbolic, and every
-  /// dimension of its name or named "batch", "batch_size" or "N". A model whose
-  /// inputs are all fixed must have been exported for it.
+  /// dimension of its name or named "batch", "batch_size" or "N". Where a file
+  /// fixes it at another number, that is changed (bind/Rebatch.h).
   std::optional<int64_t> batch;
   /// Does so where `batch` is not set and something is symbolic.
   std::optional<int64_t> otherwiseBatch;
+  /// For training, which a batch of 1 rarely serves.
+  bool trains = false;
   /// Binds symbolic dimensions by name; wins over `batch`.
   std::map<std::string, int64_t> dims;
   RoleOverrides roles;

@@ -2,6 +2,7 @@
 #include "compiler/import/Support.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/Schema.h"
+#include "compiler/import/guide/ExportGuide.h"
 #include "compiler/import/repair/options/FreshNorms.h"
 #include "compiler/import/repair/upgrade/Contrib.h"
 #include "compiler/import/repair/upgrade/StandardBodies.h"
@@ -131,10 +132,29 @@ std::string fusedBatchNorm(const OnnxFile &file) {
     return "";
   return fmt::format(
       "the exporter folded batch norm into {} nodes (the first is '{}'); the "
-      "model trains without it. To keep it, export with "
-      "optimize=False, or with dynamo=False and "
-      "training=TrainingMode.TRAINING; --unfold-bn starts new ones",
-      folded.size(), printable(folded.front()->name()));
+      "model trains without it. To keep it, export by {} ({}); "
+      "--unfold-bn starts new ones",
+      folded.size(), printable(folded.front()->name()), kExportLine,
+      kExportGuide);
+}
+
+std::string batchOfOne(const OnnxFile &file) {
+  bool isOne = false;
+  for (const auto &input : file.model->graph().input()) {
+    const auto &dims = input.type().tensor_type().shape().dim();
+    if (file.weights.find(input.name()))
+      continue;
+    for (const auto &dim : dims)
+      if (!dim.has_dim_value()) // a symbol, as an open batch is
+        return "";
+    isOne |= !dims.empty() && dims[0].dim_value() == 1;
+  }
+  if (!isOne)
+    return "";
+  return fmt::format("the file fixes the batch at 1, so a step trains on one "
+                     "sample: --batch=32 changes that, or export with an open "
+                     "batch, as in {} ({})",
+                     kExportLine, kExportGuide);
 }
 
 std::string lostNotes(const OnnxFile &file) {

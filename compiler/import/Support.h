@@ -27,6 +27,9 @@ Status checkSupport(const OnnxFile &file,
 /// model in training mode; nothing in the file can bring it back.
 std::string fusedBatchNorm(const OnnxFile &file);
 
+/// A warning, or "": a file of batch 1 trains on one sample a step.
+std::string batchOfOne(const OnnxFile &file);
+
 /// A warning, or "": the model comes with a training form of its own.
 std::string ownTraining(const OnnxFile &file);
 

@@ -5,6 +5,7 @@
 #include "compiler/import/NodeLocation.h"
 #include "compiler/import/Outputs.h"
 #include "compiler/import/bind/Declared.h"
+#include "compiler/import/bind/Rebatch.h"
 #include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/fold/HostEval.h"
@@ -46,8 +47,10 @@ public:
   Importer(Graph &graph, CustomOps &custom)
       : context(*graph.context), file(graph.file), inputs(graph.inputs),
         custom(custom), builder(&context), evaluator(file.budget),
-        declared(file.model->graph()), narrow(narrowTypes(file.model->graph())),
-        roles(rolesOf(graph.roles)), uses(std::move(graph.uses)) {
+        declared(file.model->graph()),
+        rebatch(inputs.exportedBatch, inputs.batch, inputs.rebatched),
+        narrow(narrowTypes(file.model->graph())), roles(rolesOf(graph.roles)),
+        uses(std::move(graph.uses)) {
     for (const auto &[name, found] : graph.roles)
       if (found.isFrozen)
         frozen.insert(name);
@@ -101,6 +104,7 @@ private:
   }
   Location here() { return NameLoc::get(builder.getStringAttr(file.path)); }
 
+  LogicalResult build(const onnx::NodeProto &proto);
   FailureOr<bool> fold(const Node &node);
   std::optional<ValueType> valueType(const std::string &name);
   Status checkDeclared(const std::string &name);
@@ -126,6 +130,7 @@ private:
   OpBuilder builder;
   HostEvaluator evaluator;
   Declared declared;
+  Rebatch rebatch;
   NarrowTypes narrow;
   ModuleOp module;
   Block *body = nullptr;
@@ -294,6 +299,18 @@ FailureOr<bool> Importer::fold(const Node &node) {
 }
 
 LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
+  if (!rebatch.isNeeded())
+    return build(proto);
+  auto nodes = rebatch.adapted(proto, *this);
+  if (!nodes.ok())
+    return fail(nodes.status());
+  for (const onnx::NodeProto &node : *nodes)
+    if (failed(build(node)))
+      return emitError(locationOf(&context, proto)) << rebatch.advice();
+  return success();
+}
+
+LogicalResult Importer::build(const onnx::NodeProto &proto) {
   Node node(proto, file.opset, builder, locationOf(&context, proto), *this);
   TypeCheck types(proto, file.opset);
   auto typeOf = [&](const std::string &name) { return valueType(name); };
@@ -383,6 +400,10 @@ LogicalResult Importer::addReturn(func::FuncOp func) {
     if (!result)
       return emitError(here()) << "output '" << output.name()
                                << "' is a sequence, expected a tensor";
+    if (rebatch.isLost(output, shapeOf(result)))
+      return emitError(result.getLoc())
+             << "output '" << output.name() << "' has no row for each sample; "
+             << rebatch.advice();
     results.push_back(result);
   }
   func::ReturnOp::create(builder, func.getLoc(), results);
@@ -424,7 +445,8 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   for (const auto *node : file.nodes)
     if (failed(importNode(*node)))
       return failure();
-  if (std::string stale = declared.staleShapes(); !stale.empty())
+  if (std::string stale = declared.staleShapes();
+      !stale.empty() && !rebatch.isNeeded())
     emitWarning(here()) << stale;
   if (failed(addReturn(func)) || failed(verify(module)))
     return failure();

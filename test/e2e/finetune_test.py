@@ -157,7 +157,7 @@ class FineTune(dlc.TestCase):
         save_file({"x": np.zeros(3, np.float32)}, self.path("x.safetensors"))
         for words, code, message in [
             (["--weights=a.bin"], 2, "expected a .safetensors or .onnx file, found 'a.bin'"),
-            (["--weights=" + self.path("none.onnx")], 3, "no such file"),
+            (["--weights=" + self.path("none.onnx")], 1, "no such file"),
             (["--weights=" + self.path("x.safetensors"), "--weights-partial"], 3, "no name of the file is in the model"),
             (["--weights-partial"], 2, "--weights-partial needs --weights"),
         ]:

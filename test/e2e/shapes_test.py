@@ -30,6 +30,9 @@ class Shapes(dlc.TestCase):
             file.write(proto.SerializeToString())
         return dlc.dlc("compile", self.path("m.onnx"), "-o", self.path("m.dlc"), *words, code=code)
 
+    def compile_file(self, name, *words):
+        return dlc.dlc("compile", self.path(name), "-o", self.path("m.dlc"), "--predict-only", *words)
+
     def predict(self, model="m.dlc", code=dlc.OK, **arrays):
         np.savez(self.path("in.npz"), **arrays)
         _, self.err = dlc.dlc("predict", self.path(model), "-o", self.path("out.npz"), data=self.path("in.npz"), code=code)
@@ -69,8 +72,48 @@ class Shapes(dlc.TestCase):
             self.compile(nodes, inputs, [value("y", 2, 5)], "--predict-only", *words)
             self.assertEqual(self.batch(), batch)
             np.testing.assert_allclose(self.predict(a=a, b=b)["y"], a @ b, rtol=1e-5)
-        _, err = self.compile(nodes, inputs, [value("y", 2, 5)], "--batch=3", code=dlc.BAD_MODEL)
-        self.assertIn("input 'a': the model was exported for batch 2, found --batch=3", err)
+        _, err = self.compile(nodes, inputs, [value("y", 2, 5)], "--predict-only", "--batch=3")
+        self.assertIn("the file fixes the batch at 2, --batch=3 changes it", err)
+        a = numbers(3, 5)
+        np.testing.assert_allclose(self.predict(a=a, b=b)["y"], a @ b, rtol=1e-5)
+
+    def test_another_batch_than_the_fixed_one(self):
+        """Numbers in shapes follow it, what has a row for all is repeated; each sample is as it was alone."""
+        w, cls, h0 = numbers(8, 6), numbers(1, 1, 4), np.zeros((1, 1, 5), np.float32)
+        nodes = [node("Reshape", ["x", "flat"], ["f"]), node("MatMul", ["f", "w"], ["p"]), node("Reshape", ["p", "rows"], ["q"]),
+                 node("Slice", ["q", "s0", "s1", "s2"], ["r"]), node("Expand", ["cls", "one"], ["c"]), node("Concat", ["c", "r", "cls"], ["t"], axis=1),
+                 node("Transpose", ["t"], ["u"], perm=[1, 0, 2]), node("GRU", ["u", "gw", "gr", "", "", "h0"], ["", "y"], hidden_size=5),
+                 node("Squeeze", ["y", "zero"], ["z"])]
+        weights = dict(flat=np.array([1, -1]), w=numbers(8, 8), rows=np.array([1, 2, 4]), s0=np.array([0]), s1=np.array([2]), s2=np.array([1]), cls=cls,
+                       one=np.array([1, 1, 4]), gw=numbers(1, 15, 4), gr=numbers(1, 15, 5), h0=h0, zero=np.array([0]))
+        x, alone = numbers(4, 2, 4), []
+        self.compile(nodes, [value("x", 1, 2, 4)], [value("z", 1, 5)], "--predict-only", **weights)
+        for row in x:
+            alone.append(self.predict(x=row[None])["y"][0])
+        self.compile(nodes, [value("x", 1, 2, 4)], [value("z", 1, 5)], "--predict-only", "--batch=4", **weights)
+        self.assertEqual(self.batch(), 4)
+        np.testing.assert_allclose(self.predict(x=x)["y"], alone, rtol=1e-5, atol=1e-6)
+        dlc.dlc("export", self.path("m.dlc"), "-o", self.path("back.onnx"))
+        self.compile_file("back.onnx")
+        np.testing.assert_allclose(self.predict(x=x[:1])["y"], alone[:1], rtol=1e-5, atol=1e-6)
+
+    def test_what_takes_one_sample_keeps_the_batch(self):
+        cases = {
+            "first": ([node("Gather", ["x", "at"], ["g"], axis=0, name="first"), node("Unsqueeze", ["g", "at0"], ["y"])],
+                      dict(at=np.array(0), at0=np.array([0])), "node 'first' (Gather) takes one sample of the batch"),
+            "noise": ([node("RandomNormal", [], ["r"], shape=[1, 3], name="noise"), node("Add", ["x", "r"], ["y"])], {},
+                      "node 'noise' (RandomNormal) makes numbers for a batch of 1"),
+            "shape": ([node("Reshape", ["x", "to"], ["f"], name="flat"), node("Unsqueeze", ["f", "at0"], ["y"])],
+                      dict(to=np.array([3]), at0=np.array([0])), "flat: cannot reshape"),
+            "sum": ([node("ReduceSum", ["x", "at0"], ["y"], keepdims=1, name="sum")], dict(at0=np.array([0])),
+                    "output 'y' has no row for each sample"),
+        }
+        for name, (nodes, weights, message) in cases.items():
+            with self.subTest(name):
+                self.compile(nodes, [value("x", 1, 3)], [value("y", 1, 3)], "--predict-only", **weights)
+                _, err = self.compile(nodes, [value("x", 1, 3)], [value("y", 1, 3)], "--predict-only", "--batch=4", code=dlc.BAD_MODEL, **weights)
+                self.assertIn(message, err)
+                self.assertRegex(err, r"--batch=4 cannot change it: .*--batch=1, or export with an open one.*export\.md")
 
     def test_symbolic_batch_has_a_default(self):
         self.compile([node("Neg", ["x"], ["y"])], [value("x", "N", 3)], [value("y", "N", 3)], "--predict-only")

@@ -39,7 +39,7 @@ class BadModel(dlc.TestCase):
             return file.read()
 
     def test_missing_file(self):
-        self.refuse(self.path("none.onnx"), r"none\.onnx.*(not found|no such file)")
+        self.refuse(self.path("none.onnx"), r"none\.onnx.*(not found|no such file)", code=dlc.FAILED)
 
     def test_folder(self):
         self.refuse(self.folder, r"directory|folder|not a regular file")

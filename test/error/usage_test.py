@@ -154,7 +154,7 @@ class Usage(dlc.TestCase):
             with self.subTest(flags):
                 self.assertEqual(phase(*flags, model), expected)
         for flag in "--amp", "--ema", "--dropout":
-            self.refuse(["compile", flag, "none.onnx", "-o", self.path("out.dlc")], r"none\.onnx", code=dlc.BAD_MODEL)
+            self.refuse(["compile", flag, "none.onnx", "-o", self.path("out.dlc")], r"none\.onnx", code=dlc.FAILED)
         self.refuse(self.compile("--amp", "O2"), "O2")
         self.refuse(self.compile("--amp=O1", "--amp=O2"), "--amp")
         self.refuse(self.compile("--ema", "--loss", "--amp"), "--loss: expected .*, found the flag '--amp'")

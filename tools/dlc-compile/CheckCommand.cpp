@@ -2,6 +2,7 @@
 // dlc check: whether a model can be trained, before any work.
 #include "runtime/base/Bytes.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/process/Log.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc-compile/Settings.h"
 #include "tools/dlc-compile/check/Check.h"
@@ -61,6 +62,7 @@ Json toJson(const CheckReport &r) {
           {"flops", r.flops},
           {"layers", layers},
           {"memory", r.memory},
+          {"warnings", r.warnings},
           {"errors", r.errors},
           {"ok", r.ok()}};
 }
@@ -175,6 +177,8 @@ Status checkCommand(CheckArguments &a) {
   } else {
     printReport(a, r);
   }
+  for (const std::string &text : r.warnings)
+    warning("{}", messageText(text));
   if (r.ok())
     return {};
   std::string text = a.options.model + ": cannot be trained";

@@ -55,6 +55,7 @@ std::string batchText(const plan::Plan &plan) {
 
 void printSummary(const CompileArguments &a, const CompileResult &r) {
   const CompileOptions &o = a.options;
+  info("options: {}", toLine(o));
   int64_t parameters = 0, commands = 0, kernels = 0;
   for (const auto &state : r.plan.states())
     if (state.trainable()) {
@@ -84,8 +85,6 @@ Status compileCommand(CompileArguments &a) {
   DLC_TRY(resolve(a));
   if (a.quiet)
     setQuiet(true);
-  if (a.options.stopAfter.empty())
-    info("options: {}", toLine(a.options));
   DLC_ASSIGN(CompileResult result, compile(a.options));
   // Beside a program a report is a comment.
   for (const auto &report :

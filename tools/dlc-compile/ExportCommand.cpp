@@ -3,6 +3,7 @@
 #include "compiler/driver/artifact/Adapters.h"
 #include "compiler/driver/artifact/SourceLayout.h"
 #include "compiler/export/Export.h"
+#include "compiler/import/guide/ForeignModel.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/process/Log.h"
@@ -129,6 +130,10 @@ Status arrangeAsSource(const Artifact &artifact, exporter::Tensors &tensors,
 
 Status exportCommand(ExportArguments &a) {
   DLC_TRY(a.flags.apply());
+  const std::string other =
+      a.lora == "adapters" ? "" : import::foreignOutput(a.output);
+  if (!other.empty())
+    return usageError("-o {}: {}", a.output, other);
   DLC_ASSIGN(Model model, openModel(a.model, Artifact::Use::Inspect));
   DLC_ASSIGN(const auto files, plan::StateFiles::open(model.statePath));
   std::deque<std::vector<std::byte>> copies;

@@ -27,8 +27,9 @@ public:
     areAllEmpty =
         llvm::all_of(given, [](auto *input) { return isEmpty(*input); });
     findBatchNames(given);
-    DLC_TRY(chooseBatch(given));
+    chooseBatch(given);
     GraphInputs inputs;
+    inputs.exportedBatch = fixedBatch;
     for (const auto *input : given) {
       DLC_ASSIGN(auto type, bind(*input));
       if (llvm::is_contained(type.getShape(), 0)) {
@@ -36,6 +37,8 @@ public:
         continue;
       }
       inputs.all.push_back({input->name(), type});
+      if (isRebatched(*input))
+        inputs.rebatched.push_back(input->name());
       if (type.getRank() > 0 && type.getDimSize(0) == batch)
         inputs.batch = *batch;
     }
@@ -80,8 +83,8 @@ private:
 
   /// Where a first dimension is symbolic, options bind it; where none is, the
   /// first input says what the model was exported for, or an option which of
-  /// the inputs does.
-  Status chooseBatch(std::span<const onnx::ValueInfoProto *const> inputs) {
+  /// the inputs does; another number changes what the first input says.
+  void chooseBatch(std::span<const onnx::ValueInfoProto *const> inputs) {
     const onnx::ValueInfoProto *first = nullptr;
     bool isOne = false;
     batch = options.batch ? options.batch : options.otherwiseBatch;
@@ -96,22 +99,23 @@ private:
           if (auto bound = options.dims.find(key);
               bound != options.dims.end() && !options.batch)
             batch = bound->second;
-        return {};
+        return;
       }
       if (!first && !dims.empty() && !isEmpty(*input))
         first = input;
       isOne |= !dims.empty() && dims[0].dim_value() == options.batch;
     }
     if (!first || isOne)
-      return {};
+      return;
     const int64_t value = firstDim(*first);
     if (options.batch && value > 0)
-      return badModel("input '{}': the model was exported for batch {}, found "
-                      "--batch={}; use --batch={} or export it with a dynamic "
-                      "first dimension",
-                      first->name(), value, *options.batch, value);
-    batch = value;
-    return {};
+      fixedBatch = value;
+    else
+      batch = value;
+  }
+  bool isRebatched(const onnx::ValueInfoProto &input) const {
+    return fixedBatch > 0 && input.type().tensor_type().shape().dim_size() &&
+           firstDim(input) == fixedBatch;
   }
   static bool isEmpty(const onnx::ValueInfoProto &input) {
     return llvm::any_of(input.type().tensor_type().shape().dim(),
@@ -137,6 +141,8 @@ private:
       DLC_ASSIGN(auto dim, bindDim(input.name(), tensor.shape().dim(i), i));
       shape.push_back(dim);
     }
+    if (isRebatched(input))
+      shape[0] = *batch;
     auto count = countElements(shape, fmt::format("input '{}'", input.name()));
     if (!count.ok())
       return count.status();
@@ -209,6 +215,7 @@ private:
   std::set<std::string> batchNames = {"batch", "batch_size", "N"};
   std::optional<int64_t> batch;
   bool areAllEmpty = false;
+  int64_t fixedBatch = 0; // of the file, where `batch` is another; 0: as it is
 };
 
 } // namespace
@@ -226,6 +233,11 @@ HostTensor valueOfEmpty(const GraphInput &input) {
 
 std::vector<std::string> remarksOn(const GraphInputs &inputs) {
   std::vector<std::string> shared, empty, remarks;
+  if (!inputs.rebatched.empty())
+    remarks.push_back(
+        fmt::format("the file fixes the batch at {}, --batch={} changes it; "
+                    "numbers that a forward computed from it stay as they are",
+                    inputs.exportedBatch, inputs.batch));
   for (const GraphInput &input : inputs.all)
     if (input.type.getRank() == 0 || input.type.getDimSize(0) != inputs.batch)
       shared.push_back("'" + printable(input.name) + "'");

@@ -17,6 +17,9 @@ struct GraphInputs {
   std::vector<GraphInput> all;
   std::vector<GraphInput> empty; // those without elements, which are known
   int64_t batch = 1;             // see ImportedModel
+  /// Those that the file fixes at another batch, and which one that is.
+  std::vector<std::string> rebatched;
+  int64_t exportedBatch = 0;
 };
 
 /// The inputs that are not initializers, with static types. An error names the

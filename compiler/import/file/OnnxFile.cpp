@@ -5,6 +5,7 @@
 #include "compiler/import/file/Names.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/SchemaCheck.h"
+#include "compiler/import/guide/ForeignModel.h"
 #include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/files/MappedFile.h"
@@ -22,28 +23,38 @@ namespace {
 
 constexpr int kRecursionLimit = 100;
 
+std::string tooLarge(const std::string &path, int64_t size) {
+  const std::string foreign = foreignModel(path, "");
+  if (!foreign.empty())
+    return foreign;
+  return fmt::format(
+      "{} bytes is more than protobuf's limit of 2 GiB - 1; save "
+      "the weights as external data",
+      size);
+}
+
 Result<std::shared_ptr<MappedData>> mapModel(const std::string &path) {
   int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0 && errno == ENOENT)
-    return badModel("no such file");
+    return failed("no such file");
   const int error = errno;
   struct stat info {};
   if (file < 0 && stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return badModel("{}, not a regular file; expected an ONNX model",
                     kindOfFile(info.st_mode));
   if (file < 0)
-    return badModel("cannot open: {}", std::strerror(error));
+    return failed("cannot open: {}", std::strerror(error));
   fstat(file, &info);
-  std::string wrong;
-  if (!S_ISREG(info.st_mode))
+  std::string wrong = S_ISREG(info.st_mode) ? "" : foreignModel(path, "");
+  if (!wrong.empty())
+    wrong = "not an ONNX model, but " + wrong;
+  else if (!S_ISREG(info.st_mode))
     wrong = fmt::format("{}, not a regular file; expected an ONNX model",
                         kindOfFile(info.st_mode));
   else if (info.st_size == 0)
     wrong = "the file is empty; expected an ONNX model";
   else if (info.st_size > std::numeric_limits<int32_t>::max())
-    wrong = fmt::format("{} bytes is more than protobuf's limit of 2 GiB - 1; "
-                        "save the weights as external data",
-                        info.st_size);
+    wrong = tooLarge(path, info.st_size);
   if (!wrong.empty()) {
     close(file);
     return badModel("{}", wrong);
@@ -59,7 +70,10 @@ bool looksLikeText(std::string_view bytes) {
   });
 }
 
-Status notOnnx(std::string_view bytes) {
+Status notOnnx(const std::string &path, std::string_view bytes) {
+  const std::string foreign = foreignModel(path, bytes);
+  if (!foreign.empty())
+    return badModel("{}", foreign);
   if (looksLikeText(bytes)) {
     auto head = bytes.substr(0, std::min<size_t>(24, bytes.find('\n')));
     return badModel("not an ONNX model: a text file that starts with \"{}\"",
@@ -140,7 +154,7 @@ Result<std::shared_ptr<onnx::ModelProto>> parse(const std::string &path,
   auto model = std::make_shared<onnx::ModelProto>();
   if (!model->ParseFromCodedStream(&stream) ||
       !stream.ConsumedEntireMessage() || !model->has_graph())
-    return notOnnx(bytes);
+    return notOnnx(path, bytes);
   DLC_TRY(checkVersions(*model));
   return model;
 }

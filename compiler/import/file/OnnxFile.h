@@ -53,8 +53,8 @@ struct OnnxFile {
   std::map<std::string, std::optional<double>> dropouts;
 };
 
-/// Reads the model at `path`. Every failure is Code::BadModel with a message
-/// that starts with the path.
+/// Reads the model at `path`. A failure is Code::BadModel, of a file that
+/// cannot be opened Code::Failed, with a message that starts with the path.
 Result<OnnxFile> loadOnnx(const std::string &path, Budget budget);
 
 /// Only the protobuf message: no checks beyond size, syntax and versions.

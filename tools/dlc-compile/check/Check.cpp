@@ -2,6 +2,7 @@
 #include "tools/dlc-compile/check/Check.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/Phases.h"
 #include "compiler/import/Importer.h"
 #include "compiler/import/Survey.h"
@@ -27,18 +28,19 @@ class Findings {
 public:
   explicit Findings(MLIRContext &context)
       : handler(&context, [this](Diagnostic &d) {
+          if (d.getSeverity() == DiagnosticSeverity::Warning)
+            warnings.push_back(messageOf(d));
           if (d.getSeverity() != DiagnosticSeverity::Error)
             return success();
           for (StringRef node : nodeNames(d.getLocation()))
             nodes.insert(node.str());
-          const std::string label = printable(locationLabel(d.getLocation()));
-          errors.push_back((label.empty() ? "" : label + ": ") + d.str());
+          errors.push_back(messageOf(d));
           return success();
         }) {
     context.printOpOnDiagnostic(false);
   }
   std::set<std::string> nodes;
-  std::vector<std::string> errors;
+  std::vector<std::string> errors, warnings;
 
 private:
   ScopedDiagnosticHandler handler;
@@ -147,6 +149,7 @@ private:
     Findings findings(context);
     auto imported = import::importOnnx(
         context, options.model, options.importing(options.sizes().front()));
+    report.warnings = findings.warnings;
     if (imported.ok()) {
       model.emplace(std::move(*imported));
       report.batch = model->batch;

@@ -38,6 +38,7 @@ struct CheckReport {
   std::vector<Layer> table;               // the same and all else, in order
   double flops = 0;                       // of a training step
   std::map<std::string, uint64_t> memory; // bytes of a step, by target
+  std::vector<std::string> warnings;      // of the import
   std::vector<std::string> errors;        // why it cannot be trained
   bool ok() const { return errors.empty(); }
 };

@@ -10,12 +10,12 @@
 namespace dlc::import {
 namespace {
 
-constexpr size_t kMostNames = 8; // of a list in a message
+constexpr size_t kMostGiven = 8; // of a list in a message
 
 std::string listed(const char *what, const std::vector<std::string> &names) {
   if (names.empty())
     return "";
-  const size_t shown = std::min(names.size(), kMostNames);
+  const size_t shown = std::min(names.size(), kMostGiven);
   return fmt::format(
       "\n  {} {}: {}{}", names.size(), what,
       fmt::join(names.begin(), names.begin() + ptrdiff_t(shown), ", "),

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/bind/Rebatch.h"
+#include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/OnnxFile.h"
+#include "compiler/import/file/Subgraphs.h"
+#include "compiler/import/guide/ExportGuide.h"
+#include "onnx-ml.pb.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace dlc::import {
+
+/// A shape that is known and begins with the file's batch begins with the new
+/// one, under another name; else the name itself.
+std::string Rebatch::shapeFor(const std::string &shape, ValueTable &table) {
+  const HostTensor *known = table.host(shape);
+  if (!known || known->elements() == 0 || known->integer(0) != from)
+    return shape;
+  std::vector<int64_t> dims = known->integers();
+  dims[0] = to;
+  const std::string name = table.unusedName(shape + "/batch");
+  table.define(name, HostTensor::list(dims));
+  table.use(name);
+  return name;
+}
+
+/// Input `input`, which is not computed from the samples, for each of them.
+std::string Rebatch::repeated(const onnx::NodeProto &node, int input,
+                              size_t axis, ValueTable &table,
+                              std::vector<onnx::NodeProto> &made) {
+  const std::string name = node.input_size() > input ? node.input(input) : "";
+  if (name.empty() || isOfBatch(name) || !table.type(name))
+    return name;
+  std::vector<int64_t> dims(table.type(name).getShape());
+  if (dims.size() <= axis || dims[axis] != from || from != 1)
+    return name;
+  dims[axis] = to;
+  const std::string shape = table.unusedName(name + "/batch");
+  table.define(shape, HostTensor::list(dims));
+  onnx::NodeProto &expand = made.emplace_back();
+  expand.set_op_type("Expand");
+  expand.set_name(node.name() + "/batch");
+  expand.add_input(name);
+  expand.add_input(shape);
+  expand.add_output(table.unusedName(name + "/rows"));
+  table.use(shape);
+  table.use(expand.output(0));
+  return expand.output(0);
+}
+
+Result<std::vector<onnx::NodeProto>>
+Rebatch::adapted(const onnx::NodeProto &node, ValueTable &table) {
+  const std::string op = operatorName(node);
+  NodeView view(node, kNewestOpset);
+  std::vector<onnx::NodeProto> made;
+  onnx::NodeProto same = node;
+  const bool isOfRows =
+      std::any_of(node.input().begin(), node.input().end(),
+                  [&](const auto &name) { return isOfBatch(name); }) ||
+      [&] {
+        const auto outer = namesFromOutside(node);
+        return std::any_of(outer.begin(), outer.end(),
+                           [&](auto &name) { return isOfBatch(name); });
+      }();
+  const auto first = [&]() -> int64_t {
+    auto type = node.input_size() ? table.type(node.input(0)) : nullptr;
+    return type && type.getRank() ? type.getDimSize(0) : 0;
+  };
+  bool isRepeated = false;
+  if (op == "Reshape" && isOfRows && first() == to) {
+    same.set_input(1, shapeFor(node.input(1), table));
+  } else if (op == "Expand" && !isOfRows) {
+    same.set_input(1, shapeFor(node.input(1), table));
+    isRepeated = same.input(1) != node.input(1);
+  } else if (op == "Concat" && isOfRows && view.integer("axis", 0) != 0) {
+    for (int i = 0; i < node.input_size(); ++i)
+      same.set_input(i, repeated(node, i, 0, table, made));
+  } else if (op == "LSTM" || op == "GRU" || op == "RNN") {
+    for (int i = 5; isOfRows && i < std::min(7, node.input_size()); ++i)
+      same.set_input(
+          i, repeated(node, i, view.integer("layout", 0) ? 0 : 1, table, made));
+  } else if (op == "Gather" && isOfBatch(node.input(0)) && first() == to &&
+             view.integer("axis", 0) == 0 && table.host(node.input(1))) {
+    return badModel("{} takes one sample of the batch; {}", describe(node),
+                    advice());
+  } else if (op == "RandomNormal" || op == "RandomUniform") {
+    const std::vector<int64_t> shape = view.integers("shape");
+    if (!shape.empty() && shape[0] == from)
+      return badModel("{} makes numbers for a batch of {}; {}", describe(node),
+                      from, advice());
+  }
+  if (isOfRows || isRepeated)
+    rows.insert(node.output().begin(), node.output().end());
+  for (const onnx::NodeProto &expand : made)
+    rows.insert(expand.output(0));
+  made.push_back(std::move(same));
+  return made;
+}
+
+bool Rebatch::isLost(const onnx::ValueInfoProto &output,
+                     const Shape &shape) const {
+  const auto &declared = output.type().tensor_type().shape();
+  return isOfBatch(output.name()) && declared.dim_size() > 0 &&
+         declared.dim(0).dim_value() == from &&
+         (shape.empty() || shape[0] != to);
+}
+
+std::string Rebatch::advice() const {
+  return fmt::format("the file fixes the batch at {}, and --batch={} cannot "
+                     "change it: compile with --batch={}, or export with an "
+                     "open one, as in {} ({})",
+                     from, to, from, kExportLine, kExportGuide);
+}
+
+} // namespace dlc::import
