@@ -11,6 +11,7 @@ import wheel
 wheel.enter(os.environ.get("DLC_TORCH_PYTHON", "DLC_TORCH_PYTHON"), ": set it to an interpreter that has torch, onnx and onnxscript")
 
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -138,6 +139,95 @@ class Torch(unittest.TestCase):
             dlc.from_torch(Odd(), torch.randn(4, 3), f"{self.folder}/o.dlc", loss="cross_entropy")
         with self.assertRaisesRegex(dlc.UsageError, "a tensor or a tuple of tensors, found list|found int"):
             dlc.from_torch(Odd(), 3, f"{self.folder}/o.dlc")
+
+    def test_a_branch_on_data_is_refused(self):
+        class Branch(nn.Module):
+            def __init__(self, condition):
+                super().__init__()
+                self.f, self.condition = nn.Linear(3, 2), condition
+
+            def forward(self, x):
+                if self.condition(self, x):
+                    x = x * 2
+                return self.f(x)
+
+        refused = {
+            "a bool of data": (lambda self, x: x.sum() > 0, "Python bool"),
+            "a number of data": (lambda self, x: float(x.mean()) > 0, "Python float"),
+            "an item of data": (lambda self, x: x.max().item() > 0, "Python number"),
+            "an array of data": (lambda self, x: x.detach().numpy().sum() > 0, "Python array"),
+            "equal data": (lambda self, x: torch.equal(x, x + 1), "Python bool"),
+            "a parameter": (lambda self, x: self.f.bias[0] > 0, "Python bool"),
+            "chance": (lambda self, x: torch.rand(1) < 0.5, "Python bool"),
+        }
+        for name, (condition, what) in refused.items():
+            line = condition.__code__.co_firstlineno if name != "a bool of data" and what != "Python bool" else ""
+            with self.subTest(name), self.assertRaisesRegex(dlc.BadModel, rf"torch_test.py:{line}.*makes a {what}.*export.md"):
+                dlc.from_torch(Branch(condition), torch.randn(4, 3), f"{self.folder}/b.dlc", loss="cross_entropy")
+            self.assertFalse(os.path.exists(f"{self.folder}/b.dlc"))
+        allowed = {
+            "a size": lambda self, x: x.shape[1] == 3,
+            "the number of rows": lambda self, x: len(x) > 1,
+            "a check": lambda self, x: torch._assert(x.shape[1] == 3, "three") or True,
+        }
+        for name, condition in allowed.items():
+            with self.subTest(name):
+                module = Branch(condition)
+                dlc.from_torch(module, torch.randn(4, 3), f"{self.folder}/b.dlc", loss="cross_entropy")
+                self.assertNotIn("forward", vars(module))
+
+    def test_other_data_than_the_example_is_compared(self):
+        class Remembers(nn.Module):
+            """Reads its data where no trace sees it."""
+
+            def __init__(self):
+                super().__init__()
+                self.f = nn.Linear(3, 2)
+
+            def forward(self, x):
+                import ctypes
+                first = ctypes.c_float.from_address(x.data_ptr()).value
+                return self.f(x) if first > 0 else self.f(x) * 2
+
+        x = torch.ones(4, 3)
+        x[1, 1] = -2  # so that other values are the negated ones
+        with self.assertRaisesRegex(dlc.Failed, "'output' .* differs .* by .* on the example with other values, expected at most"):
+            dlc.from_torch(Remembers(), x, f"{self.folder}/r.dlc", loss="cross_entropy")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_the_command_that_exports(self):
+        with open(f"{self.folder}/my.py", "w") as file:
+            file.write("from torch import nn\n\n\ndef make(classes=5):\n"
+                       "    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(144, classes))\n\n\n"
+                       "class Branch(nn.Linear):\n    def forward(self, x):\n        return x if x.sum() > 0 else -x\n")
+        weights = {name: tensor + 1 for name, tensor in nn.Sequential(
+            nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(144, 7)).state_dict().items()}
+        torch.save({"state_dict": weights}, f"{self.folder}/w.pt")
+
+        def export(*words):
+            ended = subprocess.run([sys.executable, "-m", "dlc.export", *words], cwd=self.folder, text=True, capture_output=True)
+            return ended.returncode, ended.stdout + ended.stderr
+
+        code, said = export("my.py:make(classes=7)", "--input", "1,3,8,8", "--weights", "w.pt", "-o", "m.onnx")
+        self.assertEqual(code, 0, said)
+        self.assertIn("dlc check m.onnx", said)
+        session = dlc.Session(dlc.compile(f"{self.folder}/m.onnx", f"{self.folder}/m.dlc", batch=8, loss="cross_entropy"))
+        self.assertEqual(session.inputs()[0].shape, (8, 3, 8, 8))
+        np.testing.assert_allclose(session.state["3.weight"], weights["3.weight"].numpy(), rtol=1e-6)
+        self.assertIn("1.running_mean", session.state)
+        cases = {
+            "a branch": (("my.py:Branch(3, 3)", "--input", "1,3"), 3, "my.py:10: 'return x if x.sum"),
+            "no such model": (("my.py:Brunch", "--input", "1,3"), 2, "my.py has no 'Brunch'; it has Branch"),
+            "no file": (("your.py:Model", "--input", "1,3"), 2, "no such file: 'your.py'"),
+            "no model": (("my.py", "--input", "1,3"), 2, "expected FILE.py:MODEL"),
+            "no sizes": (("my.py:make", "--input", "1x3"), 2, "--input 1x3: expected sizes"),
+            "not its weights": (("my.py:make", "--input", "1,3,8,8", "--weights", "w.pt"), 2, "--weights w.pt: .*size mismatch"),
+        }
+        for name, (words, expected, message) in cases.items():
+            with self.subTest(name):
+                code, said = export(*words)
+                self.assertEqual(code, expected, said)
+                self.assertRegex(said.replace("\n", " "), message)
 
     def test_frozen_parameters_stay(self):
         module = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 2))

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import tempfile
-import warnings
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from dlc import _dlc
 from dlc._arguments import options_of
-from dlc.errors import BadModel, Failed, UsageError
+from dlc._tracing import export_training
+from dlc.errors import Failed, UsageError
 
 if TYPE_CHECKING:
     import torch
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 # Of what a float32 network's outputs may differ between two programs, relative to the largest.
 TOLERANCE = 1e-4
-OPSET = 17
 
 
 def _axes(inputs: Sequence[Any], outputs: Sequence[Any], names: Sequence[str]) -> dict[str, dict[int, str]]:
@@ -65,26 +63,6 @@ class _Modes:
                 buffer.copy_(self._buffers[name])
 
 
-def _export(module: torch.nn.Module, inputs: tuple[Any, ...], names: Sequence[str], axes: Any) -> bytes:
-    """In training form: nothing folded, names kept, Dropout and batch norms as in training."""
-    import torch
-
-    count = len(inputs)
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the exporter is the older one; the newer folds training away
-        try:
-            torch.onnx.export(module, inputs, buffer, dynamo=False, opset_version=OPSET,
-                              training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-                              input_names=list(names[:count]), output_names=list(names[count:]), dynamic_axes=axes)
-        except (torch.onnx.errors.OnnxExporterError, RuntimeError) as error:
-            reason = str(error).partition("\n")[0]
-            raise BadModel(f"torch's exporter in training form cannot write the module: {reason}. Write that part of the "
-                           "module in other words, or export the module by dynamo=True, optimize=False and give the file to "
-                           "dlc.compile") from error
-    return buffer.getvalue()
-
-
 def _frozen(module: torch.nn.Module) -> list[str]:
     """Patterns of the parameters that do not train."""
     return [f"^{re.escape(name)}$" for name, parameter in module.named_parameters() if not parameter.requires_grad]
@@ -104,26 +82,74 @@ def _restored(model: bytes, module: torch.nn.Module) -> bytes:
     return bytes(proto.SerializeToString())
 
 
-def _check(path: str, inputs: Sequence[Any], names: Sequence[str], expected: Sequence[Any]) -> None:
-    """The artifact predicts what the module gives in eval()."""
+def _perturbed(inputs: Sequence[Any]) -> list[Any]:
+    """Other inputs of the same kind: values in reverse order, those of floats halved, or negated where some are negative.
+    Integers stay where there are floats: they may be lengths that fit these."""
+    import torch
+
+    floats = any(tensor.is_floating_point() for tensor in inputs)
+    changed = []
+    for tensor in inputs:
+        if tensor.is_floating_point() or not floats:
+            tensor = tensor.flip(list(range(tensor.dim())))
+        if tensor.is_floating_point() and bool(torch.isfinite(tensor).all()):
+            tensor = tensor * (-1.0 if bool((tensor < 0).any()) else 0.5)
+        changed.append(tensor)
+    return changed
+
+
+def _outputs(module: torch.nn.Module, inputs: Sequence[Any]) -> list[Any]:
+    """In eval()."""
+    import torch
+
+    with _Modes(module), torch.no_grad():
+        module.eval()
+        return [tensor.detach().cpu().clone() for tensor in _tensors(module(*inputs))]
+
+
+def _compare(session: Session, inputs: Sequence[Any], expected: Sequence[Any], names: Sequence[str], what: str) -> None:
+    """The session predicts what the module gives in eval()."""
     import numpy as np
 
+    given = {name: tensor.detach().cpu().contiguous() for name, tensor in zip(names, inputs)}
+    found = session.predict({port.name: given[port.name] for port in session.inputs("predict")})
+    for name, tensor in zip(names[len(inputs):], expected):
+        right, got = tensor.float().numpy(), np.asarray(found[name], np.float32)
+        finite = right[np.isfinite(right)]
+        limit = TOLERANCE * max(1.0, float(np.abs(finite).max()) if finite.size else 1.0)
+        if np.allclose(got, right, rtol=0, atol=limit if tensor.is_floating_point() else 0, equal_nan=True):
+            continue
+        raise Failed(f"output '{name}' of the compiled model differs from the module's in eval() by "
+                     f"{float(np.abs(got - right).max()):.3g} on {what}, expected at most {limit:.3g}: does the module compute "
+                     "something else on each call, on other data, or in eval() than what a trace sees? check=False compiles it "
+                     "all the same")
+
+
+def verify(path: str, module: torch.nn.Module, inputs: Sequence[Any], names: Sequence[str]) -> None:
+    """The exported model computes what the module does, for the example and for other values."""
     from dlc._session import Session
 
-    session = Session(path)
-    ports = session.inputs("predict")
-    given = {name: tensor.detach().cpu().contiguous() for name, tensor in zip(names, inputs)}
-    found = session.predict({port.name: given[port.name] for port in ports})
-    for name, tensor in zip(names[len(inputs):], expected):
-        if name not in found or not tensor.is_floating_point():
-            continue
-        right = tensor.detach().cpu().float().numpy()
-        error = float(np.abs(found[name] - right).max()) if right.size else 0.0
-        largest = max(1.0, float(np.abs(right).max())) if right.size else 1.0
-        if not error <= TOLERANCE * largest:
-            raise Failed(f"output '{name}' of the compiled model differs from the module's in eval() by {error:.3g}, "
-                         f"expected at most {TOLERANCE * largest:.3g}: does the module compute something else on each "
-                         "call, or in eval() than what a trace sees? check=False compiles it all the same")
+    with tempfile.TemporaryDirectory(prefix="dlc-") as folder:
+        plain = os.path.join(folder, "check.dlc")
+        _dlc.compile(path, plain, [("batch", str(inputs[0].shape[0])), ("predict-only", ""), ("quiet", "")])
+        session = Session(plain)
+        for values, what in ((inputs, "the example"), (_perturbed(inputs), "the example with other values")):
+            _compare(session, values, _outputs(module, values), names, what)
+
+
+def write_onnx(module: torch.nn.Module, inputs: tuple[Any, ...], path: str, input_names: Sequence[str] | None = None,
+               output_names: Sequence[str] | None = None) -> list[str]:
+    """The module in training form as the file `path`, its first dimension open; the names of inputs and outputs."""
+    expected = _outputs(module, inputs)
+    names = [*(input_names or _numbered("input", len(inputs))), *(output_names or _numbered("output", len(expected)))]
+    if len(names) != len(inputs) + len(expected):
+        raise UsageError(f"the module has {len(inputs)} inputs and {len(expected)} outputs, found {len(names)} names")
+    with _Modes(module):
+        module.train()
+        model = export_training(module, inputs, names, _axes(inputs, expected, names))
+    with open(path, "wb") as file:
+        file.write(_restored(model, module))
+    return names
 
 
 def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, input_names: Sequence[str] | None = None,
@@ -133,24 +159,16 @@ def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, 
 
     It is exported in training form: nothing is folded, parameters keep the names of its state_dict, Dropout drops out and
     batch norms move their statistics; what has requires_grad=False is frozen. `example_inputs` is a tensor or a tuple of them, whose first dimension is the batch,
-    as large as options' `batch` or, without that, as that of the example. What the artifact predicts is compared with the
-    module in eval() (1e-4), in f32. The module is left as it was. Needs torch, onnx and onnxscript."""
+    as large as options' `batch` or, without that, as that of the example. What the exported model predicts is compared with
+    the module in eval() (1e-4), in f32, for the example and for other values of its shape. A forward that makes Python values
+    of its data (`if x.sum() > 0:`) is refused. The module is left as it was. Needs torch, onnx and onnxscript."""
     import torch
 
     inputs = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     if not inputs or not all(isinstance(tensor, torch.Tensor) for tensor in inputs):
         raise UsageError("example_inputs are a tensor or a tuple of tensors, found "
                          + (", ".join(type(value).__name__ for value in inputs) or "none"))
-    with _Modes(module), torch.no_grad():
-        module.eval()
-        expected = list(_tensors(module(*inputs)))
     made = os.fspath(artifact)
-    names = [*(input_names or _numbered("input", len(inputs))), *(output_names or _numbered("output", len(expected)))]
-    if len(names) != len(inputs) + len(expected):
-        raise UsageError(f"the module has {len(inputs)} inputs and {len(expected)} outputs, found {len(names)} names")
-    with _Modes(module):
-        module.train()
-        model = _export(module, inputs, names, _axes(inputs, expected, names))
     given: dict[str, Any] = {"batch": inputs[0].shape[0], **options}
     frozen = _frozen(module)
     if frozen:
@@ -158,13 +176,10 @@ def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, 
         given["freeze"] = [*([own] if isinstance(own, str) else own), *frozen]
     with tempfile.TemporaryDirectory(prefix="dlc-") as folder:
         path = os.path.join(folder, "model.onnx")
-        with open(path, "wb") as file:
-            file.write(_restored(model, module))
-        _dlc.compile(path, made, options_of(given))
+        names = write_onnx(module, inputs, path, input_names, output_names)
         if check:
-            plain = os.path.join(folder, "check.dlc")
-            _dlc.compile(path, plain, [("batch", str(inputs[0].shape[0])), ("predict-only", ""), ("quiet", "")])
-            _check(plain, inputs, names, expected)
+            verify(path, module, inputs, names)
+        _dlc.compile(path, made, options_of(given))
     return made
 
 

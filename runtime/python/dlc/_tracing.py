@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's modules as ONNX in training form, by a trace; what a trace cannot keep is an error."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import linecache
+import os
+import re
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
+from unittest import mock
+
+from dlc.errors import BadModel
+
+if TYPE_CHECKING:
+    import torch
+
+OPSET = 17
+GUIDE = "see docs/guide/export.md"
+# Methods of tensors that make a Python value, or an array.
+READS = {"__bool__": "bool", "__int__": "int", "__float__": "float", "__index__": "int", "__contains__": "bool",
+         "item": "number", "tolist": "list", "numpy": "array", "__array__": "array", "equal": "bool",
+         "allclose": "bool", "is_nonzero": "bool"}
+# Warnings of the tracer about values that a trace may keep, unless they are of the data, which is refused.
+HARMLESS = re.compile(r"Converting a tensor|Iterating over|Using len|torch\.\w+ results are registered as constants")
+
+
+def _depends_on_data(value: Any) -> bool:
+    """Whether a value of the trace is computed from inputs, parameters or random numbers, not from sizes alone."""
+    todo, seen = [value.node()], set()
+    while todo:
+        node = todo.pop()
+        if re.search("Param|GetAttr|rand|bernoulli|normal", node.kind()):
+            return True
+        if node not in seen and node.kind() != "aten::size":
+            seen.add(node)
+            todo += [read.node() for read in node.inputs()]
+    return False
+
+
+def _refuse(kind: str) -> None:
+    """At the innermost line that is neither torch's nor this package's; one that only asserts is none of the model's."""
+    import torch
+
+    own = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(__file__) + os.sep)
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(own):
+        if frame.f_code is torch._assert.__code__:
+            return
+        frame = frame.f_back
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    text = linecache.getline(file, line).strip()
+    if text.startswith("assert "):
+        return
+    raise BadModel(f"{file}:{line}: '{text}' makes a Python {kind} of values that the model computes: the exported graph would "
+                   "keep what it was for the example, for all data. Write it with tensors, as in torch.where(condition, a, b); "
+                   f"{GUIDE}")
+
+
+@contextlib.contextmanager
+def _watched() -> Iterator[None]:
+    """Within it, what is traced may not make Python values of its data."""
+    import torch
+
+    def watching(read: Any, kind: str) -> Any:
+        def call(tensor: Any, *given: Any, **named: Any) -> Any:
+            if torch.jit.is_tracing() and isinstance(tensor, torch.Tensor) \
+                    and _depends_on_data(torch._C._get_value_trace(tensor)):
+                _refuse(kind)
+            return read(tensor, *given, **named)
+        return call
+
+    with contextlib.ExitStack() as patches:
+        for place in (torch.Tensor, torch):
+            for name, kind in READS.items():
+                if hasattr(place, name) and (place is torch.Tensor or not name.startswith("_")):
+                    patches.enter_context(mock.patch.object(place, name, watching(getattr(place, name), kind)))
+        yield
+
+
+def export_training(module: torch.nn.Module, inputs: tuple[Any, ...], names: Sequence[str], axes: Any) -> bytes:
+    """An ONNX model: nothing folded, names kept, Dropout and batch norms as in training."""
+    import torch
+
+    count = len(inputs)
+    buffer = io.BytesIO()
+    with warnings.catch_warnings(record=True) as said, _watched():
+        warnings.simplefilter("always")  # that the exporter is the older one, too; the newer folds training away
+        try:
+            torch.onnx.export(module, inputs, buffer, dynamo=False, opset_version=OPSET,
+                              training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                              input_names=list(names[:count]), output_names=list(names[count:]), dynamic_axes=axes)
+        except (torch.onnx.errors.OnnxExporterError, RuntimeError) as error:
+            reason = str(error).partition("\n")[0]
+            raise BadModel(f"torch's exporter in training form cannot write the module: {reason}. Write that part of the "
+                           "module in other words, or export the module by dynamo=True, optimize=False and give the file to "
+                           f"dlc.compile; {GUIDE}") from error
+    for warning in said:
+        if issubclass(warning.category, torch.jit.TracerWarning) and not HARMLESS.match(str(warning.message)):
+            raise BadModel(f"{warning.filename}:{warning.lineno}: {str(warning.message).strip()}; {GUIDE}")
+    return buffer.getvalue()
