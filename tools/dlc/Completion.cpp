@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc completion and dlc man: made of the command line's own description.
-#include "runtime/base/Text.h"
 #include "tools/dlc/Manual.h"
 
-#include <array>
-#include <cstdio>
-#include <filesystem>
 #include <sstream>
 
 namespace dlc::tool {
@@ -227,26 +223,6 @@ std::string fish(const Json &tree) {
   return text;
 }
 
-// The compiler's commands are described by the compiler.
-Result<Json> compilersTree() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string command =
-      shellQuoted((self.parent_path() / "dlc-compile").string()) + " --tree";
-  std::unique_ptr<FILE, int (*)(FILE *)> pipe(::popen(command.c_str(), "r"),
-                                              ::pclose);
-  std::string text;
-  std::array<char, 65536> room;
-  while (pipe)
-    if (const size_t n = std::fread(room.data(), 1, room.size(), pipe.get()))
-      text.append(room.data(), n);
-    else
-      break;
-  if (!pipe || ::pclose(pipe.release()) != 0)
-    return failed("cannot run {}", command);
-  return parseJson(text);
-}
-
 // Commands of `tree` that the compiler describes are as it does.
 void takeCompilers(Json &tree, const Json &compiler) {
   for (Json &command : tree["commands"])
@@ -260,7 +236,7 @@ void takeCompilers(Json &tree, const Json &compiler) {
 }
 
 Result<Json> wholeTree(const CLI::App &app) {
-  DLC_ASSIGN(const Json compiler, compilersTree());
+  DLC_ASSIGN(const Json compiler, treeOfProgram("dlc-compile"));
   Json tree = treeOf(app);
   takeCompilers(tree, compiler);
   return tree;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/files/MappedFile.h"
+#include "runtime/base/options/Commas.h"
 #include "runtime/base/options/Nearest.h"
-#include "tools/dlc/Commands.h"
+#include "runtime/base/options/Theirs.h"
+#include "tools/dlc/Tree.h"
 
 #include <algorithm>
 #include <sstream>
@@ -67,6 +69,70 @@ std::vector<std::string> commandsOf(const CLI::App &app) {
   return names;
 }
 
+/// The first of the commands that users give flags to, of this program or of
+/// the other, that has the flag.
+std::string commandWith(const CLI::App &app, const std::string &flag) {
+  std::vector<Json> trees = {treeOf(app)};
+  const std::vector<std::string> here = commandsOf(app);
+  const bool isCompiler =
+      std::find(here.begin(), here.end(), "train") == here.end();
+  if (auto other = treeOfProgram(isCompiler ? "dlc" : "dlc-compile"))
+    trees.push_back(*std::move(other));
+  for (const char *wanted : {"compile", "train", "eval", "predict", "export"})
+    for (const Json &tree : trees)
+      for (const Json &command : tree["commands"])
+        for (const Json &option : command["options"])
+          for (const Json &name : option["names"])
+            if (command["name"] == wanted && name == flag)
+              return fmt::format("dlc {}", wanted);
+  return "";
+}
+
+/// What is meant by a flag, by its name here or in another command, by what
+/// another tool calls it, or else by what is near.
+std::string flagMeant(const CLI::App &app, const std::string &flag) {
+  const std::vector<std::string> own = flagsOf(active(app));
+  std::vector<std::string> meant = oursFor(flag);
+  meant.insert(meant.begin(), flag);
+  for (const std::string &name : meant) {
+    const std::string first = name.substr(0, name.find_first_of(" ="));
+    if (std::find(own.begin(), own.end(), first) != own.end())
+      return fmt::format("; did you mean '{}'?", name);
+    const std::string other = commandWith(app, first);
+    if (!other.empty())
+      return name == flag ? fmt::format("; {} has it", other)
+                          : fmt::format("; {} has '{}'", other, name);
+  }
+  return suggestion(flag, own);
+}
+
+/// CLI11's error about an option, in words of ours.
+std::string optionError(const CLI::App &command, const CLI::ParseError &error) {
+  const std::string text = error.what(), name = text.substr(0, text.find(':'));
+  const CLI::Option *option = command.get_option_no_throw(name);
+  if (!option)
+    return text;
+  const std::string type = option->get_type_name();
+  const std::string value =
+      option->results().empty() ? "" : option->results().back();
+  if (error.get_name() == "ArgumentMismatch")
+    return option->count() > 1
+               ? fmt::format("{} is given {} times, expected once", name,
+                             option->count())
+               : fmt::format("{}: expected a value, as in {}={}", name, name,
+                             type.substr(0, type.find(':')));
+  if (error.get_name() != "ValidationError")
+    return text;
+  const size_t list = text.find(" not in {");
+  if (list == text.npos)
+    return fmt::format("{}: expected a whole number of at least 0, found '{}'",
+                       name, value);
+  const std::vector<std::string> choices =
+      splitAtCommas(text.substr(list + 9, text.size() - list - 10));
+  return fmt::format("{}: '{}' is not one of {}{}", name, value,
+                     fmt::join(choices, ", "), suggestion(value, choices));
+}
+
 } // namespace
 
 std::string explain(const CLI::App &app, const CLI::ParseError &error) {
@@ -77,8 +143,7 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   std::string text;
   if (!rest.empty() && rest[0].starts_with("-")) {
     std::string flag = rest[0].substr(0, rest[0].find('='));
-    text = fmt::format("unknown flag '{}'{}", flag,
-                       suggestion(flag, flagsOf(command)));
+    text = fmt::format("unknown flag '{}'{}", flag, flagMeant(app, flag));
   } else if (const auto commands = commandsOf(command);
              !rest.empty() && !commands.empty()) {
     text = fmt::format("unknown command '{}'{}", rest[0],
@@ -91,7 +156,7 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error) {
              error.get_name() == "RequiredError" && !missing.empty()) {
     text = fmt::format("expected {}{}", missing, exampleOf(command));
   } else {
-    text = error.what();
+    text = optionError(command, error);
     if (!text.empty())
       text[0] = static_cast<char>(std::tolower(text[0]));
   }

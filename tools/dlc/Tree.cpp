@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/Tree.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/options/Commas.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
 
+#include <array>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 namespace dlc::tool {
 namespace {
@@ -71,6 +75,25 @@ Json treeOf(const CLI::App &app) {
   return {{"name", app.get_name()},     {"help", app.get_description()},
           {"footer", app.get_footer()}, {"options", options},
           {"arguments", arguments},     {"commands", commands}};
+}
+
+Result<Json> treeOfProgram(const std::string &name) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string command =
+      shellQuoted((self.parent_path() / name).string()) + " --tree 2>/dev/null";
+  std::unique_ptr<FILE, int (*)(FILE *)> pipe(::popen(command.c_str(), "r"),
+                                              ::pclose);
+  std::string text;
+  std::array<char, 65536> room;
+  while (pipe)
+    if (const size_t n = std::fread(room.data(), 1, room.size(), pipe.get()))
+      text.append(room.data(), n);
+    else
+      break;
+  if (!pipe || ::pclose(pipe.release()) != 0)
+    return failed("cannot run {}", command);
+  return parseJson(text);
 }
 
 bool printTree(const CommandLine &line, int argc, char **argv) {

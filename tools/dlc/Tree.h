@@ -13,6 +13,9 @@ namespace dlc::tool {
 // any word; an "optional" word comes behind '='.
 Json treeOf(const CLI::App &app);
 
+// The tree of a program that lies beside this one.
+Result<Json> treeOfProgram(const std::string &name);
+
 // Prints the tree, if that is what the arguments ask for: `--tree`.
 bool printTree(const CommandLine &line, int argc, char **argv);
 

@@ -3,6 +3,7 @@
 #include "runtime/base/options/Environment.h"
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc/Groups.h"
+#include "tools/dlc/Tree.h"
 #include "tools/process/Process.h"
 
 #include <fmt/core.h>
@@ -90,6 +91,8 @@ static int run(int argc, char **argv) {
   CommandLine line;
   line.arguments = arguments;
   describe(line);
+  if (printTree(line, argc, argv))
+    return 0;
   return parseAndRun(line);
 }
 

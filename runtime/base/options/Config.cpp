@@ -167,7 +167,10 @@ parseOverride(const std::string &text) {
   const size_t split = text.find('=');
   const std::string name = text.substr(0, split);
   if (split == std::string::npos || name.find('.') == std::string::npos)
-    return usageError("expected section.key=VALUE, found '{}'", text);
+    return usageError(
+        "unexpected argument '{}': expected one file, and settings "
+        "as in train.lr=0.1",
+        text);
   ConfigValue value{{}, text, text};
   try {
     DLC_TRY(readWords(YAML::Load(text.substr(split + 1)), name, value));

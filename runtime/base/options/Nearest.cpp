@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/options/Nearest.h"
+#include "runtime/base/options/Theirs.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +10,12 @@
 namespace dlc {
 
 constexpr size_t kLongest = 200, kShortestBeginning = 3;
+
+static std::string withoutCase(std::string word) {
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return char(std::tolower(c)); });
+  return word;
+}
 
 // Edits (insert, delete, replace, swap of neighbours) from a to b.
 static size_t distance(const std::string &a, const std::string &b) {
@@ -27,21 +34,25 @@ static size_t distance(const std::string &a, const std::string &b) {
   return d[a.size()][b.size()];
 }
 
-std::string nearest(const std::string &word,
+std::string nearest(const std::string &given,
                     const std::vector<std::string> &candidates) {
   std::string best;
-  if (word.size() > kLongest) // nobody has typed that
+  if (given.size() > kLongest) // nobody has typed that
     return best;
+  const std::string word = withoutCase(given);
   const size_t limit = std::max<size_t>(2, word.size() / 3);
-  // What begins with the word counts as one edit; the shortest is meant.
+  // What begins with the word is meant.
   const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
   const bool isBeginning = word.size() - dashes >= kShortestBeginning;
   std::pair<size_t, size_t> least(limit + 1, 0);
   for (const std::string &candidate : candidates) {
-    size_t edits = distance(word, candidate);
-    if (isBeginning && candidate.starts_with(word))
-      edits = std::min<size_t>(edits, 1);
-    if (const std::pair key(edits, candidate.size()); key < least) {
+    const std::string small = withoutCase(candidate);
+    const size_t edits =
+        isBeginning && small.starts_with(word) ? 0 : distance(word, small);
+    if (edits > least.first)
+      continue;
+    // Of several the one that is nearer with its capitals and to its end.
+    if (const std::pair key(edits, distance(given, candidate)); key < least) {
       least = key;
       best = candidate;
     }
@@ -49,9 +60,32 @@ std::string nearest(const std::string &word,
   return best;
 }
 
+/// What another tool's word is among the candidates, which have the dashes of
+/// flags or not.
+static std::string knownAs(const std::string &word,
+                           const std::vector<std::string> &candidates) {
+  const auto has = [&](const std::string &name) {
+    return std::find(candidates.begin(), candidates.end(), name) !=
+           candidates.end();
+  };
+  for (const std::string &candidate : candidates)
+    if (!word.empty() && plainWord(candidate) == plainWord(word))
+      return candidate;
+  for (const std::string &ours : oursFor(word)) {
+    const std::string first = ours.substr(0, ours.find_first_of(" ="));
+    if (has(first))
+      return ours;
+    if (first.starts_with("--") && has(first.substr(2)))
+      return first.substr(2);
+  }
+  return "";
+}
+
 std::string suggestion(const std::string &word,
                        const std::vector<std::string> &candidates) {
-  std::string guess = nearest(word, candidates);
+  std::string guess = knownAs(word, candidates);
+  if (guess.empty())
+    guess = nearest(word, candidates);
   return guess.empty() ? "" : fmt::format("; did you mean '{}'?", guess);
 }
 
