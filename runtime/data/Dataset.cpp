@@ -7,6 +7,7 @@
 #include "runtime/base/process/Log.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/data/Convert.h"
+#include "runtime/data/arrays/Advice.h"
 
 #include <algorithm>
 #include <cstring>
@@ -64,9 +65,10 @@ Status checkShape(const Array &array, const InputSpec &spec, int64_t batch,
   if (!spec.isLabel) {
     std::vector<int64_t> expected = sampleShape(spec.shape);
     if (found != expected)
-      return failed("a sample has shape [{}], expected [{}]: the array is {}",
+      return failed("a sample has shape [{}], expected [{}]: the array is {}{}",
                     fmt::join(found, ", "), fmt::join(expected, ", "),
-                    describe(array.dtype, array.shape));
+                    describe(array.dtype, array.shape),
+                    adviceOnShape(spec.key, found, expected));
     // No rows, and more in each than can be counted.
     if (!checkedElements(found))
       return failed("is too big: {}", describe(array.dtype, array.shape));
@@ -79,20 +81,26 @@ Status checkShape(const Array &array, const InputSpec &spec, int64_t batch,
       checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
   const std::optional<uint64_t> count = checkedElements(found);
   if (count != elements && !isOneHot)
-    return failed("has {} labels a sample, expected {}{}: the array is {}",
-                  count ? std::to_string(*count) : "too many", elements,
-                  spec.shape.size() > 2
-                      ? fmt::format(" of shape [{}]",
-                                    fmt::join(sampleShape(spec.shape), ", "))
-                      : "",
-                  describe(array.dtype, array.shape));
+    return failed(
+        "has {} labels a sample, expected {}{}: the array is {}{}",
+        count ? std::to_string(*count) : "too many", elements,
+        spec.shape.size() > 2
+            ? fmt::format(" of shape [{}]",
+                          fmt::join(sampleShape(spec.shape), ", "))
+            : "",
+        describe(array.dtype, array.shape),
+        isFloat(spec.dtype) ? "" : adviceOnLabels(spec.key, array, elements));
   return {};
 }
 
-Status checkDType(const Array &array, const InputSpec &spec) {
+Status checkDType(const Array &array, const InputSpec &spec, int64_t batch) {
   if (isFloat(array.dtype) && !isFloat(spec.dtype))
-    return failed("has dtype {}, expected integers ({})", nameOf(array.dtype),
-                  nameOf(spec.dtype));
+    return failed("has dtype {}, expected integers ({}): the array is {}{}",
+                  nameOf(array.dtype), nameOf(spec.dtype),
+                  describe(array.dtype, array.shape),
+                  adviceOnLabels(spec.key, array,
+                                 checkedElements(spec.shape).value_or(0) /
+                                     static_cast<uint64_t>(batch)));
   return {};
 }
 
@@ -100,7 +108,7 @@ Status checkDType(const Array &array, const InputSpec &spec) {
 Status check(const Array &array, const InputSpec &spec, int64_t batch,
              const SampleOptions &options) {
   uint64_t elements = 0;
-  DLC_TRY(checkDType(array, spec));
+  DLC_TRY(checkDType(array, spec, batch));
   return checkShape(array, spec, batch,
                     becomesShares(array, spec, batch, options), elements);
 }
@@ -126,6 +134,16 @@ static void tellFromEnd(const InputSpec &spec, int64_t value, uint64_t row) {
   });
 }
 
+// Data of no bytes is not scaled by itself.
+static void tellBytes(const std::string &file, const std::string &key) {
+  static std::once_flag told;
+  std::call_once(told, [&] {
+    warning("'{}': '{}' has whole numbers up to 255, as bytes of pictures, "
+            "which most models take from 0 to 1: --scale={:.6f} divides by 255",
+            file, key, 1.0 / 255);
+  });
+}
+
 Status Column::checkRange(const std::byte *values, int64_t firstRow,
                           int64_t rows) const {
   if (isFloat(spec_.dtype))
@@ -141,11 +159,16 @@ Status Column::checkRange(const std::byte *values, int64_t firstRow,
   };
   if (const auto wrong = findOutside(values, found_, count, allowed)) {
     const int64_t value = integerAt(values, found_, *wrong);
-    return failed("{} {} in row {} is out of range, expected {} to {}",
+    return failed("{} {} in row {} is out of range, expected {} to {}{}",
                   kindOf(spec_), value, rowOf(*wrong),
                   value < 0 ? allowed.first
                             : std::max<int64_t>(allowed.first, 0),
-                  allowed.last);
+                  allowed.last,
+                  spec_.isLabel && value == spec_.limit
+                      ? fmt::format("; of classes numbered from 1, {0} = {0} - "
+                                    "1 counts from 0",
+                                    spec_.key)
+                      : "");
   }
   if (spec_.limit <= 0 || !spec_.fromEnd)
     return {};
@@ -248,7 +271,7 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
     return {};
   }
   DLC_ASSIGN(const Array head, source_->head(spec.key));
-  DLC_TRY(checkDType(head, spec));
+  DLC_TRY(checkDType(head, spec, batch));
   column.isOneHot_ = becomesShares(head, spec, batch, options_);
   DLC_TRY(checkShape(head, spec, batch, column.isOneHot_, column.elements_));
   DLC_ASSIGN(column.rows_, source_->rows(spec.key));
@@ -279,6 +302,10 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
                     first->spec_.key, samples_);
     samples_ = head.rows();
   }
+  if (column.all_ && column.layout() && spec.dtype == DType::F32 &&
+      head.dtype != DType::U8 && !options_.scale && options_.mean.empty() &&
+      looksLikeBytes(column, samples_))
+    tellBytes(source_->name(), spec.key);
   columns_.push_back(std::move(column));
   return {};
 }

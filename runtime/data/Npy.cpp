@@ -184,8 +184,12 @@ Result<Kind> kindOf(const std::string &descr) {
       return kind;
   return failed(
       "dtype '{}' is not supported, expected numbers or bool (f2, f4, "
-      "f8, u1, u2, u4, i1, i2, i4, i8, b1)",
-      descr);
+      "f8, u1, u2, u4, i1, i2, i4, i8, b1){}",
+      descr,
+      descr.find('U') == descr.npos
+          ? ""
+          : "; names of classes become numbers by numpy.unique(y, "
+            "return_inverse=True)[1]");
 }
 
 Result<std::string_view> headerText(std::span<const std::byte> bytes,

@@ -2,6 +2,7 @@
 #include "runtime/data/SampleOptions.h"
 
 #include "runtime/base/options/OptionTable.h"
+#include "runtime/data/arrays/Renamed.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -197,9 +198,16 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
   table.choice(key("bad-samples"), badSamples, {"error", "skip"},
                "samples that cannot be decoded; error: the run ends; skip: the "
                "next picture, or no row of a table, with a warning");
-  table.text(key("columns"), columns, "ARRAY:COLUMN,...;...",
-             "columns of a table (.csv, .tsv, .parquet) for each array, as in "
-             "x:a,b,f..k;y:label (default: y is column y, x all others)");
+  Option &names = table.text(
+      key("columns"), columns, "ARRAY:COLUMN,...;...",
+      "columns of a table (.csv, .tsv, .parquet) for each array, as in "
+      "x:a,b,f..k;y:label (default: y is column y, x all others); of arrays "
+      "the one for each input, as in x=images,y=labels");
+  names.set = [this, set = names.set](const Words &words) -> Status {
+    DLC_TRY(set(words));
+    columns = columnsText(columns);
+    return {};
+  };
   table
       .list(key("classes"), classes, "NAME,...",
             "class names of a table or folder in the order of their numbers "

@@ -10,6 +10,8 @@
 #include "runtime/data/DataHash.h"
 #include "runtime/data/Foreign.h"
 #include "runtime/data/Range.h"
+#include "runtime/data/arrays/Advice.h"
+#include "runtime/data/arrays/Renamed.h"
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/PictureSource.h"
 #include "runtime/data/shards/TarSamples.h"
@@ -45,6 +47,12 @@ private:
   uint64_t stride_ = 0;
 };
 
+// Of a file, whose arrays --columns may name.
+Status lacks(const Source &source, const std::string &key) {
+  const Status status = noSuchArray(source, key);
+  return {status.code(), status.message() + adviceOnNames(source.keys(), key)};
+}
+
 class FileSource final : public Source {
 public:
   explicit FileSource(ArrayFile file) : file_(std::move(file)) {}
@@ -52,10 +60,11 @@ public:
   std::string name() const override { return file_.path(); }
   std::vector<std::string> keys() const override { return file_.keys(); }
   Result<Array> head(const std::string &key) const override {
-    return file_.head(key);
+    return file_.has(key) ? file_.head(key) : lacks(*this, key);
   }
   Result<std::shared_ptr<const RowReader>>
   rows(const std::string &key) const override {
+    DLC_TRY(head(key).status());
     DLC_ASSIGN(Array array, file_.read(key));
     return readerOf(std::move(array));
   }
@@ -97,7 +106,7 @@ public:
   Result<Array> head(const std::string &key) const override {
     const NamedTensor *tensor = file_->find(key);
     return tensor ? Result<Array>(Array{tensor->dtype, tensor->shape, {}})
-                  : noSuchArray(*this, key);
+                  : lacks(*this, key);
   }
   Result<std::shared_ptr<const RowReader>>
   rows(const std::string &key) const override {
@@ -195,8 +204,10 @@ Result<std::shared_ptr<const Source>> openSource(const std::string &path,
     return openText(path, options);
   if (isTable(path))
     return openTable(path, options);
-  if (path.ends_with(".safetensors"))
-    return TensorSource::open(path);
+  if (path.ends_with(".safetensors")) {
+    DLC_ASSIGN(auto tensors, TensorSource::open(path));
+    return renamed(std::move(tensors), options.columns);
+  }
   if (isShards(path)) {
     DLC_ASSIGN(auto pictures, openShards(path));
     return pictureSource(std::move(pictures), options.badSamples);
@@ -207,7 +218,8 @@ Result<std::shared_ptr<const Source>> openSource(const std::string &path,
   }
   DLC_TRY(refuseForeign(path));
   DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
-  return std::make_shared<const FileSource>(std::move(file));
+  return renamed(std::make_shared<const FileSource>(std::move(file)),
+                 options.columns);
 }
 
 std::vector<std::string> pathsIn(const std::string &list) {

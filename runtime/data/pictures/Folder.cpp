@@ -162,6 +162,29 @@ Status collectClasses(Collector &collector, PictureFolder &folder) {
   return {};
 }
 
+// Folders train and val that have folders of their own are no classes.
+Status checkNoSplit(const Collector &collector, const PictureFolder &folder) {
+  constexpr std::string_view kParts[] = {"train", "training",   "val",
+                                         "valid", "validation", "test"};
+  std::string train, val;
+  for (const std::string &name : folder.classes_) {
+    const auto inside = collector.list(folder.path + "/" + name);
+    const bool isPart =
+        std::find(std::begin(kParts), std::end(kParts), name) !=
+            std::end(kParts) &&
+        std::any_of(inside.begin(), inside.end(),
+                    [](const auto &entry) { return entry.is_directory(); });
+    if (!isPart)
+      return {};
+    (name.starts_with("train") ? train : val) = name;
+  }
+  if (train.empty() || val.empty())
+    return {};
+  return failed("'{0}' has folders {1} and {2}, which are parts of the data, "
+                "not classes: --data={0}/{1} --val={0}/{2}",
+                folder.path, train, val);
+}
+
 } // namespace
 
 bool isPictureName(std::string_view name) { return endsInOneOf(name, kRead); }
@@ -174,6 +197,7 @@ openPictureFolder(const std::string &path) try {
     folder->path.pop_back();
   Collector collector(folder->path);
   DLC_TRY(collectClasses(collector, *folder));
+  DLC_TRY(checkNoSplit(collector, *folder));
   if (folder->classes_.empty())
     DLC_TRY(collector.collect(folder->path, false, folder->files));
   if (folder->files.empty())

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Log.h"
+#include "runtime/data/arrays/Advice.h"
 #include "runtime/train/overflow/Overflow.h"
 #include "runtime/train/overflow/Replay.h"
 
@@ -86,6 +87,11 @@ Status Guard::examine(const Bad &bad) {
           ? fmt::format("dlc debug replay {} does it again and names the node",
                         shellQuoted(bundle))
           : fmt::format("it cannot be replayed ({})", kept.message());
+  for (const Dataset &data : setup.data.sets)
+    if (const std::string rows = notFinite(data); !rows.empty())
+      return diverged("{}: the data has numbers that are not finite: '{}': {}; "
+                      "replace them, or leave these rows out; {}",
+                      bad.text, data.path(), rows, replay);
   return diverged("{}: training diverged; the last checkpoint in '{}' precedes "
                   "this step; {}; try a lower learning rate or --clip-grad",
                   bad.text, run_.folder.path(), replay);
