@@ -78,8 +78,8 @@ constexpr Row kRows[] = {
 } // namespace
 
 std::string plainWord(const std::string &word) {
-  std::string text = word.substr(std::min(word.find_first_not_of('-'),
-                                          word.size()));
+  std::string text =
+      word.substr(std::min(word.find_first_not_of('-'), word.size()));
   for (char &c : text)
     c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
   return text;

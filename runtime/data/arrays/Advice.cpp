@@ -51,9 +51,9 @@ std::string adviceOnNames(const std::vector<std::string> &keys,
   if (missing == "y" && !y.empty())
     return fmt::format("; --columns=y={} reads it", y);
   if (x.empty() || keys.size() > 2 || missing == "y")
-    return keys.empty() ? ""
-                        : fmt::format("; --columns={}=NAME reads another",
-                                      missing);
+    return keys.empty()
+               ? ""
+               : fmt::format("; --columns={}=NAME reads another", missing);
   return fmt::format("; --columns={}={}{} reads {}", missing, x,
                      y.empty() || y == "y" ? "" : ",y=" + y,
                      y.empty() || y == "y" ? "it" : "them");
@@ -136,8 +136,7 @@ std::string notFinite(const Dataset &data) {
       text += fmt::format("{}'{}' in row{} {}{} ({} of {})",
                           text.empty() ? "" : ", ", column.spec().key,
                           count > 1 ? "s" : "", fmt::join(rows, ", "),
-                          count > kNamed ? ", ..." : "", count,
-                          data.samples());
+                          count > kNamed ? ", ..." : "", count, data.samples());
   }
   return text;
 }
