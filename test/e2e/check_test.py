@@ -223,7 +223,7 @@ class Check(dlc.TestCase):
         path = self.path("m.onnx")
         with open(path, "w") as file:
             file.write("no model")
-        for words, code, text in ((path,), dlc.BAD_MODEL, path), ((self.path("none.onnx"),), dlc.BAD_MODEL, "none.onnx"), (
+        for words, code, text in ((path,), dlc.BAD_MODEL, path), ((self.path("none.onnx"),), dlc.FAILED, "none.onnx"), (
                 (dlc.model("lenet"), "--batch=x"), dlc.USAGE, "--batch"):
             _, err = dlc.dlc("check", *words, code=code)
             self.assertIn(text, err)

@@ -237,7 +237,7 @@ class Config(dlc.TestCase):
         self.assertNotIn("pct_start", short)
 
     def test_overrides_that_fail(self):
-        for word, message in {"train.lr": r"section\.key=VALUE", "lr=0.1": r"section\.key=VALUE",
+        for word, message in {"train.lr": r"settings as in train\.lr=0\.1", "lr=0.1": r"settings as in train\.lr=0\.1",
                               "train.lrr=1": r"did you mean 'train\.lr'", "train.lr=x": r"train\.lr=x.*'x'",
                               "train.power=2": r"--power needs --schedule=polynomial"}.items():
             _, err = dlc.dlc("compile", dlc.model("mlp"), word, "-o", self.path("o.dlc"), code=dlc.USAGE)

@@ -101,8 +101,8 @@ class Diff(dlc.TestCase):
     def test_what_is_no_model(self):
         with open(self.path("t.onnx"), "w") as file:
             file.write("text")
-        for other, words in [("t.onnx", "not an ONNX model"), ("none.onnx", "no such file")]:
-            _, log = dlc.dlc("debug", "diff", self.a, self.path(other), code=3)
+        for other, words, code in [("t.onnx", "not an ONNX model", 3), ("none.onnx", "no such file", 1)]:
+            _, log = dlc.dlc("debug", "diff", self.a, self.path(other), code=code)
             self.assertIn(other, log)
             self.assertIn(words, log)
         dlc.dlc("debug", "diff", self.a, code=2)

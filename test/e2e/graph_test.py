@@ -118,7 +118,7 @@ class Graph(dlc.TestCase):
                                        (dict(depth=-1), dlc.USAGE, "--depth")]:
             _, err = dlc.dlc("graph", dlc.model("mlp"), code=code, **options)
             self.assertIn(message, err)
-        _, err = dlc.dlc("graph", self.path("no.onnx"), code=dlc.BAD_MODEL)
+        _, err = dlc.dlc("graph", self.path("no.onnx"), code=dlc.FAILED)
         self.assertIn("no.onnx", err)
 
 

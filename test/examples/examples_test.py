@@ -47,7 +47,7 @@ class Examples(dlc.TestCase):
         out, _ = self.run_example("from_onnx", "-m.onnx", dlc.data("digits-train"), self.path("t.onnx"))
         self.assertRegex(out, r"t.onnx: after \d+ steps, loss \d\.\d+")
         self.assertTrue(os.path.exists(self.path("t.onnx")))
-        _, err = self.run_example("from_onnx", self.path("no.onnx"), dlc.data("digits-train"), self.path("u.onnx"), code=dlc.BAD_MODEL)
+        _, err = self.run_example("from_onnx", self.path("no.onnx"), dlc.data("digits-train"), self.path("u.onnx"), code=dlc.FAILED)
         self.assertRegex(err, r"^error: .*no\.onnx: no such file$")
 
     def test_a_compiler_that_is_not_there_or_dies(self):
