@@ -56,7 +56,7 @@ class Overflow(dlc.TestCase):
         """Without a loss scale the first NaN ends the run; row 5 of the third batch is to blame."""
         self.x[2 * 16 + 5, 0, 3, 3] = np.nan
         err = self.fail(self.compile(), save_every=1)
-        self.assertRegex(err, r"the loss is nan at step 3: training diverged.*dlc debug replay .*replay-3")
+        self.assertRegex(err, r"the loss is nan at step 3: the data has numbers that are not finite: .*'x' in row 37 .1 of 64.; .*dlc debug replay .*replay-3")
         self.assertEqual([line["loss"] is None for line in self.reported()], [False, False, True])
         text = self.replay(3)
         self.assertRegex(text, r"input 'input' is from 0 to 1, 1 NaN, first in row 5 of the batch")

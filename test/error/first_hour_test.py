@@ -149,6 +149,15 @@ class FirstHour(dlc.TestCase):
             "two models": (self.compile("b.onnx"), 2, "unexpected argument 'b.onnx'", "expected one file"),
         })
 
+    def test_every_other_name_leads_to_a_flag(self):
+        flags = set()
+        for name in "compile", "train":
+            flags |= set(re.findall(r"^  (?:-\w,)?(--[\w-]+)", dlc.dlc(name, "--help=all")[0], re.MULTILINE))
+        with open(os.path.join(dlc.ROOT, "runtime", "base", "options", "Theirs.cpp")) as file:
+            named = re.findall(r'"(--[\w-]+)', file.read())
+        self.assertGreater(len(named), 25)
+        self.assertEqual([name for name in named if name not in flags], [])
+
     def test_models(self):
         export = r"python -m dlc\.export my\.py:Model --input 1,3,224,224 --weights \S+"
         self.check({
