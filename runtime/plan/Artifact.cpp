@@ -76,9 +76,13 @@ Result<Artifact> Artifact::open(const std::string &path, Use use) try {
   if (!exists(path))
     return failed("no artifact '{}': no such file or directory", path);
   if (!isFolder(path))
-    return failed("'{}' is not an artifact: expected a folder made by dlc "
-                  "compile",
-                  path);
+    return failed(
+        "'{}' is not an artifact: expected a folder made by dlc "
+        "compile{}",
+        path,
+        path.ends_with(".onnx")
+            ? fmt::format(", as by `dlc compile {} -o model.dlc`", path)
+            : "");
   Artifact artifact;
   artifact.path_ = path;
   DLC_ASSIGN(artifact.manifest_,

@@ -181,6 +181,8 @@ class FirstHour(dlc.TestCase):
             "program": (self.model("my.py"), 3, "a Python program", r"dlc\.export \S+my\.py:Model"),
             "data": (self.model("good.npz"), 3, "a file of arrays", r"dlc train model\.dlc --data=\S+good\.npz"),
             "artifact": (["compile", self.mlp, "-o", self.path("out.dlc")], 3, "an artifact of dlc compile", r"dlc train \S+mlp\.dlc"),
+            "a model to train": (["train", self.at("fixed.onnx"), "--data=x.npz"], 1, "fixed.onnx' is not an artifact",
+                                 r"`dlc compile \S+fixed\.onnx -o model\.dlc`"),
             "a batch in the graph": (self.model("flat.onnx", "--batch=4", "--loss=mse"), 3, r"/Reshape: .*fixes the batch at 1",
                                      "--batch=1, or export with an open one, as in torch.onnx.export.*" + GUIDE),
         })

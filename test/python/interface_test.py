@@ -89,6 +89,8 @@ class Interface(unittest.TestCase):
         self.assertEqual(error.code, 3)
         self.refused(dlc.BadModel, "", lambda: dlc.compile(b"no model", f"{self.folder}/bad.dlc"))
         self.refused(dlc.UsageError, "no option 'thread'; did you mean 'threads'", lambda: dlc.Session(self.artifact, thread=1))
+        self.refused(dlc.UsageError, "'lr' is an option of dlc.compile", lambda: dlc.Trainer(self.artifact, data=TRAIN, lr=0.1))
+        self.refused(dlc.UsageError, "no option 'batch-size'; did you mean 'batch'", lambda: dlc.Trainer(self.artifact, batch_size=2))
         self.refused(dlc.UsageError, "lrr", lambda: dlc.compile(f"{wheel.MODELS}/mlp.onnx", f"{self.folder}/x.dlc", lrr=1))
         self.refused(ValueError, "option 'threads' is a object", lambda: dlc.Session(self.artifact, threads=object()))
         self.refused(dlc.Failed, "none.dlc", lambda: dlc.Session(f"{self.folder}/none.dlc"))

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 from dlc import _dlc
 from dlc._arguments import options_of
 from dlc._data import Samples, dataset_of
+from dlc.errors import UsageError
+from dlc.options import CompileOptions, TrainerOptions
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from dlc.options import Path, TrainerOptions
+    from dlc.options import Path
 
 
 class Step(NamedTuple):
@@ -53,6 +55,9 @@ class Trainer:
     def __init__(self, model: Path | None = None, data: Samples | None = None, val: Samples | None = None,
                  on_step: Callable[[Step], object] | None = None, on_epoch: Callable[[Epoch], object] | None = None,
                  **options: Unpack[TrainerOptions]) -> None:
+        for name in options:
+            if name in CompileOptions.__annotations__ and name not in TrainerOptions.__annotations__:
+                raise UsageError(f"'{name}' is an option of dlc.compile: the artifact has it")
         words = options_of(options)
         handles: list[_dlc.Dataset | None] = []
         for name, samples in (("data", data), ("val", val)):
