@@ -130,9 +130,10 @@ class Fold(dlc.TestCase):
         self.check("ReduceMax", F, axes=[0], opset=13)
 
     def test_gather(self):
-        self.check("Gather", F, ints(1, -1, 0), axis=1)
-        self.check("Gather", F, np.array(-1), axis=2)
-        self.check("Gather", F, np.array([[0, 1], [1, 0]]))
+        """Of numbers that are no table of a layer: those are states, also where they are frozen."""
+        self.check("Gather", I, ints(1, -1, 0), axis=1)
+        self.check("Gather", I, np.array(-1), axis=2)
+        self.check("Gather", B, np.array([[0, 1], [1, 0]]))
 
     def test_slice(self):
         self.check("Slice", F, ints(1), ints(2**62), ints(1))
