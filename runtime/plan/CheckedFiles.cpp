@@ -9,9 +9,8 @@
 namespace dlc {
 namespace {
 
-using Key =
-    std::tuple<dev_t, ino_t, off_t, time_t, decltype(timespec::tv_nsec),
-               std::string>;
+using Key = std::tuple<dev_t, ino_t, off_t, time_t, decltype(timespec::tv_nsec),
+                       std::string>;
 
 struct Checked {
   std::mutex mutex;

@@ -20,25 +20,9 @@ public:
       : f(f), block(f.front()), places(places), kernels(kernels) {}
 
   LogicalResult run() {
-    for (Operation &op : block)
-      if (!places.isCommand(&op) &&
-          !isa<ir::ReadOp, ir::WriteOp, ir::ReshapeOp, ir::AllReduceOp,
-               ir::TakeShardOp, ir::AllGatherOp, func::ReturnOp>(op) &&
-          !Placement::isInPlace(&op))
-        return op.emitError()
-               << "'" << op.getName() << "' has no lowering to a command";
-    auto at = OpBuilder(f->getParentOp()->getContext());
-    at.setInsertionPoint(f);
-    auto program = exec::ProgramOp::create(at, f.getLoc(), f.getSymName(),
-                                           places.scratchBytes());
-    if (Attribute after = f->getAttr("dlc.after"))
-      program->setAttr("dlc.after", after);
-    Block *body = at.createBlock(&program.getBody());
-    OpBuilder b = OpBuilder::atBlockEnd(body);
-    // Buffers are declared before the marker, commands after it.
-    Operation *marker =
-        exec::RegionOp::create(b, f.getLoc(), "marker", "scratch", 0);
-    lastDeclaration = marker;
+    if (failed(checkCommands()))
+      return failure();
+    OpBuilder b = begin();
     ports(b);
     for (auto read : block.getOps<ir::ReadOp>())
       if (places.needsSnapshot(read))
@@ -54,36 +38,65 @@ public:
       for (int64_t bucket : places.arrivedAt(&op))
         if (failed(ensureArrived(b, &op, bucket)))
           return failure();
-      if (places.isJoined(&op)) {
-        if (const CastRange *range = places.castsAt(&op))
-          launchCasts(b, *range);
-        continue;
-      }
-      if (auto fused = dyn_cast<ir::FusedOp>(op)) {
-        if (failed(launch(b, fused)))
-          return failure();
-      } else if (auto library = dyn_cast<ir::LibraryInterface>(op)) {
-        if (failed(call(b, library)))
-          return failure();
-      } else if (auto concat = dyn_cast<ir::ConcatOp>(op)) {
-        if (failed(copyParts(b, concat)))
-          return failure();
-      } else if (bucketOf(&op)) {
-        if (failed(copyOperand(b, &op)))
-          return failure();
-        collect(b, &op);
-      }
+      if (failed(emit(b, &op)))
+        return failure();
     }
     for (Value v : block.getTerminator()->getOperands())
       if (failed(ensureArrived(b, v)))
         return failure();
     if (failed(copyWrites(b)))
       return failure();
-    marker->erase();
+    lastDeclaration->erase();
     return success();
   }
 
 private:
+  LogicalResult checkCommands() {
+    for (Operation &op : block)
+      if (!places.isCommand(&op) &&
+          !isa<ir::ReadOp, ir::WriteOp, ir::ReshapeOp, ir::AllReduceOp,
+               ir::TakeShardOp, ir::AllGatherOp, func::ReturnOp>(op) &&
+          !Placement::isInPlace(&op))
+        return op.emitError()
+               << "'" << op.getName() << "' has no lowering to a command";
+    return success();
+  }
+
+  /// Where the commands of a new program go; buffers are declared before the
+  /// marker that stands in front of them.
+  OpBuilder begin() {
+    auto at = OpBuilder(f->getParentOp()->getContext());
+    at.setInsertionPoint(f);
+    auto program = exec::ProgramOp::create(at, f.getLoc(), f.getSymName(),
+                                           places.scratchBytes());
+    if (Attribute after = f->getAttr("dlc.after"))
+      program->setAttr("dlc.after", after);
+    OpBuilder b = OpBuilder::atBlockEnd(at.createBlock(&program.getBody()));
+    lastDeclaration =
+        exec::RegionOp::create(b, f.getLoc(), "marker", "scratch", 0);
+    return b;
+  }
+
+  LogicalResult emit(OpBuilder &b, Operation *op) {
+    if (places.isJoined(op)) {
+      if (const CastRange *range = places.castsAt(op))
+        launchCasts(b, *range);
+      return success();
+    }
+    if (auto fused = dyn_cast<ir::FusedOp>(op))
+      return launch(b, fused);
+    if (auto library = dyn_cast<ir::LibraryInterface>(op))
+      return call(b, library);
+    if (auto concat = dyn_cast<ir::ConcatOp>(op))
+      return copyParts(b, concat);
+    if (!bucketOf(op))
+      return success();
+    if (failed(copyOperand(b, op)))
+      return failure();
+    collect(b, op);
+    return success();
+  }
+
   Value buffer(const Place &place, ShapedType type, Location loc) {
     MemRefType memref = memrefOf(type);
     auto key =
