@@ -2,14 +2,15 @@
 """Training steps of dlc against PyTorch's, in one run: they take turns, a process each.
 
     DLC_PEER_PYTHON=/path/to/python-with-torch  python test/bench/step_time.py [MODEL...]
-        --rounds=3 --steps=50 --threads=2 --amp --peers=eager,channels_last,compile --json=FILE
+        --rounds=3 --steps=50 --threads=2 --amp --peers=eager,channels_last,compile --json=FILE --busy
 
 All train with SGD and momentum on the same random samples. A line for each: milliseconds of a step (least, median; spread:
 the quartiles' distance as a share of the median; and of all processors after the first step, which other programs disturb
 least, dlc's with its checkpoint at the end), seconds from the process's start to its first step's end, seconds of dlc
 compile, the most memory (PyTorch's without what its import takes), and its median over dlc's (above 1: dlc is faster). Steps
 that warm up are left out. A peer that fails is said so and left out; dlc failing ends with 1. Not a ctest test: without
-DLC_PEER_PYTHON it says so and ends.
+DLC_PEER_PYTHON it says so and ends. A machine that does something else is refused, before each model, unless --busy is
+given.
 """
 
 import argparse
@@ -58,6 +59,7 @@ SETS = {
 }
 PEERS = ["eager", "channels_last", "compile"]
 WARM_UP = 5  # steps left out
+MOST_BUSY = 0.1  # of all processors, for figures that say something
 BATCHES = 4  # different ones
 
 
@@ -75,6 +77,23 @@ def model_file(name, folder, python):
     script = os.path.join(dlc.MODELS, "export.py")
     subprocess.run([python, script, name, "-o", folder], check=True, stdout=subprocess.DEVNULL)
     return os.path.join(folder, name + ".onnx")
+
+
+def busy_share(seconds=1.0):
+    """Of all processors: what programs, the host of a virtual machine included, take of them while this one waits."""
+    def ticks():
+        with open("/proc/stat") as file:
+            numbers = [int(word) for word in file.readline().split()[1:9]]
+        return sum(numbers), numbers[3] + numbers[4]  # idle, waiting for a disk
+    all_before, idle_before = ticks()
+    time.sleep(seconds)
+    all_after, idle_after = ticks()
+    return 1 - (idle_after - idle_before) / max(all_after - all_before, 1)
+
+
+def refuse_if_busy(options):
+    if not options.busy and (share := busy_share()) > MOST_BUSY:
+        sys.exit(f"step_time: other programs take {100 * share:.0f} % of the processors: stop them, or give --busy")
 
 
 def processor_seconds(pid):
@@ -178,6 +197,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--amp", action="store_true", help="bf16 on both sides")
     parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS, help=",".join(PEERS))
+    parser.add_argument("--busy", action="store_true", help="measure although other programs run")
     parser.add_argument("--json", metavar="FILE", help="the same and every error in full")
     options = parser.parse_args()
     names = [name for word in options.names or ["small"] for name in SETS.get(word, [word])]
@@ -197,6 +217,7 @@ def main():
     print("model              side              least    median spread%      CPU     first   compile   memory   median      CPU")
     results, failed = {}, False
     for name in names:
+        refuse_if_busy(options)
         try:
             results[name] = measure(name, options, python)
         except (AssertionError, subprocess.CalledProcessError) as error:

@@ -22,12 +22,12 @@ echo "{\\"steps\\": [9e6, 9e6, 9e6, 9e6, 9e6, $ms, $ms], \\"cpu_ms\\": 50, \\"fi
 
 
 class StepTimeTest(dlc.TestCase):
-    def run_script(self, *words, peer=PEER):
+    def run_script(self, *words, peer=PEER, flags=("--busy",)):
         python = self.path("peer")
         with open(python, "w") as file:
             file.write(peer)
         os.chmod(python, os.stat(python).st_mode | stat.S_IXUSR)
-        done = subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, timeout=240,
+        done = subprocess.run([sys.executable, SCRIPT, *words, *flags], capture_output=True, text=True, timeout=240,
                               env=dict(os.environ, DLC_PEER_PYTHON=python))
         return done.returncode, done.stdout, done.stderr
 
@@ -63,6 +63,17 @@ class StepTimeTest(dlc.TestCase):
             code, _, err = self.run_script(*words)
             self.assertEqual(code, 2, err)
             self.assertIn(text, err)
+
+    def test_a_busy_machine_is_refused(self):
+        others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+        try:
+            code, _, err = self.run_script("mlp", flags=())
+        finally:
+            for other in others:
+                other.kill()
+                other.wait()
+        self.assertEqual(code, 1)
+        self.assertRegex(err, r"other programs take \d+ % of the processors: stop them, or give --busy")
 
     def test_a_model_that_dlc_cannot_train(self):
         code, out, _ = self.run_script("unet", peer='#!/bin/sh\nwhile [ $# -gt 1 ]; do shift; done\necho no >"$1/unet.onnx"\n')
