@@ -39,6 +39,8 @@ struct Offer {
 };
 
 Result<Offer> openSafetensors(const std::string &path) {
+  if (isFolder(path)) // StateFiles would take it for a checkpoint
+    return failed("'{}' is a folder, expected a file", path);
   DLC_ASSIGN(plan::StateFiles opened, plan::StateFiles::open(path));
   auto file = std::make_shared<plan::StateFiles>(std::move(opened));
   Offer offer{{}, file, {}};
