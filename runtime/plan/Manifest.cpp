@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/base/files/CheckedFiles.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/plan/Artifact.h"
-#include "runtime/plan/CheckedFiles.h"
 
 #include <fcntl.h>
 #include <filesystem>

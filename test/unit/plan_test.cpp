@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/plan: artifacts with any damage are refused before they are used, and
 // plans that contradict themselves too.
-#include "runtime/plan/CheckedFiles.h"
+#include "runtime/base/files/CheckedFiles.h"
 #include "runtime/plan/Model.h"
 #include "runtime/plan/parts/RankItems.h"
 #include "test/unit/TempFolder.h"

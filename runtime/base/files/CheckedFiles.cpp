@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/plan/CheckedFiles.h"
+#include "runtime/base/files/CheckedFiles.h"
 
 #include <ctime>
 #include <mutex>
