@@ -206,4 +206,10 @@ bool isUtf8(std::string_view text) {
   return true;
 }
 
+std::string lowerCase(std::string text) {
+  for (char &c : text)
+    c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+  return text;
+}
+
 } // namespace dlc

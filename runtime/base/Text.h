@@ -32,4 +32,7 @@ std::string shellQuoted(std::string_view word);
 
 bool isUtf8(std::string_view text);
 
+// With small letters for ASCII's capitals.
+std::string lowerCase(std::string text);
+
 } // namespace dlc

@@ -64,7 +64,8 @@ public:
   }
   Result<std::shared_ptr<const RowReader>>
   rows(const std::string &key) const override {
-    DLC_TRY(head(key).status());
+    if (!file_.has(key))
+      return lacks(*this, key);
     DLC_ASSIGN(Array array, file_.read(key));
     return readerOf(std::move(array));
   }

@@ -69,15 +69,20 @@ std::vector<std::string> commandsOf(const CLI::App &app) {
   return names;
 }
 
-/// The first of the commands that users give flags to, of this program or of
-/// the other, that has the flag.
-std::string commandWith(const CLI::App &app, const std::string &flag) {
+/// The command lines of this program and of the other, which is run for it.
+std::vector<Json> allTrees(const CLI::App &app) {
   std::vector<Json> trees = {treeOf(app)};
   const std::vector<std::string> here = commandsOf(app);
   const bool isCompiler =
       std::find(here.begin(), here.end(), "train") == here.end();
   if (auto other = treeOfProgram(isCompiler ? "dlc" : "dlc-compile"))
     trees.push_back(*std::move(other));
+  return trees;
+}
+
+/// The first of the commands that users give flags to that has the flag.
+std::string commandWith(const std::vector<Json> &trees,
+                        const std::string &flag) {
   for (const char *wanted : {"compile", "train", "eval", "predict", "export"})
     for (const Json &tree : trees)
       for (const Json &command : tree["commands"])
@@ -94,11 +99,14 @@ std::string flagMeant(const CLI::App &app, const std::string &flag) {
   const std::vector<std::string> own = flagsOf(active(app));
   std::vector<std::string> meant = oursFor(flag);
   meant.insert(meant.begin(), flag);
+  std::vector<Json> trees;
   for (const std::string &name : meant) {
     const std::string first = name.substr(0, name.find_first_of(" ="));
     if (std::find(own.begin(), own.end(), first) != own.end())
       return fmt::format("; did you mean '{}'?", name);
-    const std::string other = commandWith(app, first);
+    if (trees.empty())
+      trees = allTrees(app);
+    const std::string other = commandWith(trees, first);
     if (!other.empty())
       return name == flag ? fmt::format("; {} has it", other)
                           : fmt::format("; {} has '{}'", other, name);

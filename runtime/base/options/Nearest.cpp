@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/options/Nearest.h"
+#include "runtime/base/Text.h"
 #include "runtime/base/options/Theirs.h"
 
 #include <fmt/format.h>
@@ -10,12 +11,6 @@
 namespace dlc {
 
 constexpr size_t kLongest = 200, kShortestBeginning = 3;
-
-static std::string withoutCase(std::string word) {
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return char(std::tolower(c)); });
-  return word;
-}
 
 // Edits (insert, delete, replace, swap of neighbours) from a to b.
 static size_t distance(const std::string &a, const std::string &b) {
@@ -39,14 +34,14 @@ std::string nearest(const std::string &given,
   std::string best;
   if (given.size() > kLongest) // nobody has typed that
     return best;
-  const std::string word = withoutCase(given);
+  const std::string word = lowerCase(given);
   const size_t limit = std::max<size_t>(2, word.size() / 3);
   // What begins with the word is meant.
   const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
   const bool isBeginning = word.size() - dashes >= kShortestBeginning;
   std::pair<size_t, size_t> least(limit + 1, 0);
   for (const std::string &candidate : candidates) {
-    const std::string small = withoutCase(candidate);
+    const std::string small = lowerCase(candidate);
     const size_t edits =
         isBeginning && small.starts_with(word) ? 0 : distance(word, small);
     if (edits > least.first)

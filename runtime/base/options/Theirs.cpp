@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/options/Theirs.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 #include <string_view>
@@ -78,10 +79,9 @@ constexpr Row kRows[] = {
 } // namespace
 
 std::string plainWord(const std::string &word) {
-  std::string text =
-      word.substr(std::min(word.find_first_not_of('-'), word.size()));
-  for (char &c : text)
-    c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+  std::string text = lowerCase(
+      word.substr(std::min(word.find_first_not_of('-'), word.size())));
+  std::replace(text.begin(), text.end(), '_', '-');
   return text;
 }
 

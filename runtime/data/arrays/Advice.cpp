@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/arrays/Advice.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/numbers/Checked.h"
 
 #include <algorithm>
@@ -10,14 +11,8 @@
 namespace dlc {
 namespace {
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return char(std::tolower(c)); });
-  return text;
-}
-
 bool soundsLikeLabels(const std::string &key) {
-  const std::string word = lower(key);
+  const std::string word = lowerCase(key);
   for (const char *part : {"label", "target", "class", "truth"})
     if (word.find(part) != word.npos)
       return true;

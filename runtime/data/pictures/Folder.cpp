@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/pictures/Folder.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/base/process/Log.h"
@@ -48,9 +49,7 @@ bool endsInOneOf(std::string_view name,
   const size_t dot = name.rfind('.');
   if (dot == name.npos)
     return false;
-  std::string ending(name.substr(dot + 1));
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return char(std::tolower(c)); });
+  const std::string ending = lowerCase(std::string(name.substr(dot + 1)));
   return std::find(endings.begin(), endings.end(), ending) != endings.end();
 }
 
