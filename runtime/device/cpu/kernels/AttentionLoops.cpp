@@ -49,36 +49,88 @@ private:
   float *at_;
 };
 
-// Keys [begin, begin + count) as queries [first, first + kQueryBlock) see them.
+// The tile of keys [begin, begin + count) before a block's queries [first,
+// first + rows).
 struct Span {
-  int64_t first, begin, count;
+  DLC_INLINE Span(const AttentionGeometry &g, int64_t first, int64_t end,
+                  int64_t begin, int64_t keys)
+      : first(first), rows(std::min(kQueryBlock, end - first)), begin(begin),
+        causal(g.causal),
+        count(std::clamp<int64_t>(
+            (causal ? std::min(first + rows, g.keys) : g.keys) - begin, 0,
+            keys)) {}
+
+  // How many of the tile's keys row i of the block sees: its first ones.
+  DLC_INLINE int64_t seen(int64_t i) const {
+    return causal ? std::clamp<int64_t>(first + i + 1 - begin, 0, count)
+                  : count;
+  }
+  // Of all rows of the register block that begins at row i.
+  DLC_INLINE int64_t seenByBlock(int64_t i) const {
+    return seen(i + Block::kRows - 1);
+  }
+  // Scores that are computed of row i: to the end of a panel.
+  DLC_INLINE int64_t columns(int64_t i) const {
+    return roundUp(seenByBlock(i / Block::kRows * Block::kRows),
+                   Block::kColumns);
+  }
+  // The first row that sees key j of the tile.
+  DLC_INLINE int64_t firstRow(int64_t j) const {
+    return causal ? std::clamp<int64_t>(begin + j - first, 0, rows) : 0;
+  }
+
+  const int64_t first, rows, begin;
+  const bool causal;
+  const int64_t count;
 };
 
-// The keys of the tile at `begin` that a block of queries sees; none: 0.
-DLC_INLINE Span spanOf(const AttentionGeometry &g, const Tiling &t,
-                       int64_t first, int64_t begin) {
-  int64_t end = std::min(begin + t.keys, g.keys);
-  if (g.causal)
-    end = std::min(end, std::min(first + kQueryBlock, g.queries));
-  return {first, begin, std::max<int64_t>(0, end - begin)};
-}
-
-// Adds the mask and hides what row `i` of the block does not see, up to the end
-// of the last panel.
-DLC_INLINE void maskRow(const AttentionGeometry &g, const AttentionMask &mask,
-                        const Span &span, int64_t i, float *scores) {
-  const int64_t query = std::min(span.first + i, g.queries - 1);
+// Adds the mask and hides what row `i` of the block does not see.
+DLC_INLINE void maskRow(const AttentionMask &mask, const Span &span, int64_t i,
+                        float *scores) {
+  const int64_t seen = span.seen(i);
   if (mask.data) {
     const float *const row =
-        mask.data + query * mask.ofQuery + span.begin * mask.ofKey;
-    for (int64_t j = 0; j < span.count; ++j)
+        mask.data + (span.first + i) * mask.ofQuery + span.begin * mask.ofKey;
+    for (int64_t j = 0; j < seen; ++j)
       scores[j] += row[j * mask.ofKey];
   }
-  const int64_t seen =
-      g.causal ? std::clamp<int64_t>(query + 1 - span.begin, 0, span.count)
-               : span.count;
-  for (int64_t j = seen; j < roundUp(span.count, Block::kColumns); ++j)
+  for (int64_t j = seen; j < span.columns(i); ++j)
     scores[j] = -kInfinity;
+}
+
+// The products of scores [rows, keys], where what no query sees is left out:
+// the scores from `inner` numbers of each query and key; sums over keys; sums
+// over queries.
+DLC_INLINE void multiplyForScores(const Span &span, const float *rows,
+                                  const float *keys, int64_t inner, float *to,
+                                  int64_t ofRow) {
+  multiply<false>(
+      {rows, inner, 1}, keys, inner * Block::kColumns, span.rows, span.count,
+      [&](int64_t i, int64_t j) {
+        return Range{0, j < span.seenByBlock(i) ? inner : 0};
+      },
+      to, ofRow);
+}
+DLC_INLINE void sumOverKeys(const Span &span, const float *scores,
+                            int64_t ofRow, const float *panels, int64_t ofPanel,
+                            int64_t columns, float *to) {
+  multiply<true>(
+      {scores, ofRow, 1}, panels, ofPanel, span.rows, columns,
+      [&](int64_t i, int64_t) {
+        return Range{0, span.seenByBlock(i)};
+      },
+      to, columns);
+}
+DLC_INLINE void sumOverQueries(const Span &span, const float *scores,
+                               int64_t ofRow, const float *panels,
+                               int64_t columns, float *to) {
+  multiply<true>(
+      {scores, 1, ofRow}, panels, kQueryBlock * Block::kColumns, span.count,
+      columns,
+      [&](int64_t j, int64_t) {
+        return Range{span.firstRow(j), span.rows};
+      },
+      to, columns);
 }
 
 // NaN if there is one.
@@ -108,18 +160,29 @@ DLC_INLINE float exponentials(float *x, int64_t count, float shift) {
   return sum(total);
 }
 
-// Rows [first, first + kQueryBlock) of a matrix of `rows`, zeros beyond.
+// The block's rows of a matrix, and zeros to the end of a register block.
 template <class T>
-DLC_INLINE void copyRows(const T *from, int64_t stride, int64_t first,
-                         int64_t rows, int64_t columns, float factor,
-                         float *to) {
-  for (int64_t i = 0; i < kQueryBlock; ++i, to += columns)
-    if (first + i < rows)
-      for (int64_t j = 0; j < columns; ++j)
-        to[j] = load(from[(first + i) * stride + j]) * factor;
-    else
-      for (int64_t j = 0; j < columns; ++j)
-        to[j] = 0;
+DLC_INLINE void copyRows(const T *from, int64_t stride, const Span &span,
+                         int64_t columns, float factor, float *to) {
+  for (int64_t i = 0; i < span.rows; ++i, to += columns)
+    for (int64_t j = 0; j < columns; ++j)
+      to[j] = load(from[(span.first + i) * stride + j]) * factor;
+  std::fill_n(to, (roundUp(span.rows, Block::kRows) - span.rows) * columns,
+              0.f);
+}
+
+template <class T> DLC_INLINE float dot(const T *a, const T *b, int64_t count) {
+  Lanes total{}, left, right;
+  int64_t j = 0;
+  for (; j + 8 <= count; j += 8) {
+    readAs(a + j, left);
+    readAs(b + j, right);
+    total += left * right;
+  }
+  float result = sum(total);
+  for (; j < count; ++j)
+    result += load(a[j]) * load(b[j]);
+  return result;
 }
 
 template <class T>
@@ -177,29 +240,25 @@ DLC_INLINE void forward(const AttentionGeometry &g, const AttentionMask &mask,
   }
   RowSums rows{parts.take(kQueryBlock), parts.take(kQueryBlock)};
   for (int64_t first = begin; first < end; first += kQueryBlock) {
-    copyRows(q, g.stride, first, std::min(end, g.queries), g.depth, g.scale,
-             queries);
     rows.clear(kQueryBlock);
-    for (int64_t i = 0; i < kQueryBlock * t.valueDepth; ++i)
-      sums[i] = 0;
+    std::fill_n(sums, kQueryBlock * t.valueDepth, 0.f);
     for (int64_t at = 0; at < seen; at += t.keys) {
-      const Span span = spanOf(g, t, first, at);
+      const Span span(g, first, end, at, t.keys);
       if (span.count == 0)
         break;
-      const int64_t columns = roundUp(span.count, Block::kColumns);
-      multiply<false>({queries, g.depth, 1}, kt + at * g.depth,
-                      g.depth * Block::kColumns, kQueryBlock, columns, g.depth,
-                      scores, t.ofRow);
-      for (int64_t i = 0; i < kQueryBlock; ++i) {
-        maskRow(g, mask, span, i, scores + i * t.ofRow);
-        const float kept = rows.add(i, scores + i * t.ofRow, columns);
+      if (at == 0)
+        copyRows(q, g.stride, span, g.depth, g.scale, queries);
+      multiplyForScores(span, queries, kt + at * g.depth, g.depth, scores,
+                        t.ofRow);
+      for (int64_t i = 0; i < span.rows; ++i) {
+        maskRow(mask, span, i, scores + i * t.ofRow);
+        const float kept = rows.add(i, scores + i * t.ofRow, span.columns(i));
         if (kept != 1)
           for (int64_t j = 0; j < t.valueDepth; ++j)
             sums[i * t.valueDepth + j] *= kept;
       }
-      multiply<true>({scores, t.ofRow, 1}, vp + at * t.valueDepth,
-                     t.keys * Block::kColumns, kQueryBlock, t.valueDepth,
-                     span.count, sums, t.valueDepth);
+      sumOverKeys(span, scores, t.ofRow, vp + at * t.valueDepth,
+                  t.keys * Block::kColumns, t.valueDepth, sums);
     }
     for (int64_t i = 0; i < std::min(kQueryBlock, end - first); ++i) {
       const float total = rows.total[i];
@@ -237,13 +296,9 @@ public:
 private:
   // The sums of dy * y.
   DLC_INLINE void findDeltas() {
-    for (int64_t i = 0; i < t.allQueries; ++i) {
-      float total = 0;
-      for (int64_t j = 0; i < g.queries && j < g.valueDepth; ++j)
-        total +=
-            load(x.dy[i * g.outStride + j]) * load(x.y[i * g.outStride + j]);
-      deltas[i] = total;
-    }
+    for (int64_t i = 0; i < g.queries; ++i)
+      deltas[i] =
+          dot(x.dy + i * g.outStride, x.y + i * g.outStride, g.valueDepth);
   }
 
   // A row's weights of keys are factor * e^(score - shift): lse and 1, but
@@ -262,10 +317,11 @@ private:
     for (int64_t at = 0; at < g.keys; at += t.keys) {
       packKeys(at, std::min(t.keys, g.keys - at));
       for (int64_t first = 0; first < g.queries; first += kQueryBlock) {
-        copyRows(x.q, g.stride, first, g.queries, g.depth, g.scale, queries);
-        scoresOf(spanOf(g, t, first, at));
-        for (int64_t i = 0; i < kQueryBlock; ++i)
-          rows.add(first + i, p + i * t.ofRow, columns);
+        const Span span(g, first, g.queries, at, t.keys);
+        copyRows(x.q, g.stride, span, g.depth, g.scale, queries);
+        scoresOf(span);
+        for (int64_t i = 0; i < span.rows; ++i)
+          rows.add(first + i, p + i * t.ofRow, span.columns(i));
       }
     }
     for (int64_t i = 0; i < t.allQueries; ++i)
@@ -280,13 +336,11 @@ private:
                    g.depth * Block::kColumns);
   }
 
-  // p = the masked scores of a block of queries, to the end of its last panel.
+  // p = the masked scores of a block of queries.
   DLC_INLINE void scoresOf(const Span &span) {
-    columns = roundUp(span.count, Block::kColumns);
-    multiply<false>({queries, g.depth, 1}, kt, g.depth * Block::kColumns,
-                    kQueryBlock, columns, g.depth, p, t.ofRow);
-    for (int64_t i = 0; i < kQueryBlock; ++i)
-      maskRow(g, mask, span, i, p + i * t.ofRow);
+    multiplyForScores(span, queries, kt, g.depth, p, t.ofRow);
+    for (int64_t i = 0; i < span.rows; ++i)
+      maskRow(mask, span, i, p + i * t.ofRow);
   }
 
   DLC_INLINE void runTile(int64_t at, int64_t count) {
@@ -301,7 +355,7 @@ private:
       dv[i] = 0;
     const int64_t begin = g.causal ? at / kQueryBlock * kQueryBlock : 0;
     for (int64_t first = begin; first < g.queries; first += kQueryBlock)
-      runBlock(spanOf(g, t, first, at));
+      runBlock({g, first, g.queries, at, t.keys});
     for (int64_t i = 0; i < count; ++i) {
       storeRow(dk + i * t.depth, g.depth, 1, x.dk + (at + i) * g.stride);
       storeRow(dv + i * t.valueDepth, g.valueDepth, 1,
@@ -310,31 +364,27 @@ private:
   }
 
   DLC_INLINE void runBlock(const Span &span) {
-    const int64_t first = span.first;
-    copyRows(x.q, g.stride, first, g.queries, g.depth, g.scale, queries);
-    copyRows(x.dy, g.outStride, first, g.queries, g.valueDepth, 1, dys);
-    packPanels(queries, g.depth, kQueryBlock, g.depth, 1, qp,
+    copyRows(x.q, g.stride, span, g.depth, g.scale, queries);
+    copyRows(x.dy, g.outStride, span, g.valueDepth, 1, dys);
+    packPanels(queries, g.depth, span.rows, g.depth, 1, qp,
                kQueryBlock * Block::kColumns);
-    packPanels(dys, g.valueDepth, kQueryBlock, g.valueDepth, 1, dyp,
+    packPanels(dys, g.valueDepth, span.rows, g.valueDepth, 1, dyp,
                kQueryBlock * Block::kColumns);
     scoresOf(span);
-    multiply<false>({dys, g.valueDepth, 1}, vt, g.valueDepth * Block::kColumns,
-                    kQueryBlock, columns, g.valueDepth, ds, t.ofRow);
-    for (int64_t i = 0; i < kQueryBlock; ++i)
-      gradientRow(first + i, p + i * t.ofRow, ds + i * t.ofRow,
-                  roundUp(span.count, Block::kRows));
-    multiply<true>({p, 1, t.ofRow}, dyp, kQueryBlock * Block::kColumns,
-                   span.count, t.valueDepth, kQueryBlock, dv, t.valueDepth);
-    multiply<true>({ds, 1, t.ofRow}, qp, kQueryBlock * Block::kColumns,
-                   span.count, t.depth, kQueryBlock, dk, t.depth);
-    multiply<true>({ds, t.ofRow, 1}, kp, t.keys * Block::kColumns, kQueryBlock,
-                   t.depth, span.count, dq + first * t.depth, t.depth);
+    multiplyForScores(span, dys, vt, g.valueDepth, ds, t.ofRow);
+    for (int64_t i = 0; i < span.rows; ++i)
+      gradientRow(span, i, p + i * t.ofRow, ds + i * t.ofRow);
+    sumOverQueries(span, p, t.ofRow, dyp, t.valueDepth, dv);
+    sumOverQueries(span, ds, t.ofRow, qp, t.depth, dk);
+    sumOverKeys(span, ds, t.ofRow, kp, t.keys * Block::kColumns, t.depth,
+                dq + span.first * t.depth);
   }
 
   // A row of scores becomes the weights, the gradient of these that of the
-  // scores; zeros from the last panel to the last block of keys.
-  DLC_INLINE void gradientRow(int64_t query, float *weights, float *gradients,
-                              int64_t end) {
+  // scores; zeros in what a register block of keys reads beyond.
+  DLC_INLINE void gradientRow(const Span &span, int64_t i, float *weights,
+                              float *gradients) {
+    const int64_t query = span.first + i, columns = span.columns(i);
     const float shift = shifts[query], factor = factors[query],
                 delta = deltas[query];
     Lanes weight, gradient;
@@ -347,6 +397,8 @@ private:
       write(weight, weights + j);
       write(weight * (gradient - delta), gradients + j);
     }
+    const int64_t end =
+        std::min(columns + Block::kRows, roundUp(span.count, Block::kRows));
     for (int64_t j = columns; j < end; ++j)
       weights[j] = gradients[j] = 0;
   }
@@ -356,7 +408,6 @@ private:
   const Tensors<T> &x;
   const Tiling t;
   Memory parts;
-  int64_t columns = 0;
   float *const deltas = parts.take(t.allQueries),
                *const shifts = parts.take(t.allQueries),
                *const factors = parts.take(t.allQueries),

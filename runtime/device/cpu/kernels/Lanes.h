@@ -22,6 +22,13 @@ DLC_INLINE float sum(const Lanes &x) {
   return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
 }
 
+template <class T> DLC_INLINE void readAs(const T *from, Lanes &to) {
+  float lanes[8];
+  for (int l = 0; l < 8; ++l)
+    lanes[l] = load(from[l]);
+  read(lanes, to);
+}
+
 // e^x within 2 ulp; 0 below -87.3, where x is -inf, too. x is at most 88.
 DLC_INLINE void exponential(Lanes &x) {
   const Lanes least = Lanes{} - 87.3f, input = x;
@@ -85,17 +92,27 @@ DLC_INLINE void multiplyBlock(const Strided &a, const float *b, int64_t inner,
       write(sums[i][j], c + i * ofRow + j * 8);
 }
 
-// c[rows, columns] = or += a b, rows and columns rounded up to blocks. Panels
-// of b are ofPanel floats apart.
-template <bool kAdds>
+// Indices [begin, end).
+struct Range {
+  int64_t begin, end;
+};
+
+// c[rows, columns] = or += a b, rows and columns rounded up to blocks. The
+// block at (i, j) sums over innerOf(i, j) and is left alone where that is
+// empty. Panels of b are ofPanel floats apart.
+template <bool kAdds, class InnerOf>
 DLC_INLINE void multiply(const Strided &a, const float *b, int64_t ofPanel,
-                         int64_t rows, int64_t columns, int64_t inner, float *c,
-                         int64_t ofRow) {
+                         int64_t rows, int64_t columns, InnerOf innerOf,
+                         float *c, int64_t ofRow) {
   for (int64_t j = 0; j < columns; j += Block::kColumns)
-    for (int64_t i = 0; i < rows; i += Block::kRows)
-      multiplyBlock<kAdds>({a.data + i * a.row, a.row, a.column},
-                           b + j / Block::kColumns * ofPanel, inner,
-                           c + i * ofRow + j, ofRow);
+    for (int64_t i = 0; i < rows; i += Block::kRows) {
+      const Range inner = innerOf(i, j);
+      if (inner.begin < inner.end)
+        multiplyBlock<kAdds>(
+            {a.data + i * a.row + inner.begin * a.column, a.row, a.column},
+            b + j / Block::kColumns * ofPanel + inner.begin * Block::kColumns,
+            inner.end - inner.begin, c + i * ofRow + j, ofRow);
+    }
 }
 
 // Panels of a row-major [rows, columns] matrix, zeros in columns beyond.
@@ -118,18 +135,51 @@ DLC_INLINE void packPanels(const T *from, int64_t ofRow, int64_t rows,
   }
 }
 
+// The lanes of 8 vectors as rows become columns.
+DLC_INLINE void transpose(Lanes (&x)[8]) {
+  // Pairs of rows, of pairs, of quadruples change places.
+  for (int i = 0; i < 8; i += 2) {
+    const Lanes a = x[i], b = x[i + 1];
+    x[i] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+    x[i + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  for (int i : {0, 1, 4, 5}) {
+    const Lanes a = x[i], b = x[i + 2];
+    x[i] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+    x[i + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+  }
+  for (int i = 0; i < 4; ++i) {
+    const Lanes a = x[i], b = x[i + 4];
+    x[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+    x[i + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+
 // Panels of the transpose of a row-major [columns, rows] matrix.
 template <class T>
 DLC_INLINE void packTransposed(const T *from, int64_t ofRow, int64_t rows,
                                int64_t columns, float *to, int64_t ofPanel) {
-  for (int64_t j = 0; j < columns; j += Block::kColumns, to += ofPanel)
-    for (int64_t l = 0; l < Block::kColumns; ++l)
-      if (j + l < columns)
-        for (int64_t i = 0; i < rows; ++i)
-          to[i * Block::kColumns + l] = load(from[(j + l) * ofRow + i]);
-      else
-        for (int64_t i = 0; i < rows; ++i)
-          to[i * Block::kColumns + l] = 0;
+  for (int64_t j = 0; j < columns + (-columns & (Block::kColumns - 1));
+       j += 8) {
+    float *const half =
+        to + j / Block::kColumns * ofPanel + j % Block::kColumns;
+    const int64_t width = std::clamp<int64_t>(columns - j, 0, 8);
+    int64_t i = 0;
+    for (; width == 8 && i + 8 <= rows; i += 8) {
+      Lanes x[8];
+#pragma GCC unroll 8
+      for (int l = 0; l < 8; ++l)
+        readAs(from + (j + l) * ofRow + i, x[l]);
+      transpose(x);
+#pragma GCC unroll 8
+      for (int l = 0; l < 8; ++l)
+        write(x[l], half + (i + l) * Block::kColumns);
+    }
+    for (; i < rows; ++i)
+      for (int64_t l = 0; l < 8; ++l)
+        half[i * Block::kColumns + l] =
+            l < width ? load(from[(j + l) * ofRow + i]) : 0;
+  }
 }
 
 } // namespace dlc
