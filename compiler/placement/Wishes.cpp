@@ -31,7 +31,7 @@ const std::vector<Row> &rows() {
         {"off", "decomposed"}},
        "attention as one op: by the library, by generated kernels, or off; "
        "auto: by the library, on GPUs with --amp, on CPUs where it is causal "
-       "or has 512 keys",
+       "or has 192 keys (512 in 16 bits)",
        Wish::Error,
        "; use --attention=auto to leave it as products and softmax"},
       {"matmul",

@@ -30,6 +30,15 @@ func.func @short(%q: tensor<2x4x197x64xbf16>, %k: tensor<2x4x197x64xbf16>, %v: t
 
 // -----
 
+// CHECK-LABEL: func @short_in_f32
+// CHECK: dlc.attention {{.*}} by = library
+func.func @short_in_f32(%q: tensor<2x4x197x64xf32>, %k: tensor<2x4x197x64xf32>, %v: tensor<2x4x197x64xf32>) -> tensor<2x4x197x64xf32> {
+  %y, %lse = dlc.attention %q, %k, %v {scale = 0.125 : f64} : (tensor<2x4x197x64xf32>, tensor<2x4x197x64xf32>, tensor<2x4x197x64xf32>) -> (tensor<2x4x197x64xf32>, tensor<2x4x197x1xf32>)
+  return %y : tensor<2x4x197x64xf32>
+}
+
+// -----
+
 // Of a query of a cached step.
 // CHECK-LABEL: func @one
 // CHECK-NOT: dlc.attention

@@ -20,12 +20,17 @@ static bool isReadFromMemory(Value v) {
 }
 
 /// Such a value, a maximum's elements, is the one that is in memory: another
-/// kernel, that fuses other products, need not get its bits.
+/// kernel, that fuses other products, need not get its bits. To a constant, a
+/// bound, it is as near in both.
 static bool isComparedForEquality(Value v) {
   return isa<FloatType>(ir::elementType(v)) &&
-         llvm::any_of(v.getUsers(), [](Operation *user) {
+         llvm::any_of(v.getUsers(), [&](Operation *user) {
            auto compare = dyn_cast<ir::CompareOp>(user);
-           return compare && compare.getPredicate() == ir::Predicate::eq;
+           return compare && compare.getPredicate() == ir::Predicate::eq &&
+                  llvm::none_of(user->getOperands(), [](Value operand) {
+                    Operation *def = operand.getDefiningOp();
+                    return def && classify(def) == Class::Clone;
+                  });
          });
 }
 

@@ -32,7 +32,8 @@ public:
 
   StringRef name() const override { return "cpu"; }
   LoweringTraits lowering() const override {
-    return {.attendsInF32 = true,
+    return {.repeatsCheapOps = true,
+            .attendsInF32 = true,
             .joinsAttention = true,
             .largeLogits = int64_t(64) << 20};
   }
@@ -97,17 +98,19 @@ public:
 
 private:
   /// The runtime's attention skips the keys that a causal mask hides, and never
-  /// stores the scores. Without that it computes more, as its gradient has to
-  /// find the scores again, which pays where they leave the caches.
+  /// stores the scores. Without a mask it computes more, as its gradient has to
+  /// find the scores again, which costs nothing where they leave the caches.
   static Ways attention(const ir::AttentionDims &dims, Type element) {
-    constexpr int64_t kFewQueries = 64, kManyKeys = 512;
+    // Products of halves are as fast as the CPU has them, the own ones in f32.
+    const int64_t manyKeys = element && !element.isF32() ? 512 : 192;
+    constexpr int64_t kFewQueries = 64;
     Way own{By::Library}, parts{By::Decomposed};
     if (element && element.isF64())
       own.whyNot = "it computes in f64, and attention for CPUs is of f32, bf16 "
                    "and f16";
     Way generated{By::Generated, "no attention is generated for CPUs"};
     const bool isPreferred =
-        dims.queries >= kFewQueries && (dims.causal || dims.keys >= kManyKeys);
+        dims.queries >= kFewQueries && (dims.causal || dims.keys >= manyKeys);
     return isPreferred ? Ways{own, parts, generated}
                        : Ways{parts, own, generated};
   }
