@@ -68,6 +68,15 @@ class Dimensions(dlc.TestCase):
         self.assertEqual(code, dlc.USAGE)
         self.assertIn("--dim x.1=8: no input has a dimension of that name, or an unknown one at that place (INPUT.AXIS)", err)
 
+    def test_a_place_and_its_name(self):
+        """One of two sizes would be ignored."""
+        code, out, err = self.run_import(["T", 8], "--dim=x.0=4", "--dim=T=4", batch=())
+        self.assertEqual(code, dlc.OK, err)
+        self.assertIn("tensor<4x8xf32>", out)
+        code, _, err = self.run_import(["T", 8], "--dim=x.0=4", "--dim=T=8", batch=())
+        self.assertEqual(code, dlc.BAD_MODEL)
+        self.assertIn("input 'x': --dim x.0=4 and --dim T=8 bind the same dimension 0; give one of them", err)
+
     def test_an_input_without_elements_beside_others(self):
         """It has none, unless --dim says how many."""
         proto = model([node("Concat", ["past", "x"], ["y"], axis=1)], [value("past", [2, 0, 3]), value("x", [2, 4, 3])], [value("y", None)])

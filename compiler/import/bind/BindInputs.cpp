@@ -66,6 +66,13 @@ private:
     return fmt::format("{}.{}", input, index);
   }
 
+  /// What --dim gives a dimension, by its place or else by its name.
+  std::map<std::string, int64_t>::const_iterator
+  boundBy(const std::string &place, const std::string &name) const {
+    const auto it = options.dims.find(place);
+    return it != options.dims.end() ? it : options.dims.find(name);
+  }
+
   /// Exporters may call it anything, such as s77: what the first symbolic first
   /// dimension is called is the batch in other places, too.
   void findBatchNames(std::span<const onnx::ValueInfoProto *const> inputs) {
@@ -95,10 +102,9 @@ private:
                           place = placeOf(input->name(), i);
         if (isKnown(dims[i], place) || !isBatchDim(i, name))
           continue;
-        for (const std::string &key : {place, name})
-          if (auto bound = options.dims.find(key);
-              bound != options.dims.end() && !options.batch)
-            batch = bound->second;
+        if (const auto bound = boundBy(place, name);
+            bound != options.dims.end() && !options.batch)
+          batch = bound->second;
         return;
       }
       if (!first && !dims.empty() && !isEmpty(*input))
@@ -154,11 +160,16 @@ private:
     const std::string &name = dim.dim_param(), place = placeOf(input, index);
     if (isKnown(dim, place))
       return dim.dim_value();
-    for (const std::string &key : {place, name})
-      if (auto it = options.dims.find(key); it != options.dims.end()) {
-        used.insert(key);
-        return it->second;
-      }
+    if (const auto bound = boundBy(place, name); bound != options.dims.end()) {
+      const auto other = options.dims.find(name);
+      if (other != options.dims.end() && other->second != bound->second)
+        return badModel("input '{}': --dim {}={} and --dim {}={} bind the same "
+                        "dimension {}; give one of them",
+                        input, place, bound->second, name, other->second,
+                        index);
+      used.insert({place, name});
+      return bound->second;
+    }
     if (batch && isBatchDim(index, name))
       return *batch;
     if (isBatchDim(index, name))

@@ -31,16 +31,18 @@ Status Checkpointing::restore(Progress &progress) {
   DLC_TRY(progress.step > 0
               ? broadcastState(setup_.session->executor(), setup_.ranks)
               : onOthers(setup_.ranks, [&] { return loadFirst(progress); }));
-  return agree(setup_.ranks, leaveOut());
+  return agree(setup_.ranks, leaveOut(progress));
 }
 
 // What is as the artifact has it checkpoints need not have.
-Status Checkpointing::leaveOut() {
+Status Checkpointing::leaveOut(const Progress &progress) {
   Session &session = *setup_.session;
   if (!checkpoints_)
     return {};
-  DLC_ASSIGN(auto frozen, frozenStates(session.executor(),
-                                       session.model().artifact.statePath()));
+  const bool isFresh = progress.step == 0 && setup_.options.state.empty();
+  DLC_ASSIGN(auto frozen,
+             frozenStates(session.executor(),
+                          session.model().artifact.statePath(), isFresh));
   checkpoints_->leaveOut(std::move(frozen));
   return {};
 }

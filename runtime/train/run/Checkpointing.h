@@ -62,7 +62,7 @@ private:
   Status takeOver(Progress &progress);
   Status goOnInData(Progress &progress) const;
   void tellOf(const Takeover &taken, const Progress &progress) const;
-  Status leaveOut();
+  Status leaveOut(const Progress &progress);
   Status share(Progress &progress);
   Status settleBest(Progress &progress);
   void linkToBest(const Best &best) const;

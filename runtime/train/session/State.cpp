@@ -67,18 +67,25 @@ bool copyTensor(const NamedTensor &tensor, std::byte *to, bool mustBeFinite) {
 
 } // namespace
 
-Result<std::set<std::string>> frozenStates(Executor &executor,
-                                           const std::string &path) {
+static Result<bool> isAsIn(const NamedTensor &tensor, Executor &executor) {
+  std::vector<std::byte> copy;
+  DLC_ASSIGN(const TensorView view,
+             executor.fetchState(std::string(tensor.name), copy));
+  return view.bytes == tensor.bytes &&
+         std::memcmp(view.data, tensor.data, view.bytes) == 0;
+}
+
+Result<std::set<std::string>>
+frozenStates(Executor &executor, const std::string &path, bool isLoaded) {
   DLC_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(path));
   std::set<std::string> frozen;
   for (const plan::State &state : executor.plan().states()) {
     const NamedTensor *tensor = file.find(state.name());
     if (state.role() != "const" || !tensor)
       continue;
-    std::vector<std::byte> copy;
-    DLC_ASSIGN(const TensorView view, executor.fetchState(state.name(), copy));
-    if (view.bytes == tensor->bytes &&
-        std::memcmp(view.data, tensor->data, view.bytes) == 0)
+    DLC_ASSIGN(const bool same,
+               isLoaded ? Result<bool>(true) : isAsIn(*tensor, executor));
+    if (same)
       frozen.insert(state.name());
   }
   DLC_TRY(mappedFilesStatus());

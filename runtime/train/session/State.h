@@ -28,9 +28,10 @@ struct Share {
   std::set<std::string> frozen = {}; // is not written: the artifact has it
 };
 
-// Constants that have the values of this file, an artifact's state.
-Result<std::set<std::string>> frozenStates(Executor &executor,
-                                           const std::string &path);
+// Constants that have the values of this file, an artifact's state; all that it
+// has where nothing else was loaded.
+Result<std::set<std::string>>
+frozenStates(Executor &executor, const std::string &path, bool isLoaded);
 
 // Writes and syncs a new file with every state of the plan, or a part of them;
 // accumulators only within a window, as nothing reads them at its start.
