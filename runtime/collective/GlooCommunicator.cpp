@@ -87,7 +87,8 @@ public:
     watch_.emplace(
         std::move(socket), rendezvous_.silence,
         [this](LostRank lost) { hear(lost); },
-        [this] { return progressOf(flightLog.begun(), waits_ > 0); });
+        [this] { return progressOf(flightLog.begun(), waits_ > 0); },
+        [soon = atOnce()] { return joinStore(soon).ok(); });
     return {};
   }
 
@@ -177,6 +178,13 @@ private:
                          hostText({lost.rank, *lost.partedFrom}));
     if (lost.rank == rendezvous_.rank)
       return fmt::format("rank {}, this one, was given up by the others: it "
+  // To see whether rank 0 is there.
+  Rendezvous atOnce() const {
+    Rendezvous soon = rendezvous_;
+    soon.timeout = pauseBetweenBeats(soon.silence);
+    return soon;
+  }
+
                          "was silent, or did not come, {}",
                          lost.rank, here);
     return fmt::format("rank {} {} {}", lost.rank,

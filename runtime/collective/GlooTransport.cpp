@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/GlooTransport.h"
 
+#include "runtime/base/process/RunningClock.h"
+
 #include <gloo/common/error.h>
 
+#include <algorithm>
 #include <string>
 
 namespace dlc {
 
 namespace transport = gloo::transport;
 using std::chrono::milliseconds;
+
+// Of Gloo's own clock, which is not asked.
+constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 
 class GlooTransport::Context final
     : public transport::Context,
@@ -61,10 +67,21 @@ public:
   }
 
   bool waitRecv(int *rank, milliseconds timeout) override {
-    return wait(from_, [&] { return inner_->waitRecv(rank, timeout); });
+    return wait(from_, timeout,
+                [&] { return inner_->waitRecv(rank, kForever); });
   }
   bool waitSend(int *rank, milliseconds timeout) override {
-    return wait(to_, [&] { return inner_->waitSend(rank, timeout); });
+    return wait(to_, timeout, [&] { return inner_->waitSend(rank, kForever); });
+  }
+  // With the owner's mutex: ends a wait that is too late; when that is.
+  std::optional<RunningClock::time_point> due(RunningClock::time_point now) {
+    if (!due_ || *due_ > now)
+      return due_;
+    due_.reset();
+    late_ = true;
+    abortWaitRecv();
+    abortWaitSend();
+    return std::nullopt;
   }
   void abortWaitRecv() override { inner_->abortWaitRecv(); }
   void abortWaitSend() override { inner_->abortWaitSend(); }
@@ -91,19 +108,44 @@ private:
     known = known == kNone || known == peer ? peer : kSeveral;
   }
 
-  template <class Wait> bool wait(int peer, Wait &&begin) {
+  template <class Wait>
+  bool wait(int peer, milliseconds timeout, Wait &&begin) {
+    if (timeout == transport::kUnsetTimeout)
+      timeout = context_->getTimeout();
+    setDue(RunningClock::now() + timeout);
     try {
-      const bool done = begin();
-      if (!done)
+      while (!begin()) { // or an abort came after the last wait
         owner_.throwIfLost();
-      return done;
+        throwIfLate(timeout);
+      }
+      setDue(std::nullopt);
+      return true;
     } catch (const gloo::IoException &) {
       std::lock_guard lock(owner_.mutex_);
+      due_.reset();
       owner_.waitedFor_ = peer < 0 ? std::nullopt : std::optional(peer);
       throw;
     }
   }
 
+  void setDue(std::optional<RunningClock::time_point> due) {
+    std::lock_guard lock(owner_.mutex_);
+    due_ = due;
+    late_ = false;
+  }
+
+  // The peers then learn it by the end of their connections.
+  void throwIfLate(milliseconds timeout) {
+    std::lock_guard lock(owner_.mutex_);
+    if (!late_)
+      return;
+    context_->fail();
+    throw gloo::IoException("timed out after " +
+                            std::to_string(timeout.count()) + " ms");
+  }
+
+  std::optional<RunningClock::time_point> due_; // by the owner's mutex
+  bool late_ = false;                           // too
   int from_ = kNone, to_ = kNone;
   const std::shared_ptr<GlooTransport::Context> context_;
   GlooTransport &owner_;
@@ -146,6 +188,27 @@ void GlooTransport::lose(int rank) {
 std::optional<int> GlooTransport::waitedFor() const {
   std::lock_guard lock(mutex_);
   return waitedFor_;
+}
+
+GlooTransport::~GlooTransport() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  stopped_.notify_one();
+  thread_.join();
+}
+
+void GlooTransport::endLateWaits() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    const RunningClock::time_point now = RunningClock::now();
+    auto next = now + RunningClock::kSlice;
+    for (Context *context : contexts_)
+      for (Buffer *buffer : context->buffers_)
+        next = std::min(next, buffer->due(now).value_or(next));
+    stopped_.wait_for(lock, RunningClock::sliceUntil(next));
+  }
 }
 
 void GlooTransport::throwIfLost() const {

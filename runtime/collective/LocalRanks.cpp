@@ -2,6 +2,7 @@
 #include "runtime/collective/LocalRanks.h"
 
 #include "runtime/base/process/Log.h"
+#include "runtime/base/process/RunningClock.h"
 #include "runtime/collective/Launcher.h"
 #include "runtime/collective/Socket.h"
 
@@ -18,16 +19,12 @@
 
 namespace dlc {
 
-using Clock = std::chrono::steady_clock;
+using Clock = RunningClock;
 
 // How long ranks may take to end by themselves after one has failed; and after
 // one has waited in vain for another.
 constexpr std::chrono::milliseconds kGrace{3000}, kSilentGrace{300};
 constexpr int kPeerLost = static_cast<int>(Code::PeerLost);
-
-// A turn of the loop that took so long: this process was stopped, as by Ctrl-Z,
-// and the ranks with it.
-constexpr std::chrono::milliseconds kOwnStop{500};
 
 // By the place of a signal in kRunSignals.
 static std::atomic<int> caught[kRunSignals.size()];
@@ -99,10 +96,7 @@ Status LocalRanks::startAll(const sigset_t &mask,
 
 Ending LocalRanks::wait() {
   std::optional<Clock::time_point> deadline, lastEnd;
-  for (Clock::time_point turn = Clock::now(); running() > 0;) {
-    const auto passed = Clock::now() - std::exchange(turn, Clock::now());
-    if (lastEnd && passed > kOwnStop)
-      *lastEnd += passed;
+  while (running() > 0) {
     passSignalsOn();
     reap(WNOHANG);
     if (anyFailed() && (!deadline || (patient_ && !isPatient()))) {

@@ -162,14 +162,11 @@ bool Socket::waitToReceive(Clock::time_point deadline) const {
 
 bool Socket::wait(short events, Clock::time_point deadline) const {
   for (;;) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    const auto left = Clock::sliceUntil(deadline);
     if (left.count() <= 0)
       return false;
     pollfd entry{descriptor_, events, 0};
-    const int ready = ::poll(
-        &entry, 1,
-        static_cast<int>(std::min<int64_t>(left.count(), 1'000'000'000)));
+    const int ready = ::poll(&entry, 1, static_cast<int>(left.count()));
     if (ready > 0)
       return true;
     if (ready < 0 && errno != EINTR)
@@ -212,8 +209,10 @@ bool Socket::receive(void *data, size_t size,
                      });
 }
 
-void Socket::noticeVanishedPeer() const {
-  const int on = 1, idle = 5, between = 5, tries = 3, unsent = 20'000; // s, ms
+void Socket::noticeVanishedPeer(std::chrono::milliseconds within) const {
+  const int unsent = static_cast<int>(
+      std::clamp<int64_t>(within.count(), 20'000, 100'000'000));  // ms
+  const int on = 1, idle = 5, between = unsent / 4000, tries = 3; // s
   ::setsockopt(descriptor_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   ::setsockopt(descriptor_, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
   ::setsockopt(descriptor_, IPPROTO_TCP, TCP_KEEPINTVL, &between,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/base/process/RunningClock.h"
 
 #include <chrono>
 #include <string>
@@ -18,7 +19,7 @@ bool isLoopback(const std::string &address);
 // A descriptor that is closed with it.
 class Socket {
 public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = RunningClock;
 
   explicit Socket(int descriptor = -1) : descriptor_(descriptor) {}
   Socket(Socket &&other) noexcept
@@ -51,9 +52,9 @@ public:
   // Whether data, or the end of the stream, arrives before the deadline.
   bool waitToReceive(Clock::time_point deadline) const;
 
-  // Closes within 20 s after the peer's machine or the network to it fails
-  // silently; a process that is only stopped still answers.
-  void noticeVanishedPeer() const;
+  // Closes within this time, at least 20 s, after the peer's machine or the
+  // network to it fails silently; a process that is only stopped still answers.
+  void noticeVanishedPeer(std::chrono::milliseconds within = {}) const;
 
 private:
   template <class Byte, class Transfer>

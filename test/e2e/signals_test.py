@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 
 import dlc
@@ -18,7 +19,7 @@ class Signals(dlc.TestCase):
         cls.artifacts = {ranks: dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, f"{ranks}.dlc"), batch=16,
                                             ddp=ranks) for ranks in (1, 2)}
 
-    def start(self, ranks=1, ignored=(), limits=None, **popen):
+    def start(self, ranks=1, ignored=(), limits=None, options=(), data=(), **popen):
         """A run that only ends when it is stopped, 20 steps on; returns its process."""
         self.run_folder = self.path("run")
 
@@ -28,8 +29,8 @@ class Signals(dlc.TestCase):
             if limits:
                 resource.setrlimit(*limits)
 
-        command = [dlc.DLC, "train", self.artifacts[ranks], "--data=" + dlc.data("digits-train"), "--steps=100000000",
-                   "--save-every=100000000", "--run=" + self.run_folder, "--threads=1"]
+        command = [dlc.DLC, "train", self.artifacts[ranks], *(data or ["--data=" + dlc.data("digits-train")]), "--steps=100000000",
+                   "--save-every=100000000", "--run=" + self.run_folder, "--threads=1", *options]
         popen = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE) | popen
         self.process = subprocess.Popen(command, text=True, start_new_session=True, preexec_fn=prepare, **popen)
         self.addCleanup(dlc.kill, self.process)
@@ -148,6 +149,27 @@ class Signals(dlc.TestCase):
                 self.assertEqual(self.checkpoints(), [])
                 os.kill(self.process.pid, signal.SIGTERM)
                 self.expect(128 + signal.SIGTERM)
+
+    def test_a_stopped_job_goes_on(self):
+        """Ctrl-Z or scontrol suspend, for longer than all deadlines."""
+        feed = os.path.join(self.shared, "feed.py")
+        with open(feed, "w") as file:
+            file.write("import sys\nsys.stdout.write('{\"dlc\": 1, \"arrays\": [{\"name\": \"x\", \"dtype\": \"uint8\", \"shape\": [1, 8, 8]}, "
+                       "{\"name\": \"y\", \"dtype\": \"uint8\", \"shape\": []}]}\\n')\nwhile True: sys.stdout.write('\\0' * 65)\n")
+        for data in (), (f"--data-command={sys.executable} {feed}", "--data-timeout=2"):
+            with self.subTest(data=data):
+                self.new_folder()
+                self.start(2, options=("--timeout=2", "--heartbeat=1"), data=data)
+                processes = [self.process.pid, *dlc.descendants(self.process.pid)]
+                for pid in processes:
+                    os.kill(pid, signal.SIGSTOP)
+                time.sleep(4)
+                step = self.steps()
+                for pid in processes:
+                    os.kill(pid, signal.SIGCONT)
+                self.wait_until(lambda: self.steps() > step + 20)
+                self.process.terminate()
+                self.assertNotRegex(self.expect(128 + signal.SIGTERM), "is lost|does not answer|nothing came")
 
     def test_time_limit(self):
         """RLIMIT_CPU sends SIGXCPU."""

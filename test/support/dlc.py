@@ -117,6 +117,16 @@ def is_alive(pid):
         return False
 
 
+def descendants(pid):
+    """The processes that a process has started, and those that they have, the youngest generation first."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            children = [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return []
+    return [d for child in children for d in (*descendants(child), child)]
+
+
 def finish(process, timeout=120):
     """Waits and returns (exit code, stdout, stderr); a hang is killed and fails the test."""
     try:

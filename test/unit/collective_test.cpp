@@ -125,6 +125,39 @@ TEST_F(Peer, SilentOneOfFourIsNamed) {
       << status.message();
 }
 
+// Ctrl-Z, or a suspended job: for longer than any deadline.
+TEST_F(Gloo, RanksThatAreStoppedTogetherGoOn) {
+  Rendezvous meeting = here(2);
+  meeting.timeout = 1s;
+  meeting.silence = 1s;
+  std::vector<pid_t> children;
+  for (meeting.rank = 0; meeting.rank < 2; ++meeting.rank) {
+    children.push_back(::fork());
+    if (children.back() > 0)
+      continue;
+    auto ranks = makeGlooCommunicator(meeting);
+    bool well = ranks.ok();
+    for (int i = 0; well && i < 10; ++i) { // rank 0 waits most of the time
+      if (meeting.rank == 1)
+        std::this_thread::sleep_for(200ms);
+      well = (*ranks)->barrier().ok();
+    }
+    ::_exit(well ? 0 : 1);
+  }
+  ::close(meeting.listener);
+  std::this_thread::sleep_for(1s);
+  for (const pid_t child : children)
+    ::kill(child, SIGSTOP);
+  std::this_thread::sleep_for(3s);
+  for (const pid_t child : children)
+    ::kill(child, SIGCONT);
+  for (const pid_t child : children) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+}
+
 // Its thread of the watch gives signs of life: it is waited for.
 TEST_F(Gloo, ASlowRankIsNotSilent) {
   Rendezvous meeting = here(2);

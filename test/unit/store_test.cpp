@@ -348,6 +348,85 @@ TEST(Silence, OfTheStoreIsThatOfRankZero) {
   EXPECT_TRUE(within(2s, [&] { return heard == 0; })) << heard;
 }
 
+// What connects two sockets while the link is there. A connection that was open
+// when it was not stays silent for longer, as TCP's do; a new one is not made
+// to wait.
+class Link {
+public:
+  explicit Link(int to) : listener_(*Socket::listen("127.0.0.1", 0)) {
+    thread_ = std::thread([this, to] { work(to); });
+  }
+  ~Link() {
+    stop_ = true;
+    thread_.join();
+  }
+  int port() const { return listener_.port(); }
+  std::atomic<bool> broken = false;
+
+private:
+  struct Pair {
+    Socket from, to;
+    bool silent = false, over = false;
+  };
+  // False at the end.
+  static bool pass(const Socket &from, const Socket &to) {
+    char bytes[4096];
+    const ssize_t count =
+        ::recv(from.descriptor(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (count > 0)
+      to.send(bytes, size_t(count), Clock::now() + 1s);
+    return count != 0;
+  }
+  void work(int to) {
+    std::vector<Pair> pairs;
+    for (; !stop_; std::this_thread::sleep_for(2ms)) {
+      Socket from(::accept4(listener_.descriptor(), nullptr, nullptr,
+                            SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (from.descriptor() >= 0 && !broken)
+        pairs.push_back({std::move(from),
+                         *Socket::connect("127.0.0.1", to, Clock::now() + 1s)});
+      for (Pair &pair : pairs) {
+        pair.silent |= broken;
+        if (!pair.silent)
+          pair.over = !pass(pair.from, pair.to) || !pass(pair.to, pair.from);
+      }
+      std::erase_if(pairs, [](const Pair &pair) { return pair.over; });
+    }
+  }
+  const Socket listener_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+TEST_F(Store, ALinkThatBlinksLosesNobody) {
+  server_.reset();
+  auto listener = Socket::listen("127.0.0.1", 0);
+  ASSERT_TRUE(listener.ok());
+  meeting_.port = listener->port();
+  server_ = *TcpStoreServer::serve(*std::move(listener), 3, kToken, 1s);
+  Link link(meeting_.port);
+  Rendezvous far = as(1);
+  far.port = link.port();
+  std::atomic<int> heard = 0;
+  const auto listen = [&](LostRank) { ++heard; };
+  auto first = joinStore(as(0)), second = joinStore(far);
+  ASSERT_TRUE(first.ok() && second.ok());
+  JobWatch near(*std::move(first), 1s, listen, begunNone),
+      there(*std::move(second), 1s, listen, begunNone, [&far] {
+        Rendezvous soon = far;
+        soon.timeout = 100ms;
+        return joinStore(soon).ok();
+      });
+  std::this_thread::sleep_for(300ms);
+  link.broken = true;
+  std::this_thread::sleep_for(600ms);
+  link.broken = false;
+  std::this_thread::sleep_for(2s);
+  EXPECT_EQ(heard, 0);
+  link.broken = true; // and one that stays so does
+  EXPECT_TRUE(within(2s, [&] { return heard == 2; })) << heard;
+}
+
 TEST(Silence, IsCountedFromTheLastBeat) {
   Heartbeats beats(3, 1000ms);
   const Clock::time_point start = Clock::now();
@@ -360,7 +439,8 @@ TEST(Silence, IsCountedFromTheLastBeat) {
   EXPECT_FALSE(beats.findSilent(start + 1000ms));
   EXPECT_EQ(beats.findSilent(start + 1001ms), 0);
   EXPECT_FALSE(beats.findSilent(start + 1002ms)); // it is told once
-  beats.skip(500ms);                              // this process was stopped
+  beats.hear(1, start + 1400ms);                  // by another connection
+  beats.hear(2, start);                           // that has left
   EXPECT_FALSE(beats.findSilent(start + 2400ms));
   EXPECT_EQ(beats.findSilent(start + 2401ms), 1);
   EXPECT_EQ(beats.placesText(start).size(), 3 * sizeof(RankPlace));

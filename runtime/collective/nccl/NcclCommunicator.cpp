@@ -2,6 +2,7 @@
 // Collectives by NCCL. Nothing blocks: initialisation and calls are polled, and
 // a thread has everything aborted when a reduction fails or is late.
 #include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/RunningClock.h"
 #include "runtime/collective/nccl/Culprit.h"
 #include "runtime/collective/nccl/Nccl.h"
 
@@ -16,7 +17,7 @@
 namespace dlc {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = RunningClock;
 using std::chrono::milliseconds;
 
 Result<ncclDataType_t> ncclType(DType type) {

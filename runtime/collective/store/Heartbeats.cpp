@@ -21,9 +21,8 @@ void Heartbeats::release(int rank) {
   places_[static_cast<size_t>(rank)].known = false;
 }
 
-void Heartbeats::skip(Clock::duration stopped) {
-  for (Place &place : places_)
-    place.heard += stopped;
+void Heartbeats::hear(int rank, Clock::time_point now) {
+  places_[static_cast<size_t>(rank)].heard = now;
 }
 
 std::optional<int> Heartbeats::findSilent(Clock::time_point now) {

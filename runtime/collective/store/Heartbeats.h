@@ -2,7 +2,8 @@
 // The heartbeats of the ranks, as rank 0's store receives them.
 #pragma once
 
-#include <chrono>
+#include "runtime/base/process/RunningClock.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@ std::chrono::milliseconds pauseBetweenBeats(std::chrono::milliseconds silence);
 // For one thread.
 class Heartbeats {
 public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = RunningClock;
 
   // For ranks 0 to size - 1; `silence` 0: no rank is ever lost by silence.
   Heartbeats(int size, std::chrono::milliseconds silence)
@@ -28,10 +29,10 @@ public:
 
   // A heartbeat, with the rank's progress (progressOf(), StoreClient.h).
   void hear(int rank, int64_t progress, Clock::time_point now);
+  // Another sign of life of a rank whose heartbeats are awaited.
+  void hear(int rank, Clock::time_point now);
   // The rank has left and may be silent.
   void release(int rank);
-  // This process did not run for this time and received nothing.
-  void skip(Clock::duration stopped);
 
   // The first rank whose silence exceeds the limit; it is removed.
   std::optional<int> findSilent(Clock::time_point now);

@@ -15,9 +15,12 @@ using std::chrono::milliseconds;
 
 JobWatch::JobWatch(Socket socket, milliseconds silence,
                    std::function<void(LostRank)> lost,
-                   std::function<int64_t()> progress)
+                   std::function<int64_t()> progress,
+                   std::function<bool()> reach)
     : socket_(std::move(socket)), silence_(silence), lost_(std::move(lost)),
-      progress_(std::move(progress)), wake_(::eventfd(0, EFD_CLOEXEC)) {
+      progress_(std::move(progress)), reach_(std::move(reach)),
+      wake_(::eventfd(0, EFD_CLOEXEC)) {
+  socket_.noticeVanishedPeer(3 * silence);
   thread_ = std::thread([this] {
     if (const auto lost = watch())
       lost_(*lost);
@@ -44,22 +47,20 @@ std::optional<LostRank> JobWatch::watch() {
   const LostRank closed{0, false};
   if (!say({Query::Watch, {}, {}, 0}, StoreLimits::kPatience))
     return closed;
-  Clock::time_point heard = Clock::now(), turn = heard, due = heard;
+  Clock::time_point heard = Clock::now(), due = heard;
   for (;;) {
     if (Clock::now() >= due) {
       if (!say({Query::Beat, {}, {}, progress_()}, StoreLimits::kPatience))
         return closed;
       due = Clock::now() + pause;
+      if (silence_ > milliseconds(0) && due - heard > 4 * pause && reach_())
+        heard = Clock::now();
     }
     pollfd entries[] = {{socket_.descriptor(), POLLIN, 0}, {wake_, POLLIN, 0}};
-    const auto left = std::chrono::ceil<milliseconds>(due - Clock::now());
-    ::poll(entries, 2, static_cast<int>(std::max<int64_t>(0, left.count())));
+    ::poll(entries, 2, static_cast<int>(Clock::sliceUntil(due).count()));
     if (entries[1].revents)
       return std::nullopt;
     const auto now = Clock::now();
-    if (now - turn > pause + silence_ / 4)
-      heard = now; // this process itself was stopped
-    turn = now;
     if (entries[0].revents) {
       uint32_t word = 0;
       heard = now;

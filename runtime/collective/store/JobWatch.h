@@ -28,10 +28,14 @@ class JobWatch {
 public:
   // `socket` from joinStore(). A thread of the watch calls `lost` at most once,
   // with the first lost rank, which may be this one if the others gave it up;
-  // the same thread calls `progress`, which returns progressOf().
-  JobWatch(Socket socket, std::chrono::milliseconds silence,
-           std::function<void(LostRank)> lost,
-           std::function<int64_t()> progress);
+  // the same thread calls `progress`, which returns progressOf(). It calls
+  // `reach` while nothing is heard, at each heartbeat: whether rank 0 answers
+  // over another connection, as it does as soon as a broken link is mended,
+  // while a connection waits ever longer before it sends again.
+  JobWatch(
+      Socket socket, std::chrono::milliseconds silence,
+      std::function<void(LostRank)> lost, std::function<int64_t()> progress,
+      std::function<bool()> reach = [] { return false; });
   // Sends the farewell, unless the rank was abandoned.
   ~JobWatch();
 
@@ -47,6 +51,7 @@ private:
   const std::chrono::milliseconds silence_;
   std::function<void(LostRank)> lost_;
   std::function<int64_t()> progress_;
+  std::function<bool()> reach_;
   bool abandoned_ = false;
   int wake_; // readable: the thread is to end
   std::thread thread_;

@@ -3,7 +3,8 @@
 // in vain.
 #pragma once
 
-#include <chrono>
+#include "runtime/base/process/RunningClock.h"
+
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@ namespace dlc {
 // first rank. For one thread.
 class Parted {
 public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = RunningClock;
   static constexpr std::chrono::milliseconds kMoment{100};
 
   // `rank` has waited for `peer` in vain; later reports of it are ignored.

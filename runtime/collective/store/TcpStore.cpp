@@ -52,7 +52,8 @@ public:
   Impl(Socket listener, int size, std::string token,
        std::chrono::milliseconds silence)
       : listener_(std::move(listener)), size_(size), token_(std::move(token)),
-        beats_(size, silence), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+        silence_(silence), beats_(size, silence),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     thread_ = std::thread([this] { serve(); });
   }
 
@@ -93,16 +94,9 @@ private:
     if (pause)
       due = std::min(due, Clock::now() + *pause);
     due = std::min(due, parted_.due().value_or(kNever));
-    int timeout = -1;
-    if (due != kNever)
-      timeout = static_cast<int>(std::clamp<int64_t>(
-          std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now())
-              .count(),
-          0, 60'000));
-    ::poll(entries.data(), entries.size(), timeout);
-    if (pause)
-      noticeOwnStop(*pause);
-    turned_ = Clock::now();
+    const auto timeout =
+        due == kNever ? std::chrono::milliseconds(-1) : Clock::sliceUntil(due);
+    ::poll(entries.data(), entries.size(), static_cast<int>(timeout.count()));
     size_t i = 2;
     for (Connection &c : connections_)
       handle(c, entries[i++].revents);
@@ -115,12 +109,6 @@ private:
       for (const uint32_t word : {kParted, static_cast<uint32_t>(pair->first),
                                   static_cast<uint32_t>(pair->second)})
         tellWatchers(word);
-  }
-
-  // What was to be heard meanwhile is read after it.
-  void noticeOwnStop(std::chrono::milliseconds pause) {
-    if (const auto passed = Clock::now() - turned_; passed > 3 * pause)
-      beats_.skip(passed);
   }
 
   void handle(Connection &c, int events) {
@@ -276,8 +264,10 @@ private:
     const bool welcome = isSame(hello.values[0], token_) &&
                          hello.number < size_ &&
                          mine < static_cast<ssize_t>(StoreLimits::kEach);
-    if (welcome)
+    if (welcome) {
       c.rank = static_cast<int>(hello.number);
+      beats_.hear(c.rank, Clock::now());
+    }
     c.tell(welcome ? kWelcome : kRefused);
     write(c);
     return welcome;
@@ -285,6 +275,7 @@ private:
 
   bool watch(Connection &c) {
     beats_.hear(c.rank, 0, Clock::now());
+    c.socket.noticeVanishedPeer(3 * silence_);
     if (!c.watches)
       for (int rank : lost_)
         c.tell(static_cast<uint32_t>(rank));
@@ -466,9 +457,9 @@ private:
   const Socket listener_;
   const int size_;
   const std::string token_;
+  const std::chrono::milliseconds silence_;
   Heartbeats beats_; // of the thread alone
   Parted parted_;    // the same
-  Clock::time_point turned_ = Clock::now();
   const Socket wake_;
   std::atomic<bool> stop_ = false;
   // Of the thread alone:

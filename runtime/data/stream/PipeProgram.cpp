@@ -2,6 +2,8 @@
 #include "runtime/data/stream/PipeProgram.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/process/RunningClock.h"
+#include "runtime/base/process/SignalHandlers.h"
 #include "runtime/base/process/Subprocess.h"
 
 #include <cerrno>
@@ -16,9 +18,9 @@ namespace dlc {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
-constexpr milliseconds kSlice(100); // a stop is seen so late
+// A stop is seen so late.
+constexpr milliseconds kSlice = RunningClock::kSlice;
 constexpr size_t kLastWords = 2000; // bytes
 // Waits for the end of this process, which holds the other end of its input;
 // then ends its group.
@@ -118,7 +120,7 @@ Result<size_t> PipeProgram::read(std::byte *to, size_t size,
                                  milliseconds patience,
                                  const std::atomic<bool> &stop) {
   size_t done = 0;
-  auto last = steady_clock::now();
+  auto last = RunningClock::now();
   while (done < size) {
     if (stop)
       return failed("stopped");
@@ -134,9 +136,9 @@ Result<size_t> PipeProgram::read(std::byte *to, size_t size,
         return done;
       if (some) {
         done += *some;
-        last = steady_clock::now();
+        last = RunningClock::now();
       }
-    } else if (steady_clock::now() - last >= patience) {
+    } else if (RunningClock::now() - last >= patience) {
       return failed("nothing came for {} s (--data-timeout)",
                     double(patience.count()) / 1000);
     }
