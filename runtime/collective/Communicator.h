@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -65,6 +66,15 @@ public:
   virtual void abandon() {}
   // All ranks know why they end, and end on their own.
   virtual void agreeToEnd() {}
+
+  // When a rank is lost and this one hangs outside of the calls, so that it has
+  // not destroyed its communicators `silence` later, another thread calls
+  // `record`, which adds to the error what this rank does, and then `leave`,
+  // which ends the process. While `record` gives false (a checkpoint is being
+  // written) it is asked again each second. Without `leave` nothing is called.
+  // Setting them waits until no call of them is left.
+  virtual void setRecord(std::function<bool(Status &why)> /*record*/) {}
+  virtual void setLeave(std::function<void(const Status &why)> /*leave*/) {}
 
   // The text of every rank, in rank order; at most a few kilobytes, of any
   // lengths.

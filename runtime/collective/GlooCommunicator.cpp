@@ -69,7 +69,14 @@ class Membership {
 public:
   explicit Membership(const Rendezvous &rendezvous) : rendezvous_(rendezvous) {}
 
-  ~Membership() { removeNotice(rendezvous_); }
+  ~Membership() {
+    {
+      std::lock_guard lock(mutex_);
+      leaves_ = true;
+    }
+    heard_.notify_all();
+    removeNotice(rendezvous_);
+  }
 
   // Rank 0 begins to serve, every rank to listen.
   Status join() {
@@ -156,6 +163,14 @@ public:
     return {rendezvous_.host.empty() ? hostName() : rendezvous_.host,
             rendezvous_.byHosts,
             {}};
+  void setRecord(std::function<bool(Status &)> record) {
+    std::lock_guard lock(leaving_);
+    record_ = std::move(record);
+  }
+  void setLeave(std::function<void(const Status &)> leave) {
+    std::lock_guard lock(leaving_);
+    leave_ = std::move(leave);
+  }
   }
   // By rank, once they are known.
   void setHosts(std::vector<std::string> hosts) {
@@ -209,6 +224,24 @@ private:
       lost_ = lost;
     }
     heard_.notify_all();
+    leaveIfStuck(lost);
+  }
+
+  // Waits meanwhile, on the thread of the watch, which has no more to do.
+  void leaveIfStuck(const LostRank &lost) {
+    auto pause = rendezvous_.silence.count() ? rendezvous_.silence : kSilence;
+    for (;; pause = std::chrono::seconds(1)) {
+      std::unique_lock lock(mutex_);
+      if (heard_.wait_for(lock, pause, [this] { return leaves_; }))
+        return;
+      lock.unlock();
+      std::lock_guard leaving(leaving_);
+      Status why =
+          peerLost("{}; this rank hangs",
+                   textOf(lost, "in " + flightLog.describe("the job", -1)));
+      if (leave_ && (!record_ || record_(why)))
+        leave_(why);
+    }
     transport_->lose(lost.rank);
   }
 
@@ -219,7 +252,11 @@ private:
   std::atomic<int> waits_ = 0;
   std::mutex mutex_;
   std::condition_variable heard_;
+  bool leaves_ = false; // the last communicator ends
   std::optional<LostRank> lost_;
+  std::mutex leaving_; // of what follows
+  std::function<bool(Status &)> record_;
+  std::function<void(const Status &)> leave_;
   std::vector<std::string> hosts_;
   std::unique_ptr<TcpStoreServer> server_;
   std::optional<JobWatch> watch_; // ends first
@@ -322,6 +359,12 @@ public:
   }
 
   void abandon() override { membership_->abandon(); }
+  void setRecord(std::function<bool(Status &)> record) override {
+    membership_->setRecord(std::move(record));
+  }
+  void setLeave(std::function<void(const Status &)> leave) override {
+    membership_->setLeave(std::move(leave));
+  }
   void agreeToEnd() override { membership_->agreeToEnd(); }
   FlightLog *flightLog() override { return &membership_->flightLog; }
 

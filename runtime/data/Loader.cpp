@@ -13,6 +13,11 @@ namespace {
 
 constexpr int64_t kRing = 3; // one in use, two ahead
 
+// Of a stream, all that an update needs are there before it begins.
+int64_t ringOf(const Sampling &sampling, bool isStream) {
+  return isStream ? std::max(kRing, sampling.window + 2) : kRing;
+}
+
 Status fillRow(const Dataset &dataset, int64_t row, const TrainingPass *pass,
                size_t at, Batch &batch) {
   for (size_t i = 0; i < batch.size(); ++i) {
@@ -86,7 +91,8 @@ std::vector<int64_t> countsOf(std::span<const Dataset> sets) {
 Loader::Loader(std::span<const Dataset> sets, const Sampling &sampling,
                int64_t first, int64_t last)
     : sets_(sets), sampling_(sampling), next_(first * sampling.window),
-      last_(last * sampling.window), made_(next_), ring_(kRing),
+      last_(last * sampling.window), made_(next_),
+      ring_(size_t(ringOf(sampling, sets[0].source().isStream()))),
       order_(sampling, countsOf(sets)),
       rows_(static_cast<size_t>(sampling.batch)) {
   for (const Dataset &set : sets)
@@ -109,18 +115,29 @@ Loader::~Loader() {
   thread_.join();
 }
 
-Result<const Loader::Made *> Loader::next() {
+// Until it is made, and true, or is never.
+bool Loader::waitFor(int64_t batch) {
   std::unique_lock lock(mutex_);
+  const auto since = std::chrono::steady_clock::now();
+  changed_.wait(lock, [&] { return made_ > batch || !error_.ok(); });
+  waited_ += std::chrono::steady_clock::now() - since;
+  return made_ > batch;
+}
+
+Result<const Loader::Made *> Loader::next() {
   if (next_ >= last_)
     return nullptr;
-  const auto since = std::chrono::steady_clock::now();
-  changed_.wait(lock, [&] { return made_ > next_ || !error_.ok(); });
-  waited_ += std::chrono::steady_clock::now() - since;
-  if (made_ <= next_)
+  if (!waitFor(next_))
     return error_;
-  const Made *made = &ring_[static_cast<size_t>(next_++ % kRing)];
+  std::lock_guard lock(mutex_);
+  const Made *made = &ring_[static_cast<size_t>(next_++) % ring_.size()];
   changed_.notify_all();
   return made;
+}
+
+Status Loader::ready() {
+  const int64_t end = std::min(next_ + (stream_ ? sampling_.window : 1), last_);
+  return next_ >= end || waitFor(end - 1) ? Status() : error_;
 }
 
 void Loader::work() {
@@ -136,11 +153,14 @@ Status Loader::makeBatches() {
     {
       // The batch before next_ is still in use.
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || number - next_ + 1 < kRing; });
+      changed_.wait(lock, [&] {
+        return stop_ || number - next_ + 1 < int64_t(ring_.size());
+      });
       if (stop_)
         return {};
     }
-    DLC_TRY(makeBatchOf(number, ring_[static_cast<size_t>(number % kRing)]));
+    DLC_TRY(
+        makeBatchOf(number, ring_[static_cast<size_t>(number) % ring_.size()]));
     std::lock_guard lock(mutex_);
     made_ = number + 1;
     changed_.notify_all();

@@ -49,11 +49,18 @@ public:
   // The next batch, valid until the next call; null after the last. An error if
   // it could not be made.
   Result<const Made *> next();
+  // Waits for the next batch, or of a stream for all of the next update: next()
+  // then gives them at once, or this error.
+  Status ready();
+  // After its error: SampleStream::wasStopped().
+  bool wasStopped() const { return stream_ && stream_->wasStopped(); }
+  bool isStream() const { return stream_ != nullptr; }
 
   // How long next() has waited so far, in seconds; of its thread.
   double waited() const { return waited_.count(); }
 
 private:
+  bool waitFor(int64_t batch);
   void work();
   Status makeBatches();
   Status makeBatchOf(int64_t number, Made &made);

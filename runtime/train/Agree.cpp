@@ -59,7 +59,7 @@ Result<SignalRequest> SignalAgreement::ask(SignalRequest own, int64_t step) {
   pending_ = {};
   agreedAt_ = step;
   last_ = Clock::now();
-  next_ = step + values[kAhead];
+  next_ = always_ ? 0 : step + values[kAhead];
   SignalRequest all{0, values[kSave] > 0, values[kEnd] > 0, values[kTimed] > 0};
   for (size_t i = kStopSignals.size(); i-- > 0;)
     if (values[i] > 0)

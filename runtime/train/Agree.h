@@ -27,8 +27,10 @@ Status onOthers(Communicator &communicator, const Act &act) {
 // five times a second; rank 0 says when the next time is.
 class SignalAgreement {
 public:
-  explicit SignalAgreement(Communicator &communicator)
-      : communicator_(communicator) {}
+  // `always`: in every step, so that a rank that cannot make the next one need
+  // not.
+  explicit SignalAgreement(Communicator &communicator, bool always = false)
+      : communicator_(communicator), always_(always) {}
 
   // At the end of every step, on all ranks.
   Result<SignalRequest> ask(SignalRequest own, int64_t step);
@@ -37,6 +39,7 @@ private:
   using Clock = std::chrono::steady_clock;
 
   Communicator &communicator_;
+  const bool always_;
   SignalRequest pending_;
   int64_t agreedAt_ = 0, next_ = 0; // steps
   Clock::time_point last_ = Clock::now();

@@ -50,4 +50,13 @@ SignalRequest RunSignals::take() {
   return request;
 }
 
+SignalRequest RunSignals::takeSoon() {
+  constexpr int kTurns = 100; // of 10 ms
+  for (int i = 0;
+       i < kTurns && !std::count(std::begin(caught), std::end(caught), true);
+       ++i)
+    ::usleep(10'000);
+  return take();
+}
+
 } // namespace dlc

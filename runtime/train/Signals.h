@@ -26,6 +26,9 @@ public:
 
   // What has come: `stop` stays, `save` is asked once.
   SignalRequest take();
+  // The same, waiting until one to stop comes, but not for long: one was
+  // perhaps meant for this process, too.
+  SignalRequest takeSoon();
 
 private:
   SignalHandlers handlers_;

@@ -13,7 +13,6 @@ Status Steps::start(Loader &loader) {
     log->setStep(step);
   if (setup_.injects(step))
     executor.injectInfinity();
-  const double before = loader.waited();
   DLC_ASSIGN(const Loader::Made *made, loader.next());
   const Clock::time_point since = Clock::now();
   for (int64_t i = 0; i < setup_.sampling.window; ++i) {
@@ -25,7 +24,8 @@ Status Steps::start(Loader &loader) {
                 ->startStep(made->batch, nullptr, setup_.data.sizes[made->set])
                 .status());
   }
-  const double waited = loader.waited() - before;
+  const double waited =
+      loader.waited() - std::exchange(waitedBefore_, loader.waited());
   started_.push_back({step, since, waited});
   if (first_) { // which waits for the loader to begin
     waited_ += waited;

@@ -54,6 +54,7 @@ private:
   Clock::time_point lastRead_{};
   std::optional<Clock::time_point> first_; // of this process
   double waited_ = 0;                      // since then
+  double waitedBefore_ = 0;                // by the loader, at the last start
 };
 
 } // namespace dlc

@@ -10,6 +10,7 @@
 #include "runtime/train/record/Recorders.h"
 #include "runtime/train/run/Checkpointing.h"
 
+#include <atomic>
 #include <unistd.h>
 
 namespace dlc {
@@ -37,21 +38,42 @@ public:
     DLC_TRY(agree(setup_.ranks, openRecorders()));
     if (setup_.hooks.signals)
       signals_.emplace();
+    setup_.ranks.setRecord([this](Status &why) {
+      const Doing doing = doing_;
+      if (doing == kSaves)
+        return false;
+      why = Status(why.code(),
+                   fmt::format("{}: it {} '{}'", why.message(), doing,
+                               doing == kReads ? nameOfData(setup_)
+                                               : setup_.options.artifact));
+      keepFlight(why);
+      return true;
+    });
     return {};
   }
 
+  ~Impl() { setup_.ranks.setRecord({}); }
+
   const std::string &folder() const { return folder_.path(); }
 
-  Result<TrainResult> loop() {
-    SignalAgreement agreement(setup_.ranks);
-    Loader loader(setup_.data.sets, setup_.sampling, progress_.step,
-                  setup_.total);
+  std::unique_ptr<Loader> makeLoader() {
+    return std::make_unique<Loader>(setup_.data.sets, setup_.sampling,
+                                    progress_.step, setup_.total);
+  }
+
+  Result<TrainResult> loop(Loader &loader) {
+    SignalAgreement agreement(setup_.ranks, loader.isStream());
     SignalRequest asked;
+    if (loader.isStream()) {
+      DLC_ASSIGN(asked, agreement.ask(takeRequest(loader), progress_.step));
+      if (asked.ends() && progress_.step == 0)
+        DLC_TRY(save({.saves = true, .ends = true}, false));
+    }
     recorders_.tell(&Recorder::onStart, progress_);
     while (progress_.step < setup_.total && !isPatienceOver() &&
            !asked.ends()) {
       DLC_TRY(step(loader));
-      DLC_ASSIGN(asked, agreement.ask(takeRequest(), progress_.step));
+      DLC_ASSIGN(asked, agreement.ask(takeRequest(loader), progress_.step));
       Due due = dueAfter(progress_, rules_, asked);
       if (!due.isAny())
         continue;
@@ -63,6 +85,7 @@ public:
         DLC_TRY(save(due, asked.save));
     }
     recorders_.tell(&Recorder::onEnd, EndEvent{steps_.shareWaited()});
+    doing_ = kEnds;
     return TrainResult{folder_.path(), progress_.step, asked.stop, asked.end};
   }
 
@@ -80,7 +103,20 @@ public:
   // Then the checkpoint that is being written, which is one to go on from, and
   // what the ranks did together.
   void keepRest(const Status &error) {
+    doing_ = kSaves;
     warnOf(folder_.isOwn() ? checkpointing_.settle(true) : Status());
+    doing_ = kEnds;
+    keepFlight(error);
+  }
+
+private:
+  // What this rank does, for the message of one that hangs.
+  using Doing = const char *;
+  static constexpr Doing kReads = "waits for samples of",
+                         kSteps = "does a step of", kValidates = "validates",
+                         kSaves = "writes a checkpoint of", kEnds = "ends";
+
+  void keepFlight(const Status &error) {
     if (FlightLog *log = setup_.ranks.flightLog()) {
       char host[256] = "";
       ::gethostname(host, sizeof host - 1);
@@ -90,7 +126,6 @@ public:
     }
   }
 
-private:
   static void warnOf(const Status &kept) {
     if (!kept.ok())
       warning("{}", kept.message());
@@ -98,8 +133,18 @@ private:
 
   bool isPatienceOver() const { return setup_.isPatienceOver(progress_.best); }
 
-  SignalRequest takeRequest() {
+  // A signal to all processes of a job may end the one that makes the samples
+  // before it comes here: it is a request like others, and no error.
+  SignalRequest takeRequest(Loader &loader) {
     SignalRequest request = signals_ ? signals_->take() : SignalRequest();
+    doing_ = kReads;
+    if (signals_ && loader.isStream() && !request.stop &&
+        !loader.ready().ok() && loader.wasStopped()) {
+      const bool save = request.save;
+      request = signals_->takeSoon();
+      request.save |= save;
+    }
+    doing_ = kSteps;
     request.end = recorders_.wantEnd();
     request.timed = checkpointing_.isTimeUp();
     return request;
@@ -115,6 +160,9 @@ private:
     DLC_ASSIGN(const bool isFolderThere, checkpointing_.poll());
     if (isFolderThere)
       recorders_.tell(&Recorder::onSecond);
+    doing_ = kReads;
+    (void)loader.ready().ok(); // start() tells of an error
+    doing_ = kSteps;
     DLC_TRY(steps_.start(loader));
     return readReports(decisive ? 0 : steps_.ahead());
   }
@@ -134,6 +182,7 @@ private:
     EpochEvent event{progress_.cursor.epoch, progress_.step, due.endsEpoch, {}};
     if (due.validates) {
       recorders_.tell(&Recorder::onPause);
+      doing_ = kValidates;
       DLC_ASSIGN(const ValidationEvent validation, validate(setup_, progress_));
       recorders_.tell(&Recorder::onValidation, validation);
       event.values = validation.values;
@@ -159,15 +208,18 @@ private:
 
   Status save(const Due &due, bool asked) {
     using How = Checkpointing::How;
+    doing_ = kSaves;
     DLC_TRY(checkpointing_.save(progress_, due.ends ? How::Last
                                            : asked  ? How::Now
                                                     : How::Planned));
+    doing_ = kSteps;
     recorders_.tell(&Recorder::onSaved,
                     SavedEvent{progress_, asked && !due.ends,
                                checkpointing_.savedStep() == progress_.step});
     return {};
   }
 
+  std::atomic<Doing> doing_ = kSteps; // before the setup ends, and the loader
   const std::unique_ptr<RunSetup> ownSetup_;
   RunSetup &setup_;
   RunFolder folder_;
@@ -203,9 +255,11 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions &options,
 const std::string &Trainer::folder() const { return impl_->folder(); }
 
 Result<TrainResult> Trainer::run() {
-  auto result = [this]() -> Result<TrainResult> {
+  std::unique_ptr<Loader> loader; // its end may wait for a read that hangs
+  auto result = [&]() -> Result<TrainResult> {
     try {
-      auto done = impl_->loop();
+      loader = impl_->makeLoader();
+      auto done = impl_->loop(*loader);
       if (!done.ok())
         impl_->keepReports();
       return done;

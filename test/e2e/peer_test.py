@@ -9,20 +9,12 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import time
 
 import dlc
 
 DEADLINE = 10  # seconds
-
-
-def descendants(pid):
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            children = [int(word) for word in file.read().split()]
-    except FileNotFoundError:
-        return []
-    return children + [d for child in children for d in descendants(child)]
 
 
 def running(pid):
@@ -46,7 +38,7 @@ class Peer(dlc.TestCase):
                                  run=self.run_folder, threads=1, **options)
         self.addCleanup(dlc.kill, self.process)
         self.wait_for_steps(20)
-        ranks = descendants(self.process.pid)
+        ranks = dlc.descendants(self.process.pid)
         self.assertEqual(len(ranks), 2)
         return ranks
 
@@ -96,10 +88,10 @@ class Peer(dlc.TestCase):
             self.process = dlc.start("train", self.artifact, data=dlc.data("mnist-train"), epochs=1000,
                                      run=self.run_folder, threads=1, save_every=2, timeout=3)
             self.addCleanup(dlc.kill, self.process)
-            while len(descendants(self.process.pid)) < 2:
+            while len(dlc.descendants(self.process.pid)) < 2:
                 time.sleep(0.002)
             time.sleep(chance.random() * 0.3)
-            ranks = descendants(self.process.pid)
+            ranks = dlc.descendants(self.process.pid)
             os.kill(chance.choice(ranks), signal.SIGKILL)
             self.expect_peer_lost(ranks)
 
@@ -129,6 +121,29 @@ class Peer(dlc.TestCase):
             if found:
                 self.assertIn("'/f3/Gemm', '/f2/Gemm', '/f1/Gemm' and 2 more", found[1])
 
+    def test_a_rank_that_hangs_in_its_reading(self):
+        """No launcher ends it: it is named, says where it hangs, writes its record and leaves; so does one that reads, too."""
+        feed = self.path("feed.py")
+        with open(feed, "w") as file:
+            file.write("import os, sys, time\nsys.stdout.write('{\"dlc\": 1, \"arrays\": [{\"name\": \"x\", \"dtype\": \"uint8\", \"shape\": [1, 28, 28]}, "
+                       "{\"name\": \"y\", \"dtype\": \"uint8\", \"shape\": []}]}\\n')\n"
+                       "sys.stdout.write('\\0' * (28 * 28 + 1) * 16 * 30)\nsys.stdout.flush()\n"
+                       "while os.environ['DLC_RANK'] != '0': time.sleep(1)\nwhile True: sys.stdout.write('\\0' * 1000)\n")
+        self.artifact = dlc.compile(dlc.model("lenet"), self.path("three.dlc"), ddp=3, batch=16)
+        ranks = self.start_each(2, tokens=(None,) * 3, data=f"--data-command={sys.executable} {feed}", heartbeat=1, steps=1000)
+        began = time.monotonic()
+        errors = []
+        for rank, process in enumerate(ranks):
+            status, _, err = dlc.finish(process, 30)
+            self.assertEqual(status, dlc.PEER_LOST, err)
+            errors.append(err)
+        self.assertLess(time.monotonic() - began, 20)
+        self.assertRegex(errors[0], r"rank [12] does not answer in all_reduce, step \d+")
+        for rank in 1, 2:
+            self.assertRegex(errors[rank], r"the job, step 30.*; this rank hangs: it waits for samples of '.*feed.py'")
+            with open(os.path.join(self.run_folder, f"flight-{rank}.json")) as file:
+                self.assertIn("it waits for samples", file.read())
+
     def test_no_room_for_the_record(self):
         """The last collectives go to the folder for temporary files, and a warning says so."""
         with dlc.tempfile.TemporaryDirectory() as folder:
@@ -142,12 +157,12 @@ class Peer(dlc.TestCase):
             self.assertRegex(err, rf"flight-0.json.*: the last collectives are in '.*{name}'")
             self.assertIn("no file of rank 1", dlc.dlc("debug", "flight", os.path.join(folder, name))[0])
 
-    def start_rank(self, rank, world, token, timeout, **length):
+    def start_rank(self, rank, world, token, timeout, data=None, **length):
         """A rank, started as by torchrun."""
         variables = dict(RANK=rank, WORLD_SIZE=world, MASTER_ADDR="127.0.0.1", MASTER_PORT=self.store_port)
         if token:
             variables["DLC_JOB_TOKEN"] = token
-        command = [dlc.DLC, "train", self.artifact, "--data=" + dlc.data("mnist-train"), "--run=" + self.run_folder,
+        command = [dlc.DLC, "train", self.artifact, data or "--data=" + dlc.data("mnist-train"), "--run=" + self.run_folder,
                    "--threads=1", f"--timeout={timeout}", "--quiet", *dlc.flags(length)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True,
@@ -155,13 +170,13 @@ class Peer(dlc.TestCase):
         self.addCleanup(dlc.kill, process)
         return process
 
-    def start_each(self, timeout, tokens=(None, None), world=None, **length):
+    def start_each(self, timeout, tokens=(None, None), world=None, data=None, **length):
         """Ranks with these tokens, of two or of `world`."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.store_port = free.getsockname()[1]
         self.run_folder = self.path("run")
-        ranks = [self.start_rank(rank, world or len(tokens), token, timeout, **(length or dict(epochs=1000)))
+        ranks = [self.start_rank(rank, world or len(tokens), token, timeout, data, **(length or dict(epochs=1000)))
                  for rank, token in enumerate(tokens)]
         self.process = ranks[0]
         return ranks
@@ -241,7 +256,7 @@ class Peer(dlc.TestCase):
             self.addCleanup(dlc.kill, process)
             self.run_folder, self.process = self.path("run"), process
             self.wait_for_steps(5)
-            ranks = descendants(process.pid)
+            ranks = dlc.descendants(process.pid)
             process.kill()
             self.wait_for_end(ranks)
             self.assertEqual(os.listdir(folder), [])

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples that another program gives train as the same ones in a .npz, also resumed and by several ranks."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -98,6 +100,56 @@ class Stream(dlc.TestCase):
         dlc.dlc("train", artifact, data_command=self.command(), epochs=2, run=run)
         self.assertBitwise(dlc.Run(run).state(12), expected.state(12), "two ranks")
         self.assertEqual(sorted(self.starts()), [(rank, "2", epoch, "0") for rank in "01" for epoch in "01"])
+
+    def test_a_signal_to_all_processes(self):
+        """As Slurm's --signal=TERM@120 sends it, to the data's programs first: a checkpoint, and the run goes on."""
+        for ranks, accumulate in (1, 1), (2, 1), (1, 4):
+            with self.subTest(ranks=ranks, accumulate=accumulate):
+                self.new_folder()
+                options = dict(batch=16, ddp=ranks, accumulate=accumulate)
+                artifact = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), **options)
+                run = self.path("run")
+                process = dlc.start("train", artifact, data_command=self.command("endless"), steps=10**8, run=run, save_every=10**7)
+                self.addCleanup(dlc.kill, process)
+                end = time.monotonic() + 60
+                while not os.path.exists(f"{run}/metrics.jsonl") or len(dlc.Run(run).metrics("loss")) < 20:
+                    self.assertIsNone(process.poll(), "training ended early")
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.05)
+                for pid in dlc.descendants(process.pid):  # children first
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGTERM)
+                    time.sleep(0.2 / ranks / accumulate)
+                process.terminate()
+                code, _, err = dlc.finish(process, 30)
+                self.assertEqual(code, 128 + signal.SIGTERM, err)
+                last = len(dlc.Run(run).metrics("loss"))
+                self.assertIn(f"stopped by signal 15 after step {last}", err)
+                dlc.dlc("train", resume=run, steps=last + 4)
+                whole = self.path("whole")
+                dlc.dlc("train", artifact, data_command=self.command("endless"), steps=last + 4, run=whole)
+                self.assertBitwise(dlc.Run(run).state(last + 4), dlc.Run(whole).state(last + 4), "goes on from the last step")
+                self.starts()
+
+    def test_a_signal_before_the_first_sample(self):
+        run, slow = self.path("run"), self.path("slow")
+        feed = self.command("endless")
+        open(slow, "w").close()
+        process = dlc.start("train", self.artifact, data_command=f"[ -e {slow} ] || exec {feed}; {feed} | (head -n 1; sleep 60)", steps=9, run=run)
+        self.addCleanup(dlc.kill, process)
+        end = time.monotonic() + 30
+        while not os.path.exists(f"{run}/metrics.jsonl"):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        time.sleep(0.2)
+        for pid in (*dlc.descendants(process.pid), process.pid):
+            os.kill(pid, signal.SIGTERM)
+        code, _, err = dlc.finish(process, 30)
+        self.assertEqual(code, 128 + signal.SIGTERM, err)
+        self.assertIn("stopped by signal 15 after step 0", err)
+        os.remove(slow)
+        dlc.dlc("train", resume=run)
+        self.assertEqual(len(dlc.Run(run).metrics("loss")), 9)
 
     def test_standard_input(self):
         run = self.path("run")

@@ -47,6 +47,7 @@ class BadStreams(dlc.TestCase):
                 (HEADER + "; head -c 1300 /dev/zero", "ended after 20 samples: it ended with exit code 0"),
                 (HEADER + "; head -c 1310 /dev/zero; echo broken >&2; exit 9", r"ended after 20 samples and 10 of the next one's 65 bytes: it ended with exit code 9; it said:\nbroken"),
                 (HEADER + "; kill -9 $$", "signal 9 ended it"),
+                (HEADER + "; kill $$", "signal 15 ended it"),
                 (HEADER + r"; yes | head -c 9999", r"label 10 in row \d+|'y': label \d+")]:
             with self.subTest(message):
                 self.refuse(message, command)

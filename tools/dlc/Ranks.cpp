@@ -2,6 +2,7 @@
 // How a command becomes the ranks of a job.
 #include "runtime/collective/launch/ErrorFile.h"
 #include "tools/dlc/Commands.h"
+#include "tools/process/Process.h"
 
 namespace dlc::tool {
 
@@ -31,6 +32,10 @@ static Result<int> run(const Launch &launch,
       return runLocalRanks(ranks, arguments, lost);
   }
   DLC_ASSIGN(const auto communicator, joinJob(launch));
+  communicator->setLeave([](const Status &why) {
+    tellLauncher(why);
+    process::endNow(why.code(), why.message());
+  });
   const RankEnd end = body(*communicator);
   if (end.alone)
     communicator->abandon();

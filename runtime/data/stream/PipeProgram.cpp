@@ -6,6 +6,7 @@
 #include "runtime/base/process/SignalHandlers.h"
 #include "runtime/base/process/Subprocess.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -86,6 +87,7 @@ PipeProgram::start(const std::string &command,
 std::unique_ptr<PipeProgram> PipeProgram::standardInput() {
   std::unique_ptr<PipeProgram> program(new PipeProgram);
   program->output_ = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  program->stopped_ = true;
   return program;
 }
 
@@ -173,6 +175,10 @@ std::string PipeProgram::ending() {
   std::string text = "it closed its output";
   if (ended) {
     program_ = -1;
+    // A shell ends with 128 + the signal that has ended its last program.
+    const int signal =
+        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
+    stopped_ = std::ranges::find(kStopSignals, signal) != kStopSignals.end();
     text = WIFSIGNALED(status)
                ? fmt::format("signal {} ended it", WTERMSIG(status))
                : fmt::format("it ended with exit code {}", WEXITSTATUS(status));

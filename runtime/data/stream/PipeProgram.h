@@ -38,6 +38,9 @@ public:
   // At the end of the output, for a message: "it ended with exit code 3" and
   // its last words.
   std::string ending();
+  // After ending(): whether a signal of kStopSignals ended it, which others may
+  // have got, too; unknown, so true, of standard input.
+  bool wasStopped() const { return stopped_; }
 
 private:
   PipeProgram() = default;
@@ -46,6 +49,7 @@ private:
   int output_ = -1, errors_ = -1, life_ = -1; // life_: closed when we end
   pid_t program_ = -1, guard_ = -1; // guard_ leads the group, and ends with us
   std::string lastWords_;
+  bool stopped_ = false;
 };
 
 } // namespace dlc

@@ -28,6 +28,9 @@ public:
   virtual Status read(int64_t count, std::byte *to) = 0;
   // A read() in another thread ends soon, with an error.
   virtual void stop() = 0;
+  // After an error: what makes the samples has ended, and by a signal that may
+  // be one to all processes of the job.
+  virtual bool wasStopped() const = 0;
 };
 
 struct StreamOptions {

@@ -28,7 +28,7 @@ public:
   }
 
   Result<BegunProgram> begin(const StreamPlace &place,
-                             const std::atomic<bool> &stop) const {
+                             const std::atomic<bool> &stop) {
     BegunProgram begun;
     if (isInput()) {
       begun.program = PipeProgram::standardInput();
@@ -57,19 +57,26 @@ public:
 
   // All of it, or an error that says `when` it ended.
   Status read(PipeProgram &program, std::byte *to, uint64_t size,
-              std::string_view when, const std::atomic<bool> &stop) const {
+              std::string_view when, const std::atomic<bool> &stop) {
     const auto found = program.read(to, size, options_.patience, stop);
     if (!found)
       return found.status().withContext(fmt::format("'{}'", printable(name())));
     if (*found == size)
       return {};
-    const std::string how = program.ending();
-    return failed("'{}' ended {}{}{}", printable(name()), when,
-                  how.empty() ? "" : ": ", how);
+    return failed("'{}' ended {}{}", printable(name()), when, endOf(program));
   }
+
+  // For the end of a message.
+  std::string endOf(PipeProgram &program) {
+    const std::string how = program.ending();
+    wasStopped_ = program.wasStopped();
+    return how.empty() ? "" : ": " + how;
+  }
+  bool wasStopped() const { return wasStopped_; }
 
 private:
   StreamOptions options_;
+  bool wasStopped_ = false;
 };
 
 // The header's process waits for the first who wants its samples.
@@ -129,8 +136,7 @@ public:
     if (*found == bytes)
       return {};
     const uint64_t rest = *found % header_.recordBytes;
-    const std::string how = running_->ending();
-    return failed("'{}' ended after {} samples{}{}{}{}",
+    return failed("'{}' ended after {} samples{}{}{}",
                   printable(program_.name()), read_,
                   rest ? fmt::format(" and {} of the next one's {} bytes", rest,
                                      header_.recordBytes)
@@ -138,10 +144,11 @@ public:
                   program_.options().world > 1
                       ? fmt::format(" for rank {}", program_.options().rank)
                       : "",
-                  how.empty() ? "" : ": ", how);
+                  program_.endOf(*running_));
   }
 
   void stop() override { stopped_ = true; }
+  bool wasStopped() const override { return program_.wasStopped(); }
 
 private:
   Status passOver(const StreamPlace &place) {
