@@ -117,6 +117,8 @@ struct Rendezvous {
   int size = 1;
   std::string address; // "127.0.0.1"
   int port = 0;
+  // Where rank 0 listens instead if another process has the port, in order.
+  std::vector<int> otherPorts;
   std::string token; // of the job; empty: none
   int listener = -1; // of rank 0, if it is open already; whoever meets owns it
   Notice notice;     // of address, port and token, or none
@@ -128,6 +130,9 @@ struct Rendezvous {
   // set the same value, and all hosts have the same number of ranks.
   bool byHosts = false;
   std::string host; // that this rank is on; empty: by the system's name
+  // That the ranks connect by; empty: GLOO_SOCKET_IFNAME, or the one by which
+  // rank 0 is reached.
+  std::string interface;
 };
 
 // For ranks on this machine: a free port of 127.0.0.1, whose listener stays

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/Text.h"
-#include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Exchange.h"
@@ -51,14 +50,14 @@ std::string hostName() {
 gloo::transport::tcp::attr attributesOf(const Rendezvous &rendezvous,
                                         const std::string &own) {
   gloo::transport::tcp::attr attributes;
-  if (const auto interface = environment::glooInterface()) {
-    attributes.iface = *interface;
+  if (!rendezvous.interface.empty()) {
+    attributes.hostname = addressOfHost(rendezvous.interface);
   } else if (rendezvous.address.empty() || isLoopback(rendezvous.address)) {
     attributes.hostname = own == "::1" ? own : "127.0.0.1";
   } else if (!isLoopback(own)) {
     attributes.hostname = own;
   } else { // rank 0's host calls itself by 127.0.1.1
-    attributes.hostname = hostName();
+    attributes.hostname = addressOfHost("");
   }
   return attributes;
 }
@@ -163,6 +162,7 @@ public:
     return {rendezvous_.host.empty() ? hostName() : rendezvous_.host,
             rendezvous_.byHosts,
             {}};
+  }
   void setRecord(std::function<bool(Status &)> record) {
     std::lock_guard lock(leaving_);
     record_ = std::move(record);
@@ -171,7 +171,6 @@ public:
     std::lock_guard lock(leaving_);
     leave_ = std::move(leave);
   }
-  }
   // By rank, once they are known.
   void setHosts(std::vector<std::string> hosts) {
     std::lock_guard lock(mutex_);
@@ -179,6 +178,13 @@ public:
   }
 
 private:
+  // To see whether rank 0 is there.
+  Rendezvous atOnce() const {
+    Rendezvous soon = rendezvous_;
+    soon.timeout = pauseBetweenBeats(soon.silence);
+    return soon;
+  }
+
   // The first one, if it is heard in time.
   std::optional<LostRank> lostRank(std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
@@ -193,13 +199,6 @@ private:
                          hostText({lost.rank, *lost.partedFrom}));
     if (lost.rank == rendezvous_.rank)
       return fmt::format("rank {}, this one, was given up by the others: it "
-  // To see whether rank 0 is there.
-  Rendezvous atOnce() const {
-    Rendezvous soon = rendezvous_;
-    soon.timeout = pauseBetweenBeats(soon.silence);
-    return soon;
-  }
-
                          "was silent, or did not come, {}",
                          lost.rank, here);
     return fmt::format("rank {} {} {}", lost.rank,
@@ -224,6 +223,7 @@ private:
       lost_ = lost;
     }
     heard_.notify_all();
+    transport_->lose(lost.rank);
     leaveIfStuck(lost);
   }
 
@@ -242,7 +242,6 @@ private:
       if (leave_ && (!record_ || record_(why)))
         leave_(why);
     }
-    transport_->lose(lost.rank);
   }
 
   Rendezvous rendezvous_;
@@ -252,12 +251,12 @@ private:
   std::atomic<int> waits_ = 0;
   std::mutex mutex_;
   std::condition_variable heard_;
-  bool leaves_ = false; // the last communicator ends
   std::optional<LostRank> lost_;
+  bool leaves_ = false; // the last communicator ends
+  std::vector<std::string> hosts_;
   std::mutex leaving_; // of what follows
   std::function<bool(Status &)> record_;
   std::function<void(const Status &)> leave_;
-  std::vector<std::string> hosts_;
   std::unique_ptr<TcpStoreServer> server_;
   std::optional<JobWatch> watch_; // ends first
 };
@@ -359,13 +358,13 @@ public:
   }
 
   void abandon() override { membership_->abandon(); }
+  void agreeToEnd() override { membership_->agreeToEnd(); }
   void setRecord(std::function<bool(Status &)> record) override {
     membership_->setRecord(std::move(record));
   }
   void setLeave(std::function<void(const Status &)> leave) override {
     membership_->setLeave(std::move(leave));
   }
-  void agreeToEnd() override { membership_->agreeToEnd(); }
   FlightLog *flightLog() override { return &membership_->flightLog; }
 
   // Every rank tells its host, and the addresses at which the others see it.

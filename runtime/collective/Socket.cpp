@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fmt/ranges.h>
+#include <ifaddrs.h>
 #include <memory>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <set>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -30,6 +34,50 @@ std::string placeText(const std::string &address, int port) {
 bool isLoopback(const std::string &address) {
   return address == "localhost" || address == "::1" ||
          address.starts_with("127.");
+}
+
+namespace {
+
+// Calls visit(name, address) for each address of an interface that is up.
+template <class Visit> void forEachInterface(Visit visit) {
+  ifaddrs *list = nullptr;
+  if (::getifaddrs(&list) != 0)
+    return;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs *)> all(list, ::freeifaddrs);
+  for (const ifaddrs *entry = list; entry; entry = entry->ifa_next) {
+    const int family = entry->ifa_addr ? entry->ifa_addr->sa_family : AF_UNSPEC;
+    char text[NI_MAXHOST] = "";
+    const socklen_t size =
+        family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    if ((family == AF_INET || family == AF_INET6) &&
+        (entry->ifa_flags & IFF_UP) &&
+        ::getnameinfo(entry->ifa_addr, size, text, sizeof text, nullptr, 0,
+                      NI_NUMERICHOST) == 0)
+      visit(*entry, std::string(text));
+  }
+}
+
+} // namespace
+
+std::string addressOfHost(const std::string &interface) {
+  std::string four, six;
+  forEachInterface([&](const ifaddrs &entry, const std::string &address) {
+    const bool runs = (entry.ifa_flags & IFF_RUNNING) && // docker0 may not
+                      !(entry.ifa_flags & IFF_LOOPBACK);
+    std::string &found = entry.ifa_addr->sa_family == AF_INET ? four : six;
+    if (found.empty() && !address.starts_with("fe80:") &&
+        (interface.empty() ? runs : interface == entry.ifa_name))
+      found = address;
+  });
+  return !four.empty() ? four : !six.empty() ? six : "127.0.0.1";
+}
+
+std::string namesOfInterfaces() {
+  std::set<std::string> names;
+  forEachInterface([&](const ifaddrs &entry, const std::string &) {
+    names.insert(entry.ifa_name);
+  });
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 namespace {

@@ -15,6 +15,12 @@ namespace dlc {
 std::string placeText(const std::string &address, int port);
 // Of this host alone: localhost, 127.0.0.1, ::1.
 bool isLoopback(const std::string &address);
+// An address of this host by which others may know it: of the interface, or if
+// that is empty of the first that runs; of IPv6 where that has no other and
+// this one is valid beyond its link. The loopback's if there is none.
+std::string addressOfHost(const std::string &interface);
+// Those that are up: "eth0, lo".
+std::string namesOfInterfaces();
 
 // A descriptor that is closed with it.
 class Socket {

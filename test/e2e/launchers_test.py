@@ -269,9 +269,13 @@ class Launchers(dlc.TestCase):
                      SLURM_STEP_NODELIST="node[01-03,7]", SLURM_LOCALID="1")
         text = env(slurm)
         for line in ("launcher     Slurm", "rank         3  (SLURM_PROCID)", "world size   4  (SLURM_STEP_NUM_TASKS)",
-                     "rendezvous   node01:19567  (SLURM_STEP_NODELIST, SLURM_JOB_ID)",
+                     "rendezvous   node01:22954  (SLURM_STEP_NODELIST, SLURM_JOB_ID)",
                      "GPU          1 of those visible"):
             self.assertIn(line, text)
+        text = env(slurm | dict(GLOO_SOCKET_IFNAME="lo", NCCL_SOCKET_IFNAME="eth1"))
+        for line in "interface    lo  (GLOO_SOCKET_IFNAME)", "NCCL         eth1  (NCCL_SOCKET_IFNAME)":
+            self.assertIn(line, text)
+        self.assertIn("--interface is 'none', which has no address here", env(slurm, "--interface=none", code=dlc.USAGE))
         torch = dict(RANK="0", WORLD_SIZE="4", MASTER_ADDR="a", MASTER_PORT="1", TORCHELASTIC_RUN_ID="x")
         found = json.loads(env(slurm | torch, "--json"))
         self.assertEqual((found["launcher"], found["rank"], found["world_size"]), ("torchrun", 0, 4))

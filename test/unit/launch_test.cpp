@@ -2,6 +2,7 @@
 // runtime/collective/launch: what flags and a launcher's variables make of a
 // process; and how local ranks end.
 #include "runtime/collective/Launcher.h"
+#include "runtime/collective/Socket.h"
 #include "runtime/collective/launch/Launch.h"
 #include "runtime/collective/launch/Variables.h"
 
@@ -158,13 +159,13 @@ const std::vector<Known> kKnown = {
      "Ray Train", 1, 2, "127.0.0.1:29500", 1},
     {with(kRank, {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}),
      "Kubeflow PyTorchJob", 1, 2, "127.0.0.1:29500", 0, 1},
-    {kSlurm, "Slurm", 3, 8, "node01:19567", 0, 3},
+    {kSlurm, "Slurm", 3, 8, "node01:22954", 0, 3},
     {with(kSlurm, {{"SLURM_STEP_NODELIST", "node7"}, {"SLURM_STEP_ID", "2"}}),
-     "Slurm", 3, 8, "127.0.0.1:19569", 0, 3},
+     "Slurm", 3, 8, "127.0.0.1:17202", 0, 3},
     {with(kSlurm, {{"SLURM_RESTART_COUNT", "1"}}), "Slurm", 3, 8,
-     "node01:19567", 0, 3, 1},
+     "node01:18636", 0, 3, 1},
     {with(kSlurm, {{"PMI_RANK", "3"}, {"PMI_SIZE", "8"}}), "Slurm", 3, 8,
-     "node01:19567", 0, 3},
+     "node01:22954", 0, 3},
     {with(with(kSlurm, kOpenMpi), {{"SLURM_STEP_NUM_TASKS", "1"}}), "Open MPI",
      1, 2, "/tmp/ompi/dlc-77", 1, 2},
     {with(kSlurm, kOpenMpi), "Open MPI", 1, 2, "/tmp/ompi/dlc-77", 1, 2},
@@ -220,7 +221,47 @@ TEST(Launch, LaunchersAndWhereTheirRanksMeet) {
 
 LaunchFlags flags(std::optional<int64_t> rank, std::optional<int64_t> size,
                   const std::string &init) {
-  return {rank, size, {}, init};
+  return {rank, size, {}, init, {}};
+}
+
+// Its ranks meet no other's, even if they find its store.
+TEST(Launch, EachStepOfSlurmHasATokenAndPorts) {
+  const auto one = meet(kSlurm);
+  ASSERT_TRUE(one.ok()) << one.status().message();
+  EXPECT_EQ(one->rendezvous.otherPorts.size(), 7U);
+  Variables same = with(kSlurm, {{"SLURM_PROCID", "4"}});
+  EXPECT_EQ(meet(same)->rendezvous.token, one->rendezvous.token);
+  EXPECT_EQ(meet(same)->rendezvous.otherPorts, one->rendezvous.otherPorts);
+  for (const auto &[name, value] :
+       {std::pair("SLURM_JOB_ID", "1234568"), std::pair("SLURM_STEP_ID", "1"),
+        std::pair("SLURM_CLUSTER_NAME", "other"),
+        std::pair("SLURM_RESTART_COUNT", "1")}) {
+    const auto other = meet(with(kSlurm, {{name, value}}));
+    EXPECT_NE(other->rendezvous.token, one->rendezvous.token) << name;
+    EXPECT_NE(other->rendezvous.port, one->rendezvous.port) << name;
+  }
+  // One that is given counts.
+  const std::string own(16, 's');
+  EXPECT_EQ(meet(with(kSlurm, {{"DLC_JOB_TOKEN", own}}))->rendezvous.token,
+            own);
+  EXPECT_NE(meet(with(kSlurm, kMaster))->rendezvous.token, "");
+}
+
+TEST(Launch, TheInterface) {
+  LaunchFlags given = flags(0, 2, "tcp://node0:5");
+  given.interface = "lo";
+  EXPECT_EQ(meet({}, given)->rendezvous.interface, "lo");
+  EXPECT_EQ(
+      meet(with(kRank, {{"GLOO_SOCKET_IFNAME", "lo"}}))->rendezvous.interface,
+      "lo");
+  given.interface = "none7";
+  const Status status = meet({}, given).status();
+  EXPECT_EQ(status.code(), Code::Usage);
+  EXPECT_NE(status.message().find("--interface is 'none7', which has no "
+                                  "address here: expected one of "),
+            std::string::npos)
+      << status.message();
+  EXPECT_EQ(addressOfHost("lo"), "127.0.0.1");
 }
 
 TEST(Launch, Flags) {

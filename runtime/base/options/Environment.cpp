@@ -3,6 +3,8 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <string_view>
+#include <unistd.h>
 
 namespace dlc::environment {
 
@@ -42,8 +44,15 @@ std::optional<NamedFolder> cudaToolkit() {
   return std::nullopt;
 }
 
-std::optional<std::string> glooInterface() {
-  return valueOf("GLOO_SOCKET_IFNAME");
+std::map<std::string, std::string> ncclVariables() {
+  std::map<std::string, std::string> found;
+  for (char **at = environ; *at; ++at) {
+    const std::string_view text = *at;
+    if (const size_t end = text.find('=');
+        text.starts_with("NCCL_") && end != text.npos)
+      found.emplace(text.substr(0, end), text.substr(end + 1));
+  }
+  return found;
 }
 
 std::optional<std::string> visibleGpus() {

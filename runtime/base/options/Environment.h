@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,8 +26,9 @@ struct NamedFolder {
 };
 std::optional<NamedFolder> cudaToolkit();
 
-std::optional<std::string> glooInterface(); // GLOO_SOCKET_IFNAME
-std::optional<std::string> visibleGpus();   // CUDA_VISIBLE_DEVICES
+// NCCL_*, in order of their names.
+std::map<std::string, std::string> ncclVariables();
+std::optional<std::string> visibleGpus(); // CUDA_VISIBLE_DEVICES
 std::optional<int> localRank(); // LOCAL_RANK, if it is a number; unchecked
 bool isRank();                  // RANK: a launcher started this process
 bool setsOpenMpWait();          // GOMP_SPINCOUNT, OMP_WAIT_POLICY

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Parallel.h"
+#include "runtime/collective/Socket.h"
 #include "runtime/collective/launch/Launchers.h"
 #include "runtime/collective/launch/Rendezvous.h"
 #include "runtime/collective/launch/Variables.h"
@@ -161,6 +162,7 @@ public:
       return std::move(launch_);
     DLC_TRY(settleLocal());
     DLC_TRY(settleRestarts());
+    DLC_TRY(settleInterface());
     DLC_TRY(meetRanks(flags_.init, row_, launch_));
     return std::move(launch_);
   }
@@ -287,6 +289,23 @@ private:
     return {};
   }
 
+  Status settleInterface() {
+    const Variable own = variable("GLOO_SOCKET_IFNAME");
+    const std::string &name =
+        flags_.interface.empty() ? own.text : flags_.interface;
+    const char *from =
+        flags_.interface.empty() ? "GLOO_SOCKET_IFNAME" : "--interface";
+    if (name.empty() || launch_.rendezvous.size == 1)
+      return {};
+    if (addressOfHost(name) == "127.0.0.1" && name != "lo")
+      return usageError("{} is '{}', which has no address here: expected one "
+                        "of {}",
+                        from, printable(name), namesOfInterfaces());
+    launch_.rendezvous.interface = name;
+    note("interface", name, from);
+    return {};
+  }
+
   const LaunchFlags &flags_;
   const Launcher *row_ = nullptr;
   Launch launch_;
@@ -313,6 +332,11 @@ void LaunchFlags::addTo(OptionTable &table, const std::string &section) {
           section + ".init", init, "PLACE",
           "rendezvous of the ranks: tcp://HOST:PORT of rank 0, file:///PATH, "
           "env:// (MASTER_ADDR, MASTER_PORT), store://HOST:PORT of a TCPStore")
+      .flagOnly();
+  table
+      .text(section + ".interface", interface, "NAME",
+            "network interface of this host by which the ranks connect "
+            "(default: GLOO_SOCKET_IFNAME, or the way to rank 0)")
       .flagOnly();
 }
 

@@ -10,13 +10,14 @@
 
 namespace dlc {
 
-// --rank, --world-size, --local-rank, --init.
+// --rank, --world-size, --local-rank, --init, --interface.
 struct LaunchFlags {
   std::optional<int64_t> rank, size, localRank;
   // "tcp://HOST:PORT": rank 0's address; "file:///PATH": rank 0 writes a notice
   // there; "store://HOST:PORT": the TCPStore at that address; "env://": from
   // MASTER_ADDR and MASTER_PORT.
   std::string init;
+  std::string interface; // that the ranks connect by; GLOO_SOCKET_IFNAME
 
   // As `section`.rank and so on.
   void addTo(OptionTable &table, const std::string &section);

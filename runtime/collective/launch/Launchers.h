@@ -10,7 +10,7 @@ namespace dlc {
 // it.
 enum class Meet {
   Master,  // these have to
-  Slurm,   // the first host of the node list, a port by the job's number
+  Slurm,   // the first host of the node list, a port by the step's hash
   Session, // a file in the folder that the launcher keeps for them on a host
   Hydra,   // what it keeps for them (store/Pmi.h)
 };

@@ -2,6 +2,7 @@
 #include "runtime/collective/launch/Rendezvous.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/numbers/Hash.h"
 #include "runtime/collective/Socket.h"
 #include "runtime/collective/launch/Variables.h"
 #include "runtime/collective/store/Protocol.h"
@@ -146,7 +147,16 @@ Status meetInit(const std::string &init, Launch &launch) {
   return {};
 }
 
-// The first host of the step, and a port by the job's number, as others do.
+// Of one start of a step, for all of its ranks.
+std::string stepText(const Launch &launch) {
+  return fmt::format("{} {} {} {}", variable("SLURM_CLUSTER_NAME").text,
+                     variable("SLURM_JOB_ID|SLURM_JOBID").text,
+                     variable("SLURM_STEP_ID|SLURM_STEPID").text,
+                     launch.restarts);
+}
+
+// The first host of the step, and ports by the hash of the step: others' steps
+// may be on the same host.
 Status meetSlurm(Launch &launch) {
   const Variable list =
       variable("SLURM_STEP_NODELIST|SLURM_JOB_NODELIST|SLURM_NODELIST");
@@ -156,12 +166,16 @@ Status meetSlurm(Launch &launch) {
                       "the ranks meet by --init=tcp://HOST:PORT",
                       list.isSet() ? "SLURM_JOB_ID" : "SLURM_JOB_NODELIST");
   DLC_ASSIGN(const auto hosts, expandNodes(list.name, list.text));
-  DLC_ASSIGN(const auto number, numberOf(job, 0));
-  const auto step = numberOf(variable("SLURM_STEP_ID|SLURM_STEPID"), 0);
   Rendezvous &rendezvous = launch.rendezvous;
   rendezvous.address = hosts.size() == 1 ? "127.0.0.1" : hosts[0];
-  const int64_t offset = int64_t(*number) + (step.ok() ? step->value_or(0) : 0);
-  rendezvous.port = 15000 + static_cast<int>(offset % 10000);
+  std::vector<int> ports;
+  for (int i = 0; i < 8; ++i) {
+    const std::string hash =
+        hashText(fmt::format("port {} {}", i, stepText(launch)));
+    ports.push_back(15000 + std::stoi(hash.substr(0, 7), nullptr, 16) % 10000);
+  }
+  rendezvous.port = ports[0];
+  rendezvous.otherPorts.assign(ports.begin() + 1, ports.end());
   note(launch, placeText(rendezvous.address, rendezvous.port),
        fmt::format("{}, {}", list.name, job.name));
   return {};
@@ -220,6 +234,9 @@ Status meetRanks(const std::string &init, const Launcher *row, Launch &launch) {
     return meetOwn(own, launch);
   if (launch.rendezvous.size == 1)
     return {};
+  // No secret, but another step's ranks do not have it.
+  if (row && row->meet == Meet::Slurm && launch.rendezvous.token.empty())
+    launch.rendezvous.token = hashText("token " + stepText(launch));
   if (!row && !variable("MASTER_ADDR|MASTER_PORT").isSet())
     return usageError("--rank needs --init, or MASTER_ADDR and MASTER_PORT");
   if (!row || std::strcmp(row->rank, "RANK") == 0 ||

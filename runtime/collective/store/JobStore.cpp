@@ -59,6 +59,30 @@ Result<Socket> joinStore(const Rendezvous &rendezvous) {
                 });
 }
 
+// At the first of the ports where rank 0 admits this rank. What refuses it, or
+// does not answer, is another job's or no store.
+static Result<Socket> joinAtOneOf(Rendezvous &rendezvous,
+                                  Clock::time_point deadline) {
+  std::vector<int> ports = rendezvous.otherPorts;
+  ports.insert(ports.begin(), rendezvous.port);
+  Status first;
+  for (const int port : ports) {
+    Rendezvous found = rendezvous;
+    found.port = port;
+    bool refused = false;
+    Result<Socket> joined =
+        join(found, std::min(deadline, Clock::now() + std::chrono::seconds(3)),
+             refused);
+    if (joined.ok()) {
+      rendezvous = found;
+      return joined;
+    }
+    if (first.ok() || refused)
+      first = joined.status();
+  }
+  return first;
+}
+
 // Whether what listens where rank 0 is to is another store, so that a notice
 // of rank 0's is, or will be, in it.
 static Result<bool> isTaken(const Rendezvous &rendezvous,
@@ -78,8 +102,12 @@ static Result<bool> isTaken(const Rendezvous &rendezvous,
 // A notice may be of a job that has ended, or of one begun again: it is read
 // anew for each attempt.
 Result<Socket> findStore(Rendezvous &rendezvous) {
-  if (rendezvous.notice.empty())
+  if (rendezvous.notice.empty() && rendezvous.otherPorts.empty())
     return joinStore(rendezvous);
+  if (rendezvous.notice.empty())
+    return insist(rendezvous.timeout, [&](Clock::time_point deadline, bool &) {
+      return joinAtOneOf(rendezvous, deadline);
+    });
   return insist(rendezvous.timeout,
                 [&](Clock::time_point deadline, bool &final) -> Result<Socket> {
                   Rendezvous found = rendezvous;
@@ -106,6 +134,11 @@ Result<Socket> listenForRanks(Rendezvous &rendezvous) {
   if (rendezvous.listener < 0 &&
       (rendezvous.notice.empty() || rendezvous.notice.ifTaken)) {
     auto listener = Socket::listen(rendezvous.address, rendezvous.port);
+    for (const int port : rendezvous.otherPorts)
+      if (!listener.ok()) {
+        listener = Socket::listen(rendezvous.address, port);
+        rendezvous.port = port;
+      }
     if (listener.ok() || rendezvous.notice.empty())
       return listener;
     const auto taken =

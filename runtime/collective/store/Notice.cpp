@@ -3,7 +3,6 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
-#include "runtime/base/options/Environment.h"
 #include "runtime/collective/store/Pmi.h"
 #include "runtime/collective/store/StoreClient.h"
 
@@ -11,9 +10,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/ranges.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
 #include <sstream>
 #include <sys/stat.h>
 #include <thread>
@@ -45,37 +41,6 @@ Status parse(const std::string &text, Rendezvous &rendezvous) {
     words >> found.token;
   rendezvous = found;
   return {};
-}
-
-// An address of this machine by which others may know it: of the interface
-// that Gloo is to use, or the first that is up; of IPv6 where that has no other
-// and this one is valid beyond its link; else the loopback's.
-std::string ownAddress() {
-  ifaddrs *list = nullptr;
-  if (::getifaddrs(&list) != 0)
-    return "127.0.0.1";
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs *)> all(list, ::freeifaddrs);
-  const std::optional<std::string> wanted = environment::glooInterface();
-  std::string found = "127.0.0.1";
-  for (const ifaddrs *entry = list; entry; entry = entry->ifa_next) {
-    const int family = entry->ifa_addr ? entry->ifa_addr->sa_family : AF_UNSPEC;
-    const bool chosen = wanted ? *wanted == entry->ifa_name
-                               : !(entry->ifa_flags & IFF_LOOPBACK);
-    if ((family != AF_INET && family != AF_INET6) || !chosen ||
-        !(entry->ifa_flags & IFF_UP))
-      continue;
-    char text[NI_MAXHOST] = "";
-    const socklen_t size =
-        family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    if (::getnameinfo(entry->ifa_addr, size, text, sizeof text, nullptr, 0,
-                      NI_NUMERICHOST) != 0)
-      continue;
-    if (family == AF_INET)
-      return text;
-    if (isLoopback(found) && !std::string_view(text).starts_with("fe80:"))
-      found = text;
-  }
-  return found;
 }
 
 Result<std::string> makeToken() {
@@ -146,7 +111,7 @@ Status listenFor(Rendezvous &rendezvous) {
 
 Status leaveAtHydra(Rendezvous &rendezvous, bool hasToken) {
   if (rendezvous.address.empty())
-    rendezvous.address = ownAddress();
+    rendezvous.address = addressOfHost(rendezvous.interface);
   DLC_TRY(listenFor(rendezvous));
   std::string text = textOf(rendezvous, hasToken);
   text.pop_back();
@@ -182,7 +147,7 @@ Status leaveInStore(Rendezvous &rendezvous, bool hasToken) {
 
 Status leaveInFile(Rendezvous &rendezvous, bool hasToken) {
   if (rendezvous.address.empty())
-    rendezvous.address = ownAddress();
+    rendezvous.address = addressOfHost(rendezvous.interface);
   DLC_TRY(listenFor(rendezvous));
   return writeNoticeFile(rendezvous.notice.place, textOf(rendezvous, hasToken));
 }

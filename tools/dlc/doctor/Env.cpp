@@ -62,6 +62,8 @@ Status show(EnvArguments &arguments) {
              findLaunch(arguments.launch, std::chrono::seconds(60)));
   if (launch.isRank())
     launch.facts.push_back(deviceOf(launch));
+  for (const auto &[name, value] : environment::ncclVariables())
+    launch.facts.push_back({"NCCL", value, name});
   if (arguments.json)
     printObject(launch);
   else
