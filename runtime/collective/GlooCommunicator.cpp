@@ -25,7 +25,6 @@
 #include <csignal>
 #include <cstring>
 #include <fmt/ranges.h>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <unistd.h>
@@ -127,7 +126,7 @@ public:
 
   // Once more, on all ranks: connections of their own. The number of the
   // meeting counts from 0.
-  Result<std::shared_ptr<gloo::Context>> meet(int &number) {
+  Result<std::shared_ptr<Mesh>> meet(int &number) {
     number = meetings_++;
     return dlc::meet(rendezvous_, transport_, number);
   }
@@ -160,8 +159,7 @@ public:
 
   RankFacts facts() const {
     return {rendezvous_.host.empty() ? hostName() : rendezvous_.host,
-            rendezvous_.byHosts,
-            {}};
+            rendezvous_.byHosts};
   }
   void setRecord(std::function<bool(Status &)> record) {
     std::lock_guard lock(leaving_);
@@ -263,7 +261,7 @@ private:
 
 class GlooCommunicator : public Communicator {
 public:
-  GlooCommunicator(std::shared_ptr<gloo::Context> context,
+  GlooCommunicator(std::shared_ptr<Mesh> context,
                    std::shared_ptr<Membership> membership, int channel)
       : context_(std::move(context)), exchange_(context_),
         membership_(std::move(membership)), channel_(channel) {}
@@ -323,7 +321,7 @@ public:
 
   Result<std::unique_ptr<Communicator>>
   sibling(std::chrono::milliseconds timeout) override {
-    std::shared_ptr<gloo::Context> context;
+    std::shared_ptr<Mesh> context;
     Status met;
     int channel = 0;
     const SilentLinks links;
@@ -337,7 +335,7 @@ public:
       links.end(membership_->timeout());
     auto made = std::make_unique<GlooCommunicator>(std::move(context),
                                                    membership_, channel);
-    DLC_TRY(made->learnAddresses());
+    DLC_TRY(made->learnHosts());
     return std::unique_ptr<Communicator>(std::move(made));
   }
 
@@ -367,20 +365,15 @@ public:
   }
   FlightLog *flightLog() override { return &membership_->flightLog; }
 
-  // Every rank tells its host, and the addresses at which the others see it.
-  Status learnAddresses() {
-    RankFacts own = membership_->facts();
-    for (int peer = 0; peer < size(); ++peer)
-      if (peer != rank())
-        own.addresses.push_back(addressOf(peer));
-    DLC_ASSIGN(const std::vector<std::string> all, allGather(own.text()));
+  // Every rank tells its host.
+  Status learnHosts() {
+    DLC_ASSIGN(const std::vector<std::string> all,
+               allGather(membership_->facts().text()));
     std::vector<RankFacts> facts;
     std::vector<std::string> hosts;
     for (const std::string &text : all) {
       facts.push_back(RankFacts::parse(text));
       hosts.push_back(facts.back().host);
-      for (const std::string &address : facts.back().addresses)
-        peers_[address] = static_cast<int>(facts.size()) - 1;
     }
     membership_->setHosts(std::move(hosts));
     DLC_ASSIGN(const auto byHost,
@@ -394,10 +387,6 @@ private:
   static Status checkReduction(DType type, ReduceOp op) {
     return canReduce(type, op) ? Status()
                                : failed("cannot all-reduce {}", nameOf(type));
-  }
-
-  std::string addressOf(int peer) const {
-    return context_->getPair(peer)->address().str();
   }
 
   template <class T> Status gather(T *own, T *all, size_t count) {
@@ -441,17 +430,16 @@ private:
       return peerLost("{}", *blamed);
     std::string who =
         size() == 2 ? fmt::format("rank {}", 1 - rank()) : "another rank";
-    for (const auto &[address, peer] : peers_)
+    for (const auto &[address, peer] : context_->peers())
       if (what.find(address) != what.npos)
         who = fmt::format("rank {}", peer);
     return peerLost("{} {} {}: {}", who, late ? "does not answer" : "is lost",
                     here, withoutPlace(what));
   }
 
-  std::shared_ptr<gloo::Context> context_;
+  std::shared_ptr<Mesh> context_;
   Exchange exchange_;
   std::shared_ptr<Membership> membership_;
-  std::map<std::string, int> peers_; // by address
   const int channel_;
   uint64_t sequence_ = 0; // of the next collective on it
 };
@@ -476,6 +464,7 @@ Result<std::unique_ptr<Communicator>>
 makeGlooCommunicator(const Rendezvous &rendezvous) {
   // Gloo writes to sockets without MSG_NOSIGNAL: a dead peer would end us.
   std::signal(SIGPIPE, SIG_IGN);
+  raiseFileLimit(8 * rendezvous.size); // to each rank, in each meeting
   std::shared_ptr<Membership> membership;
   try {
     membership = std::make_shared<Membership>(rendezvous);
@@ -484,7 +473,7 @@ makeGlooCommunicator(const Rendezvous &rendezvous) {
     DLC_ASSIGN(auto context, membership->meet(channel));
     auto communicator = std::make_unique<GlooCommunicator>(std::move(context),
                                                            membership, channel);
-    DLC_TRY(communicator->learnAddresses());
+    DLC_TRY(communicator->learnHosts());
     return std::unique_ptr<Communicator>(std::move(communicator));
   } catch (const std::bad_alloc &) {
     return caughtException("the meeting of the ranks");

@@ -11,10 +11,7 @@ namespace dlc {
 constexpr const char *kOption = "--hierarchical-all-reduce";
 
 std::string RankFacts::text() const {
-  std::string text = host + "\n" + (byHosts ? "by hosts\n" : "directly\n");
-  for (const std::string &address : addresses)
-    text += address + "\n";
-  return text;
+  return host + "\n" + (byHosts ? "by hosts\n" : "directly\n");
 }
 
 RankFacts RankFacts::parse(const std::string &text) {
@@ -27,7 +24,6 @@ RankFacts RankFacts::parse(const std::string &text) {
     return facts;
   facts.host = printable(lines[0]);
   facts.byHosts = lines[1] == "by hosts";
-  facts.addresses.assign(lines.begin() + 2, lines.end());
   return facts;
 }
 

@@ -12,8 +12,7 @@ namespace dlc {
 // A rank's description of itself, sent to all others when they connect.
 struct RankFacts {
   std::string host;
-  bool byHosts = false;               // Rendezvous has it
-  std::vector<std::string> addresses; // at which it sees the others
+  bool byHosts = false; // Rendezvous has it
 
   std::string text() const; // a line each
   static RankFacts parse(const std::string &text);

@@ -5,41 +5,94 @@
 #include "runtime/collective/store/JobStore.h"
 
 #include <gloo/common/error.h>
-#include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/prefix_store.h>
+#include <gloo/transport/context.h>
+#include <gloo/transport/pair.h>
+#include <gloo/transport/tcp/address.h>
+#include <gloo/transport/unbound_buffer.h>
 
+#include <algorithm>
+#include <cstring>
+#include <netinet/in.h>
 #include <thread>
 #include <unistd.h>
 
 namespace dlc {
 
+namespace tcp = gloo::transport::tcp;
 using std::chrono::milliseconds;
 
 namespace {
 
 constexpr uint64_t kProofSlot = 0x646c63; // no collective's
-constexpr char kSecret[] = "secret";
+
+void throwUnless(const Status &status) {
+  if (!status.ok())
+    throw gloo::IoException(status.message());
+}
 
 // Of rank 0, for all.
-std::vector<char> shareSecret(gloo::rendezvous::Store &store, int rank) {
-  std::vector<char> secret(32);
-  if (rank > 0)
-    return store.get(kSecret);
+std::string shareSecret(StoreClient &store, const std::string &key, int rank) {
+  if (rank > 0) {
+    const auto secret = store.get(key);
+    throwUnless(secret.status());
+    return *secret;
+  }
+  std::string secret(32, '\0');
   if (::getentropy(secret.data(), secret.size()) != 0)
     throw gloo::IoException("no random numbers");
-  store.set(kSecret, secret);
+  throwUnless(store.set(key, secret));
   return secret;
 }
 
+// Where a rank listens, which is the same for all others but for the port; and
+// what differs. As a swap's text for all, and a piece.
+struct Place {
+  static constexpr size_t kPiece = sizeof(in_port_t) + sizeof(int32_t);
+
+  static Place of(const gloo::transport::Address &address) {
+    const auto &own = dynamic_cast<const tcp::Address &>(address);
+    sockaddr_storage place = own.getSockaddr();
+    auto &port = portOf(place);
+    const auto sequence = static_cast<int32_t>(own.getSeq());
+    Place made;
+    made.piece.append(reinterpret_cast<const char *>(&port), sizeof port);
+    made.piece.append(reinterpret_cast<const char *>(&sequence),
+                      sizeof sequence);
+    port = 0;
+    made.all.assign(reinterpret_cast<const char *>(&place),
+                    place.ss_family == AF_INET6 ? sizeof(sockaddr_in6)
+                                                : sizeof(sockaddr_in));
+    return made;
+  }
+  static tcp::Address addressOf(const StoreClient::Swapped &said) {
+    sockaddr_storage place{};
+    int32_t sequence = 0;
+    std::memcpy(&place, said.all.data(),
+                std::min(said.all.size(), sizeof place));
+    std::memcpy(&portOf(place), said.piece.data(), sizeof(in_port_t));
+    std::memcpy(&sequence, said.piece.data() + sizeof(in_port_t),
+                sizeof sequence);
+    return tcp::Address(place, sequence);
+  }
+
+  std::string all, piece;
+
+private:
+  static in_port_t &portOf(sockaddr_storage &place) {
+    return place.ss_family == AF_INET6
+               ? reinterpret_cast<sockaddr_in6 &>(place).sin6_port
+               : reinterpret_cast<sockaddr_in &>(place).sin_port;
+  }
+};
+
 // What `from` says to `to`. Of no use in any other connection.
-std::string proofOf(const std::vector<char> &secret, int from, int to) {
-  const std::string text = fmt::format(
-      "{} {} {}", std::string_view(secret.data(), secret.size()), from, to);
+std::string proofOf(const std::string &secret, int from, int to) {
+  const std::string text = fmt::format("{} {} {}", secret, from, to);
   return sha256(std::as_bytes(std::span(text)));
 }
 
 // With every other rank at once.
-void checkPeers(gloo::Context &context, const std::vector<char> &secret) {
+void checkPeers(gloo::Context &context, const std::string &secret) {
   struct Exchange {
     std::string own, other;
     std::unique_ptr<gloo::transport::UnboundBuffer> out, in;
@@ -71,20 +124,47 @@ void checkPeers(gloo::Context &context, const std::vector<char> &secret) {
 
 } // namespace
 
-Result<std::shared_ptr<gloo::Context>>
+void Mesh::connect(StoreClient &store, const std::string &name,
+                   const std::shared_ptr<GlooTransport> &transport) {
+  device_ = transport;
+  transportContext_ = transport->createContext(rank, size);
+  transportContext_->setTimeout(getTimeout());
+  std::string all, pieces;
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer == rank) {
+      pieces.append(Place::kPiece, '\0');
+      continue;
+    }
+    const Place place =
+        Place::of(transportContext_->createPair(peer)->address());
+    all = place.all;
+    pieces += place.piece;
+  }
+  const auto said = store.swap(name, all, pieces, size);
+  throwUnless(said.status());
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer == rank)
+      continue;
+    const auto address = Place::addressOf((*said)[static_cast<size_t>(peer)]);
+    peers_[address.str()] = peer;
+    getPair(peer)->connect(address.bytes());
+  }
+}
+
+Result<std::shared_ptr<Mesh>>
 meet(const Rendezvous &rendezvous,
      const std::shared_ptr<GlooTransport> &transport, int number) {
   DLC_ASSIGN(Socket socket, joinStore(rendezvous));
-  GlooStore client(std::move(socket), rendezvous.timeout);
-  gloo::rendezvous::PrefixStore store(fmt::format("meeting{}", number), client);
-  auto context = std::make_shared<gloo::rendezvous::Context>(rendezvous.rank,
-                                                             rendezvous.size);
-  context->setTimeout(rendezvous.timeout);
-  std::shared_ptr<gloo::transport::Device> device = transport;
-  const std::vector<char> secret = shareSecret(store, rendezvous.rank);
-  context->connectFullMesh(store, device);
-  checkPeers(*context, secret);
-  return std::shared_ptr<gloo::Context>(std::move(context));
+  StoreClient store(std::move(socket), rendezvous.timeout);
+  auto mesh = std::make_shared<Mesh>(rendezvous.rank, rendezvous.size);
+  mesh->setTimeout(rendezvous.timeout);
+  const std::string name = fmt::format("meeting{}", number);
+  const std::string secret = shareSecret(store, name, rendezvous.rank);
+  mesh->connect(store, name, transport);
+  checkPeers(*mesh, secret);
+  if (rendezvous.rank == 0) // all have it, or their proof would be missing
+    (void)store.erase(name).ok();
+  return mesh;
 }
 
 std::optional<MissingRank> findMissingRank(const Rendezvous &rendezvous,

@@ -4,18 +4,36 @@
 
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/GlooTransport.h"
+#include "runtime/collective/store/StoreClient.h"
 
 #include <gloo/context.h>
 
+#include <map>
 #include <optional>
 
 namespace dlc {
 
-// Connects all ranks through rank 0's store, for the `number`th rendezvous.
-// Gloo accepts whichever process connects first, so each rank then proves over
-// each connection that it knows a secret from the store. Throws gloo's
-// exceptions; one names the rank whose place a stranger took.
-Result<std::shared_ptr<gloo::Context>>
+// Connections to all other ranks.
+class Mesh : public gloo::Context {
+public:
+  using gloo::Context::Context;
+
+  // Through the store, in a swap of this name. Throws gloo's exceptions.
+  void connect(StoreClient &store, const std::string &name,
+               const std::shared_ptr<GlooTransport> &transport);
+  // By address, as gloo's errors have them.
+  const std::map<std::string, int> &peers() const { return peers_; }
+
+private:
+  std::map<std::string, int> peers_;
+};
+
+// Connects all ranks through rank 0's store, for the `number`th rendezvous,
+// of which nothing is left there. Gloo accepts whichever process connects
+// first, so each rank then proves over each connection that it knows a secret
+// from the store. Throws gloo's exceptions; one names the rank whose place a
+// stranger took.
+Result<std::shared_ptr<Mesh>>
 meet(const Rendezvous &rendezvous,
      const std::shared_ptr<GlooTransport> &transport, int number);
 

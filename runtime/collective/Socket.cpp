@@ -15,6 +15,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <set>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,6 +24,15 @@ namespace dlc {
 Socket::~Socket() {
   if (descriptor_ >= 0)
     ::close(descriptor_);
+}
+
+void raiseFileLimit(int files) {
+  rlimit limit{};
+  const rlim_t wanted = rlim_t(files) + 1024;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+    return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::string placeText(const std::string &address, int port) {
@@ -124,7 +134,7 @@ Result<Socket> Socket::listen(const std::string &address, int port) {
   int on = 1;
   ::setsockopt(listener.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(listener.descriptor(), local->ai_addr, local->ai_addrlen) != 0 ||
-      ::listen(listener.descriptor(), 1024) != 0)
+      ::listen(listener.descriptor(), SOMAXCONN) != 0)
     return failed("rank 0 cannot listen on {}: {}", placeText(address, port),
                   std::strerror(errno));
   return listener;

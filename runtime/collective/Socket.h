@@ -22,6 +22,9 @@ std::string addressOfHost(const std::string &interface);
 // Those that are up: "eth0, lo".
 std::string namesOfInterfaces();
 
+// Lets this process open so many files, and some more, if it may.
+void raiseFileLimit(int files);
+
 // A descriptor that is closed with it.
 class Socket {
 public:

@@ -69,7 +69,8 @@ Status fuzzStore(Job &job) {
                      .token = kToken,
                      .notice = {},
                      .timeout = 5s,
-                     .host = {}};
+                     .host = {},
+                     .interface = {}};
   DLC_ASSIGN(auto server,
              TcpStoreServer::serve(std::move(listener), kRanks, kToken));
   std::vector<Socket> others;
@@ -86,12 +87,11 @@ Status fuzzStore(Job &job) {
   DLC_ASSIGN(Socket first, joinStore(meeting));
   meeting.rank = 1;
   DLC_ASSIGN(Socket second, joinStore(meeting));
-  GlooStore one(std::move(first), 5s), two(std::move(second), 5s);
-  const std::string word = "the address of rank 1";
-  const std::vector<char> sent(word.begin(), word.end());
-  one.set("rank/1", sent);
-  return two.get("rank/1") == sent ? Status()
-                                   : failed("the store gave another value");
+  StoreClient one(std::move(first), 5s), two(std::move(second), 5s);
+  const std::string sent = "the address of rank 1";
+  DLC_TRY(one.set("rank/1", sent));
+  DLC_ASSIGN(const std::string found, two.get("rank/1"));
+  return found == sent ? Status() : failed("the store gave another value");
 }
 
 } // namespace dlc::fuzz

@@ -18,9 +18,9 @@ RunningClock::time_point RunningClock::now() {
 }
 
 std::chrono::milliseconds RunningClock::sliceUntil(time_point deadline) {
-  return std::clamp(std::chrono::ceil<std::chrono::milliseconds>(deadline -
-                                                                 now()),
-                    std::chrono::milliseconds(0), kSlice);
+  return std::clamp(
+      std::chrono::ceil<std::chrono::milliseconds>(deadline - now()),
+      std::chrono::milliseconds(0), kSlice);
 }
 
 } // namespace dlc

@@ -4,8 +4,6 @@
 #include "runtime/collective/store/Notice.h"
 #include "runtime/collective/store/TcpStore.h"
 
-#include <gloo/common/error.h>
-
 #include <thread>
 
 namespace dlc {
@@ -149,34 +147,6 @@ Result<Socket> listenForRanks(Rendezvous &rendezvous) {
   if (rendezvous.listener < 0)
     DLC_TRY(leaveNotice(rendezvous));
   return Socket(std::exchange(rendezvous.listener, -1));
-}
-
-static void throwUnless(const Status &status) {
-  if (!status.ok())
-    throw gloo::IoException(status.message());
-}
-
-void GlooStore::set(const std::string &key, const std::vector<char> &data) {
-  throwUnless(client_.set(key, std::string(data.begin(), data.end())));
-}
-
-std::vector<char> GlooStore::get(const std::string &key) {
-  wait({key});
-  const auto value = client_.read(key);
-  throwUnless(value.status());
-  return {value->begin(), value->end()};
-}
-
-void GlooStore::wait(const std::vector<std::string> &keys) {
-  wait(keys, timeout_);
-}
-
-void GlooStore::wait(const std::vector<std::string> &keys,
-                     const std::chrono::milliseconds &timeout) {
-  const auto there = client_.wait(keys, timeout);
-  throwUnless(there.status());
-  if (!*there)
-    throw gloo::IoException("the other ranks did not come");
 }
 
 } // namespace dlc

@@ -21,7 +21,7 @@ constexpr Form kForms[] = {
     {Query::CancelWait, ""}, {Query::Ping, "4"},     {Query::Hello, "4t"},
     {Query::Watch, ""},      {Query::Farewell, ""},  {Query::Beat, "8"},
     {Query::Ask, ""},        {Query::Places, ""},    {Query::Accuse, "4"},
-    {Query::Miss, "4"},
+    {Query::Miss, "4"},      {Query::Swap, "kvv"},
 };
 
 const char *partsOf(Query query) {

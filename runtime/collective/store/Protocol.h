@@ -43,6 +43,9 @@ enum class Query : uint8_t {
   Places = 0xd5,   // -> text, Heartbeats::placesText
   Accuse = 0xd6,   // u32 rank, for which others wait; no answer: it is lost
   Miss = 0xd7,     // u32 rank, for which this one waits in vain; no answer
+  // key, value, pieces, once all ranks have said theirs (Swaps.h) -> u8
+  // kStopWaiting and a text, Swaps::answerTo.
+  Swap = 0xd8,
 };
 
 constexpr uint32_t kMagic = 0x3c85f7ce;

@@ -109,6 +109,15 @@ Result<bool> StoreClient::check(const std::vector<std::string> &keys) {
   return answer == kReady;
 }
 
+// To one that waits; an error if a rank is lost.
+Result<uint8_t> StoreClient::receiveAnswer(Clock::time_point deadline) {
+  DLC_ASSIGN(const auto answer, receive<uint8_t>(deadline));
+  if (answer != kLost)
+    return answer;
+  DLC_ASSIGN(const auto rank, receive<uint32_t>(deadline));
+  return peerLost("rank {} is lost", rank);
+}
+
 Result<bool> StoreClient::wait(const std::vector<std::string> &keys,
                                std::chrono::milliseconds within) {
   DLC_TRY(send({Query::Wait, keys, {}, 0}, deadline()));
@@ -116,11 +125,7 @@ Result<bool> StoreClient::wait(const std::vector<std::string> &keys,
   const auto limit = deadline();
   if (!told)
     DLC_TRY(send({Query::CancelWait, {}, {}, 0}, limit));
-  DLC_ASSIGN(auto answer, receive<uint8_t>(limit));
-  if (answer == kLost) {
-    DLC_ASSIGN(const auto rank, receive<uint32_t>(limit));
-    return peerLost("rank {} is lost", rank);
-  }
+  DLC_ASSIGN(auto answer, receiveAnswer(limit));
   if (answer == kStopWaiting && !told) { // at the same time
     DLC_ASSIGN(answer, receive<uint8_t>(limit));
     return answer == kWaitCancelled ? Result<bool>(true) : noAnswer();
@@ -128,6 +133,35 @@ Result<bool> StoreClient::wait(const std::vector<std::string> &keys,
   if (answer == (told ? kStopWaiting : kWaitCancelled))
     return told;
   return peerLost("the store answers with {} to one that waits", answer);
+}
+
+Result<std::vector<StoreClient::Swapped>>
+StoreClient::swap(const std::string &key, const std::string &all,
+                  const std::string &pieces, int ranks) {
+  DLC_TRY(send({Query::Swap, {key}, {all, pieces}, 0}, deadline()));
+  if (!socket_.waitToReceive(deadline()))
+    return peerLost("the other ranks did not come");
+  const auto limit = deadline();
+  DLC_ASSIGN(const auto answer, receiveAnswer(limit));
+  if (answer != kStopWaiting)
+    return noAnswer();
+  DLC_ASSIGN(const std::string text, receiveText(limit));
+  std::vector<Swapped> found(static_cast<size_t>(ranks));
+  const size_t piece = pieces.size() / found.size();
+  std::string_view rest = text;
+  for (Swapped &of : found) {
+    uint64_t size = 0;
+    if (rest.size() < sizeof size)
+      return noAnswer();
+    std::memcpy(&size, rest.data(), sizeof size);
+    rest.remove_prefix(sizeof size);
+    if (rest.size() < piece || rest.size() - piece < size)
+      return noAnswer();
+    of = {std::string(rest.substr(0, size)),
+          std::string(rest.substr(size, piece))};
+    rest.remove_prefix(size + piece);
+  }
+  return found;
 }
 
 Result<int64_t> StoreClient::count() {

@@ -66,6 +66,15 @@ public:
   Result<std::vector<RankPlace>> places();
   Status accuse(int rank);
   Status miss(int rank);
+  // What each rank has for all, and for this one; `pieces` has one of equal
+  // size for each rank. All ranks call it, within the timeout; an error that
+  // names a rank that is lost meanwhile.
+  struct Swapped {
+    std::string all, piece;
+  };
+  Result<std::vector<Swapped>> swap(const std::string &key,
+                                    const std::string &all,
+                                    const std::string &pieces, int ranks);
 
   const Socket &socket() const { return socket_; }
   Socket release() && { return std::move(socket_); }
@@ -79,6 +88,7 @@ private:
   template <class T> Result<T> ask(const store::Message &message);
   Clock::time_point deadline() const { return Clock::now() + timeout_; }
   Status needed(const std::vector<std::string> &keys);
+  Result<uint8_t> receiveAnswer(Clock::time_point deadline);
 
   Socket socket_;
   std::chrono::milliseconds timeout_;

@@ -4,16 +4,18 @@
 
 #include "runtime/base/process/Log.h"
 #include "runtime/collective/store/Connection.h"
+#include "runtime/collective/store/KeyValues.h"
 #include "runtime/collective/store/Parted.h"
+#include "runtime/collective/store/Swaps.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <list>
-#include <map>
 #include <optional>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <thread>
@@ -34,17 +36,6 @@ bool isSame(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-// What Add keeps: digits; nothing is 0.
-std::optional<int64_t> numberOf(std::string_view text) {
-  int64_t value = 0;
-  const auto [stop, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() ||
-      (error == std::errc() && stop == text.data() + text.size()))
-    return value;
-  return std::nullopt;
-}
-
 } // namespace
 
 class TcpStoreServer::Impl {
@@ -53,7 +44,11 @@ public:
        std::chrono::milliseconds silence)
       : listener_(std::move(listener)), size_(size), token_(std::move(token)),
         silence_(silence), beats_(size, silence),
-        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        ready_(::epoll_create1(EPOLL_CLOEXEC)), swaps_(size),
+        each_(static_cast<size_t>(size)) {
+    await(listener_.descriptor(), nullptr, EPOLLIN);
+    await(wake_.descriptor(), nullptr, EPOLLIN);
     thread_ = std::thread([this] { serve(); });
   }
 
@@ -82,25 +77,21 @@ private:
   }
 
   void turn() {
-    std::vector<pollfd> entries = {{wake_.descriptor(), POLLIN, 0},
-                                   {listener_.descriptor(), POLLIN, 0}};
-    Clock::time_point due = kNever;
-    for (const Connection &c : connections_) {
-      const int events = POLLRDHUP | (c.out.empty() ? POLLIN : POLLOUT);
-      entries.push_back({c.socket.descriptor(), static_cast<short>(events), 0});
-      due = std::min(due, c.due);
-    }
-    const auto pause = beats_.pause();
-    if (pause)
-      due = std::min(due, Clock::now() + *pause);
-    due = std::min(due, parted_.due().value_or(kNever));
-    const auto timeout =
-        due == kNever ? std::chrono::milliseconds(-1) : Clock::sliceUntil(due);
-    ::poll(entries.data(), entries.size(), static_cast<int>(timeout.count()));
-    size_t i = 2;
-    for (Connection &c : connections_)
-      handle(c, entries[i++].revents);
-    if (entries[1].revents)
+    const auto due =
+        std::min(parted_.due().value_or(kNever), Clock::now() + Clock::kSlice);
+    const auto timeout = connections_.empty() ? std::chrono::milliseconds(-1)
+                                              : Clock::sliceUntil(due);
+    std::array<epoll_event, 256> events;
+    const int count =
+        ::epoll_wait(ready_.descriptor(), events.data(), events.size(),
+                     static_cast<int>(timeout.count()));
+    bool knocks = false;
+    for (int i = 0; i < count; ++i)
+      if (auto *c = static_cast<Connection *>(events[size_t(i)].data.ptr))
+        handle(*c, static_cast<int>(events[size_t(i)].events));
+      else
+        knocks = true;
+    if (knocks)
       accept();
     dropClosed();
     while (const auto silent = beats_.findSilent(Clock::now()))
@@ -111,6 +102,13 @@ private:
         tellWatchers(word);
   }
 
+  // Null: not of a connection.
+  void await(int descriptor, Connection *c, uint32_t what,
+             int how = EPOLL_CTL_ADD) const {
+    epoll_event event{what, {c}};
+    ::epoll_ctl(ready_.descriptor(), how, descriptor, &event);
+  }
+
   void handle(Connection &c, int events) {
     if (events & POLLOUT)
       write(c);
@@ -118,9 +116,9 @@ private:
       work(c); // what it asked for behind what it has taken now
     if (!c.closed && (events & (POLLIN | POLLRDHUP | POLLHUP | POLLERR)))
       read(c);
-    if (!c.closed && c.due <= Clock::now())
-      c.closed = true;
   }
+
+  void end(Connection &c) { c.closed = closes_ = true; }
 
   // All that is there; what it asks for is done. One that does not take its
   // answers is only looked at.
@@ -131,7 +129,7 @@ private:
     if (count < 0 && (errno == EINTR || errno == EAGAIN))
       return;
     if (count <= 0 || !c.out.empty()) { // it closed behind what it has sent
-      c.closed = true;
+      end(c);
       return;
     }
     c.in.append(piece, static_cast<size_t>(count));
@@ -161,9 +159,10 @@ private:
     const Parsed parsed = parse(c.in, message, length);
     if (parsed == Parsed::Whole) {
       c.in.erase(0, length);
-      c.closed = !mayAsk(c, message) || !perform(c, std::move(message));
+      if (!mayAsk(c, message) || !perform(c, std::move(message)))
+        end(c);
     } else if (parsed == Parsed::Hostile) {
-      c.closed = true;
+      end(c);
     }
     return parsed == Parsed::Whole;
   }
@@ -173,9 +172,11 @@ private:
       return c.validated == (message.query == Query::Hello) && c.rank < 0;
     if (message.query == Query::Beat)
       return c.watches;
-    if (message.query >= Query::Watch)
-      return c.rank >= 0;
-    if (!c.wanted.empty() && message.query != Query::CancelWait)
+    if (message.query >= Query::Watch && c.rank < 0)
+      return false;
+    if (message.query >= Query::Watch && message.query != Query::Swap)
+      return true;
+    if (c.waits() && message.query != Query::CancelWait)
       return false;
     return isAdmitted(c) || (c.validated && message.query == Query::Check);
   }
@@ -203,6 +204,7 @@ private:
       return true;
     case Query::CancelWait:
       c.wanted.clear();
+      c.swap.clear();
       c.tell(kWaitCancelled);
       return true;
     case Query::Wait:
@@ -213,14 +215,17 @@ private:
       c.tell(static_cast<int64_t>(values_.size()));
       return true;
     case Query::Check:
-      c.tell(areSet(message.keys) || message.keys[0] == kServes ? kReady
-                                                                : kNotReady);
+      c.tell(values_.has(message.keys) || message.keys[0] == kServes
+                 ? kReady
+                 : kNotReady);
       return true;
+    case Query::Swap:
+      return swap(c, message);
     case Query::Get:
     case Query::MultiGet:
       return get(c, message.keys);
     case Query::Erase:
-      c.tell(static_cast<int64_t>(erase(message.keys[0])));
+      c.tell(static_cast<int64_t>(values_.erase(message.keys[0])));
       return true;
     default:
       return change(c, message);
@@ -228,44 +233,42 @@ private:
   }
 
   bool change(Connection &c, const Message &message) {
-    const auto &values = message.values;
-    if (message.query == Query::Set || message.query == Query::MultiSet) {
-      for (size_t i = 0; i < message.keys.size(); ++i)
-        if (!set(message.keys[i], values[i]))
-          return false;
+    const auto changed = values_.change(message);
+    if (!changed)
+      return false;
+    c.out += changed->answer;
+    for (const std::string &key : changed->keys)
+      for (Connection &other : connections_)
+        if (std::ranges::count(other.wanted, key) > 0)
+          answer(other);
+    return true;
+  }
+
+  // All who take part are answered when the last one does.
+  bool swap(Connection &c, Message &message) {
+    const std::string key = message.keys[0];
+    if (!swaps_.add(key, c.rank, std::move(message.values[0]),
+                    std::move(message.values[1])))
+      return false;
+    c.swap = key;
+    answer(c);
+    if (!swaps_.isComplete(key))
       return true;
-    }
-    const std::string &key = message.keys[0];
-    const auto found = values_.find(key);
-    const std::string now = found == values_.end() ? "" : found->second;
-    if (message.query == Query::Append)
-      return now.size() + values[0].size() <= StoreLimits::kValue &&
-             set(key, now + values[0]);
-    if (message.query == Query::Add) {
-      const auto number = numberOf(now);
-      int64_t sum = 0;
-      if (!number || __builtin_add_overflow(*number, message.number, &sum))
-        return false;
-      c.tell(sum);
-      return set(key, std::to_string(sum));
-    }
-    // CompareSet: what is not set is as if it were empty, but its answer is
-    // what was expected.
-    const bool same = now == values[0];
-    c.tellText(same ? values[1] : found == values_.end() ? values[0] : now);
-    return !same || set(key, values[1]);
+    for (Connection &other : connections_)
+      if (other.swap == key)
+        answer(other);
+    swaps_.erase(key);
+    return true;
   }
 
   bool admit(Connection &c, const Message &hello) {
-    const auto mine = std::count_if(
-        connections_.begin(), connections_.end(), [&](const Connection &other) {
-          return !other.closed && other.rank == hello.number;
-        });
-    const bool welcome = isSame(hello.values[0], token_) &&
-                         hello.number < size_ &&
-                         mine < static_cast<ssize_t>(StoreLimits::kEach);
+    const bool welcome =
+        isSame(hello.values[0], token_) && hello.number < size_ &&
+        each_[static_cast<size_t>(hello.number)] < StoreLimits::kEach;
     if (welcome) {
       c.rank = static_cast<int>(hello.number);
+      ++each_[static_cast<size_t>(c.rank)];
+      ++admitted_;
       beats_.hear(c.rank, Clock::now());
     }
     c.tell(welcome ? kWelcome : kRefused);
@@ -290,7 +293,7 @@ private:
     } else if (message.query == Query::Places) {
       c.tellText(beats_.placesText(Clock::now()));
     } else if (message.query == Query::Ask) {
-      tellWatchers(kAsk);
+      askWatchers();
     } else if (message.query == Query::Miss) {
       if (message.number < size_)
         parted_.miss(c.rank, static_cast<int>(message.number), Clock::now());
@@ -300,53 +303,32 @@ private:
     return true;
   }
 
-  bool areSet(const std::vector<std::string> &keys) const {
-    return std::all_of(keys.begin(), keys.end(), [this](const auto &key) {
-      return values_.count(key) > 0;
-    });
+  // Many ranks ask when one is late: their answers are one.
+  void askWatchers() {
+    constexpr std::chrono::milliseconds kSame(40);
+    if (const auto now = Clock::now(); now - asked_ > kSame) {
+      asked_ = now;
+      tellWatchers(kAsk);
+    }
   }
 
   bool get(Connection &c, const std::vector<std::string> &keys) {
     size_t bytes = 0;
     for (const std::string &key : keys) {
-      const auto found = values_.find(key);
-      if (found == values_.end() ||
-          (bytes += found->second.size()) > StoreLimits::kMessage)
+      const std::string *found = values_.find(key);
+      if (!found || (bytes += found->size()) > StoreLimits::kMessage)
         return false;
-      c.tellText(found->second);
+      c.tellText(*found);
     }
-    return true;
-  }
-
-  size_t erase(const std::string &key) {
-    const auto found = values_.find(key);
-    if (found == values_.end())
-      return 0;
-    stored_ -= key.size() + found->second.size();
-    values_.erase(found);
-    return 1;
-  }
-
-  // False if it would be too much.
-  bool set(const std::string &key, std::string value) {
-    const auto found = values_.find(key);
-    const size_t before =
-        found == values_.end() ? 0 : key.size() + found->second.size();
-    const size_t after = stored_ - before + key.size() + value.size();
-    if (after > StoreLimits::kTotal)
-      return false;
-    stored_ = after;
-    values_[key] = std::move(value);
-    for (Connection &other : connections_)
-      if (std::find(other.wanted.begin(), other.wanted.end(), key) !=
-          other.wanted.end())
-        answer(other);
     return true;
   }
 
   // To the one that waits, if it can be told yet.
   void answer(Connection &c) {
-    if (areSet(c.wanted)) {
+    if (!c.swap.empty() && swaps_.isComplete(c.swap)) {
+      c.tell(kStopWaiting);
+      c.tellText(swaps_.answerTo(c.swap, c.rank));
+    } else if (c.swap.empty() && values_.has(c.wanted)) {
       c.tell(kStopWaiting);
     } else if (!lost_.empty() && c.rank >= 0) {
       c.tell(kLost);
@@ -354,8 +336,10 @@ private:
     } else {
       return;
     }
+    // All ranks take their answers of a swap at once.
+    c.due = Clock::now() + StoreLimits::kPatience * (c.swap.empty() ? 1 : 6);
     c.wanted.clear();
-    c.due = Clock::now() + StoreLimits::kPatience;
+    c.swap.clear();
     write(c);
   }
 
@@ -368,12 +352,17 @@ private:
       if (count < 0 && errno == EAGAIN)
         return;
       if (count <= 0)
-        c.closed = true;
+        end(c);
       else
         c.out.erase(0, static_cast<size_t>(count));
     }
     if (isAdmitted(c) && c.in.empty() && c.out.empty())
       c.due = kNever;
+    if (const bool sends = !c.out.empty(); sends != c.sends) {
+      c.sends = sends;
+      await(c.socket.descriptor(), &c,
+            EPOLLRDHUP | (sends ? EPOLLOUT : EPOLLIN), EPOLL_CTL_MOD);
+    }
   }
 
   void accept() {
@@ -384,7 +373,7 @@ private:
                                     errno == ENOMEM || errno == ENOBUFS);
     if (socket.descriptor() < 0 && !full)
       return;
-    if (full || strangers() >= StoreLimits::kStrangers)
+    if (full || connections_.size() - admitted_ >= StoreLimits::kStrangers)
       dropOldestStranger();
     if (full) { // what is free now is for the next turn
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -394,12 +383,7 @@ private:
     c.socket = std::move(socket);
     c.socket.noticeVanishedPeer();
     c.due = Clock::now() + StoreLimits::kPatience;
-  }
-
-  size_t strangers() const {
-    return static_cast<size_t>(
-        std::count_if(connections_.begin(), connections_.end(),
-                      [](const Connection &c) { return c.rank < 0; }));
+    await(c.socket.descriptor(), &c, EPOLLRDHUP | EPOLLIN);
   }
 
   // One that did not even validate, if there is one.
@@ -418,13 +402,22 @@ private:
   }
 
   // A rank that leaves without a farewell is lost: all learn it.
+  // What takes too long is looked for now and then: there may be thousands.
   void dropClosed() {
+    const auto now = Clock::now();
+    if (!std::exchange(closes_, false) && now < look_)
+      return;
+    look_ = now + Clock::kSlice;
     for (auto c = connections_.begin(); c != connections_.end();) {
-      if (!c->closed) {
+      if (!c->closed && c->due > now) {
         ++c;
         continue;
       }
       const int gone = c->watches && !c->left ? c->rank : -1;
+      if (c->rank >= 0) {
+        --each_[static_cast<size_t>(c->rank)];
+        --admitted_;
+      }
       c = connections_.erase(c);
       if (gone >= 0)
         tellLost(gone);
@@ -437,7 +430,7 @@ private:
     lost_.push_back(rank);
     beats_.release(rank);
     for (Connection &c : connections_)
-      if (!c.wanted.empty())
+      if (c.waits())
         answer(c);
     tellWatchers(static_cast<uint32_t>(rank) | how);
   }
@@ -460,12 +453,17 @@ private:
   const std::chrono::milliseconds silence_;
   Heartbeats beats_; // of the thread alone
   Parted parted_;    // the same
-  const Socket wake_;
+  const Socket wake_, ready_;
   std::atomic<bool> stop_ = false;
   // Of the thread alone:
   std::list<Connection> connections_; // the oldest first
-  std::map<std::string, std::string> values_;
-  size_t stored_ = 0; // bytes of them
+  KeyValues values_{StoreLimits::kTotal};
+  Swaps swaps_;
+  std::vector<size_t> each_; // connections of each rank
+  size_t admitted_ = 0;      // connections of ranks
+  bool closes_ = false;      // one is to be dropped
+  Clock::time_point look_{};
+  Clock::time_point asked_ = Clock::now() - std::chrono::seconds(1);
   std::vector<int> lost_;
   std::thread thread_; // last: it uses the rest
 };
