@@ -377,6 +377,32 @@ TEST_F(Store, RanksThatArePartedAreToldToAll) {
   expectWell();
 }
 
+// The port of this job is another one's: its rank 0 takes the next, where the
+// others find it.
+TEST_F(Store, ATakenPortIsPassedOver) {
+  auto next = Socket::listen("127.0.0.1", 0);
+  ASSERT_TRUE(next.ok());
+  Rendezvous own = as(0, std::string(32, 'o'));
+  own.otherPorts = {next->port()};
+  const int free = next->port();
+  *next = Socket();
+  Rendezvous other = own;
+  other.rank = 1;
+  auto listener = listenForRanks(own);
+  ASSERT_TRUE(listener.ok()) << listener.status().message();
+  EXPECT_EQ(own.port, free);
+  const auto server = TcpStoreServer::serve(*std::move(listener), 3, own.token);
+  const auto found = findStore(other);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(other.port, free);
+  // Nowhere: the refusal is what is said.
+  other = as(1, std::string(32, 'n'));
+  other.otherPorts = {free};
+  other.timeout = 1s;
+  EXPECT_NE(findStore(other).status().message().find("refuses rank 1"),
+            std::string::npos);
+}
+
 // A backlog that is full is waited for no longer than the deadline says.
 TEST(Connect, EndsAtTheDeadline) {
   auto listener = Socket::listen("127.0.0.1", 0);
