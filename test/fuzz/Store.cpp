@@ -66,6 +66,7 @@ Status fuzzStore(Job &job) {
   Rendezvous meeting{.size = kRanks,
                      .address = "127.0.0.1",
                      .port = listener.port(),
+                     .otherPorts = {},
                      .token = kToken,
                      .notice = {},
                      .timeout = 5s,
