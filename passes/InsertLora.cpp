@@ -4,6 +4,8 @@
 //   y = W x + alpha / rank B (A x),  A from kaiming_uniform(sqrt 5), B zeros
 // Whatever else reads W, a lookup or a transposed product, reads
 // W + alpha / rank B A, too: that sum is the weight that an export writes.
+// W may be computed of a frozen state of integers, a weight of few bits; its
+// adapters have the state's name.
 #include "compiler/dialect/Locations.h"
 #include "passes/Passes.h"
 #include "passes/Step.h"
@@ -24,7 +26,8 @@ using ir::Expr;
 /// A weight that adapters are added to; a matrix may be [in, out].
 struct Adapted {
   ir::StateOp weight;
-  bool inputsFirst = false;
+  Value value; // the state as it is read, or what its integers stand for
+  bool inputsFirst = false, isRead = true;
 };
 
 /// A and B of a weight.
@@ -48,9 +51,12 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
       return failure();
     std::vector<std::string> names;
     llvm::MapVector<Operation *, Adapted> chosen; // by weight
+    findQuantized(step);
     for (Operation &op : predict.front())
       if (std::optional<Adapted> target = targetOf(&op, step)) {
         names.push_back(target->weight.getSymName().str());
+        if (!target->isRead)
+          decoded[target->weight].insert(target->value);
         if (!isTarget(&op, target->weight))
           continue;
         chosen.insert({target->weight, *target});
@@ -78,8 +84,37 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return success();
   }
 
-  /// The trained weight that `op` multiplies its input with, itself or
-  /// transposed, if it is one that no pattern of `trained` names.
+  /// Notes what is computed of constant states alone, and the largest state of
+  /// bytes among these, whose numbers it stands for; null: none.
+  void findQuantized(Step &step) {
+    for (Operation &op : step.f.front()) {
+      ir::StateOp codes;
+      if (auto read = dyn_cast<ir::ReadOp>(op)) {
+        auto state = step.findState(read.getState());
+        if (!state || state.getRole() != ir::Role::constant)
+          continue;
+        if (state.getTensorType().getElementType().isInteger(8))
+          codes = state;
+      } else if (!isMemoryEffectFree(&op) ||
+                 !llvm::all_of(op.getOperands(), [&](Value v) {
+                   return quantized.contains(v);
+                 })) {
+        continue;
+      }
+      for (Value v : op.getOperands())
+        if (ir::StateOp other = quantized.lookup(v);
+            other && (!codes || sizeOf(other) > sizeOf(codes)))
+          codes = other;
+      for (Value v : op.getResults())
+        quantized[v] = codes;
+    }
+  }
+  static int64_t sizeOf(ir::StateOp state) {
+    return state.getTensorType().getNumElements();
+  }
+
+  /// The trained or quantised weight that `op` multiplies its input with,
+  /// itself or transposed, if it is one that no pattern of `trained` names.
   std::optional<Adapted> targetOf(Operation *op, Step &step) {
     auto matmul = dyn_cast<ir::MatmulOp>(op);
     auto conv = dyn_cast<ir::ConvOp>(op);
@@ -93,13 +128,14 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
       w = transpose.getX();
       inputsFirst = !inputsFirst;
     }
-    auto read = w ? w.getDefiningOp<ir::ReadOp>() : ir::ReadOp();
-    auto state = read ? step.findState(read.getState()) : ir::StateOp();
-    if (!state || !state.getTrainable() ||
-        (matmul && state.getTensorType().getRank() != 2) ||
+    if (!w || (matmul && ir::tensorType(w).getRank() != 2))
+      return std::nullopt;
+    auto read = w.getDefiningOp<ir::ReadOp>();
+    auto state = read ? step.findState(read.getState()) : quantized.lookup(w);
+    if (!state || (read && !state.getTrainable()) ||
         searchAny(kept, state.getSymName()))
       return std::nullopt;
-    return Adapted{state, inputsFirst};
+    return Adapted{state, w, inputsFirst, bool(read)};
   }
   static StringRef nameOf(ir::StateOp weight) {
     auto own = dyn_cast_or_null<StringAttr>(weight.getInitAttr());
@@ -127,17 +163,18 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
                       SmallVectorImpl<Attribute> &adapters) {
     ir::StateOp weight = target.weight;
     Pair pair;
-    if (failed(addPair(pair, weight, target.inputsFirst, step)))
+    if (failed(addPair(pair, target, step)))
       return failure();
     adapters.push_back(describe(pair, weight, target.inputsFirst));
-    SmallVector<ir::ReadOp> reads;
-    step.f.walk([&](ir::ReadOp read) {
-      if (read.getState() == weight.getSymName())
-        reads.push_back(read);
-    });
+    llvm::SetVector<Value> &values = decoded[weight];
+    if (target.isRead)
+      step.f.walk([&](ir::ReadOp read) {
+        if (read.getState() == weight.getSymName())
+          values.insert(read);
+      });
     llvm::SetVector<StringRef> others;
-    for (ir::ReadOp read : reads)
-      adaptUses(read.getResult(), pair, target.inputsFirst, others);
+    for (Value value : values)
+      adaptUses(value, pair, target.inputsFirst, others);
     if (!others.empty())
       getOperation().emitRemark()
           << "the adapter of '" << nameOf(weight)
@@ -159,7 +196,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     for (OpOperand *use : llvm::reverse(uses)) { // in the program's order
       Operation *op = use->getOwner();
       if (auto swap = dyn_cast<ir::TransposeOp>(op);
-          swap && w.getDefiningOp<ir::ReadOp>() && isSwap(swap)) {
+          swap && !w.getDefiningOp<ir::TransposeOp>() && isSwap(swap)) {
         adapted.insert(use);
         adaptUses(swap.getResult(), pair, !inputsFirst, others);
         continue;
@@ -264,15 +301,14 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
   }
 
   /// fc.weight gets fc.lora_A.weight and fc.lora_B.weight.
-  LogicalResult addPair(Pair &pair, ir::StateOp weight, bool inputsFirst,
-                        Step &step) {
-    auto type = weight.getTensorType();
+  LogicalResult addPair(Pair &pair, const Adapted &target, Step &step) {
+    auto type = ir::tensorType(target.value);
     SmallVector<int64_t> down(type.getShape()), up(type.getRank(), 1);
-    if (inputsFirst)
+    if (target.inputsFirst)
       std::swap(down[0], down[1]);
     up[0] = down[0];
     up[1] = down[0] = lora().rank;
-    std::string base = weight.getSymName().str();
+    std::string base = ir::StateOp(target.weight).getSymName().str();
     if (StringRef(base).ends_with(".weight"))
       base.resize(base.size() - StringRef(".weight").size());
     // Both "fc" and "fc.weight" may be adapted, or the model may have such
@@ -315,8 +351,10 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
   const LoraOptions &lora() const { return options.lora; }
   double scale() const { return lora().alpha / double(lora().rank); }
 
-  std::vector<Pattern> wanted, kept;          // of targets, trained
-  llvm::SmallPtrSet<Operation *, 8> products; // of targets
+  std::vector<Pattern> wanted, kept; // of targets, trained
+  llvm::DenseMap<Value, ir::StateOp> quantized;
+  llvm::DenseMap<Operation *, llvm::SetVector<Value>> decoded; // by state
+  llvm::SmallPtrSet<Operation *, 8> products;                  // of targets
 };
 
 } // namespace

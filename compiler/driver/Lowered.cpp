@@ -100,6 +100,7 @@ private:
         !warning.empty())
       emitWarning(atFile()) << warning;
     if (options.stopAfter.empty() && !options.predictOnly &&
+        options.train.lora.rank == 0 && // adapters train
         llvm::none_of(imported->module->getOps<ir::StateOp>(),
                       [](ir::StateOp s) { return s.getTrainable(); }))
       return Status(Code::BadModel,

@@ -224,12 +224,7 @@ const Phase kPhases[] = {
     {"recompute",
      "activations that are not kept are computed again where they are read",
      Both,
-     {{[](C c) { return createRecompute(recompute(c)); },
-       [](C c) {
-         // What is gathered twice need not be kept.
-         const RecomputeOptions o = recompute(c);
-         return !o.nodes.empty() || o.budget || isZero<3>(c);
-       }}}},
+     {{[](C c) { return createRecompute(recompute(c)); }}}},
     {"time-collectives",
      "parameters are gathered ahead of their uses",
      Both,

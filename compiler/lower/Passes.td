@@ -152,7 +152,8 @@ def JoinCasts : Lower_FunctionPass<"dlc-join-casts"> {
 def Recompute : Lower_ModulePass<"dlc-recompute"> {
   let summary = "compute activations again instead of keeping them";
   let description = [{Of fused functions with gradients: the activations of the nodes that are named, then, for a budget, what
-    saves most for what it costs. Always what is made of gathered parameters alone, such as their halves.}];
+    saves most for what it costs. Always what is made of gathered parameters alone, such as their halves, and
+    what constant states of fewer bytes stand for: weights of few bits.}];
   let options = [ListOption<"nodes", "nodes", "std::string", "of the nodes that one of these expressions is found in">,
     Option<"budget", "memory", "int64_t", "0", "most bytes of all regions; 0: no limit">];
 }

@@ -71,6 +71,11 @@ Status mergeAdapters(const std::vector<Adapter> &adapters,
                      NamedTensors &tensors,
                      std::deque<std::vector<std::byte>> &buffers) {
   for (const Adapter &adapter : adapters) {
+    if (auto codes = tensors.find(adapter.weight);
+        codes != tensors.end() && !isFloat(codes->second.dtype))
+      return usageError("'{}' is stored in few bits, to which a merged weight "
+                        "would have to be rounded: use --lora=adapters",
+                        adapter.weight);
     for (const std::string &name : {adapter.weight, adapter.a, adapter.b})
       if (!tensors.count(name) || tensors[name].shape.empty() ||
           !isFloat(tensors[name].dtype))

@@ -49,6 +49,12 @@ bool isSetting(const onnx::NodeProto &node, int input) {
          (op == "GroupQueryAttention" && (input == 7 || input == 8));
 }
 
+/// A weight in few bits, which is never to be there in more.
+bool isCodes(const std::string &tensor, const onnx::NodeProto *node) {
+  return node && node->op_type() == "MatMulNBits" && node->input_size() > 1 &&
+         node->input(1) == tensor;
+}
+
 struct Use {
   const onnx::NodeProto *node;
   int input;
@@ -108,8 +114,10 @@ private:
       return {Role::Buffer,
               "a running statistic of " + described(reading.statisticOf)};
     if (!isFloat(weight.dtype))
-      return {Role::Constant, fmt::format("holds {}, which have no gradient",
-                                          nameOf(weight.dtype))};
+      return {
+          Role::Constant,
+          fmt::format("holds {}, which have no gradient", nameOf(weight.dtype)),
+          RoleDoubt::None, isCodes(name, reading.settingOf)};
     if (narrow.count(name))
       return {Role::Constant,
               "is stored in fewer bits than what is trained has"};

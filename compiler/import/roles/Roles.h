@@ -27,7 +27,8 @@ struct Found {
   Role role;
   std::string reason; // "the weight of Conv '/c1/Conv'"
   RoleDoubt doubt = RoleDoubt::None;
-  bool isFrozen = false; // by an option; else it would train
+  /// Stays a tensor of the program: frozen by an option, or a weight's codes.
+  bool isFrozen = false;
 };
 
 std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);

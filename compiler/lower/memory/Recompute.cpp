@@ -10,6 +10,7 @@
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/memory/Activations.h"
 #include "compiler/lower/memory/FitMemory.h"
+#include "compiler/lower/memory/StateLayout.h"
 #include "mlir/Pass/Pass.h"
 #include "runtime/base/options/Pattern.h"
 #include <set>
@@ -59,13 +60,20 @@ struct Recompute : impl::RecomputeBase<Recompute> {
     auto patterns = Patterns::parse(nodes, getOperation());
     if (failed(patterns))
       return signalPassFailure();
+    const SymbolTable symbols(getOperation());
     for (auto f : getOperation().getOps<func::FuncOp>()) {
       Activations activations(f);
       llvm::BitVector chosen = matching(activations, *patterns);
+      chosen |= decoded(activations, symbols);
       for (auto [i, item] : llvm::enumerate(activations.items()))
         if (isOfGathered(item.value))
           chosen.set(i);
-      activations.recompute(chosen);
+      // Where no more than what nothing reads later is chosen, all is as it is.
+      const bool isAny = llvm::any_of(chosen.set_bits(), [&](unsigned i) {
+        return activations.items()[i].kept;
+      });
+      if (isAny)
+        activations.recompute(chosen);
     }
     if (budget)
       fitMemory(getOperation(), budget);
@@ -79,6 +87,38 @@ struct Recompute : impl::RecomputeBase<Recompute> {
            llvm::all_of(fused.getInputs(), [&](Value input) {
              return ir::viewedBy(input).getDefiningOp<ir::AllGatherOp>();
            });
+  }
+
+  /// What clusters make of states alone that are never written and have fewer
+  /// bytes together: weights that are stored in few bits.
+  static llvm::BitVector decoded(const Activations &activations,
+                                 const SymbolTable &symbols) {
+    llvm::DenseMap<Value, int64_t> bytes; // of those states
+    auto bytesOf = [&](Value v) -> std::optional<int64_t> {
+      v = ir::viewedBy(v);
+      if (auto read = v.getDefiningOp<ir::ReadOp>()) {
+        auto state = symbols.lookup<ir::StateOp>(read.getState());
+        if (state.getRole() == ir::Role::constant)
+          return byteSize(state.getTensorType());
+      }
+      auto made = bytes.find(v);
+      return made == bytes.end() ? std::nullopt : std::optional(made->second);
+    };
+    llvm::BitVector found(activations.items().size());
+    for (auto [i, item] : llvm::enumerate(activations.items())) {
+      auto fused = dyn_cast<ir::FusedOp>(item.value.getOwner());
+      if (!fused || fused.getInputs().empty())
+        continue;
+      std::optional<int64_t> sum = 0;
+      for (Value input : fused.getInputs())
+        if (auto part = bytesOf(input); sum)
+          sum = part ? std::optional(*sum + *part) : std::nullopt;
+      if (!sum)
+        continue;
+      bytes[item.value] = *sum;
+      found[i] = *sum < byteSize(ir::tensorType(item.value));
+    }
+    return found;
   }
 
   /// What no later command reads is computed again where what matches

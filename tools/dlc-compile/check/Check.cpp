@@ -180,7 +180,8 @@ private:
     }
     report.tensors =
         decideTensors(*model, trainable, options.train.lora.rank != 0);
-    if (report.trainable == 0 && !options.predictOnly)
+    if (report.trainable == 0 && !options.predictOnly &&
+        options.train.lora.rank == 0)
       report.errors.push_back("no trainable parameter; --train=REGEX trains "
                               "initializers that match");
   }

@@ -183,27 +183,27 @@ LogicalResult gemm(const Node &n) {
   return c.done();
 }
 
-/// Numbers of `bits` packed in bytes along the last dimension, the lowest bits
-/// first, or the highest.
+/// Numbers of `bits` packed in bytes, the lowest bits first, or the highest: a
+/// further dimension.
+std::string split(Composer &c, const std::string &x, int64_t bits,
+                  bool highFirst = false) {
+  const std::string bytes = c.unsqueeze(x, {-1});
+  if (bits == 8)
+    return bytes;
+  HostTensor shifts(DType::U8, {8 / bits});
+  for (int64_t i = 0, count = 8 / bits; i < count; ++i)
+    shifts.setInteger(i, 1 << bits * (highFirst ? count - 1 - i : i));
+  return c.add("BitwiseAnd", {c.add("Div", {bytes, c.known(shifts)}),
+                              c.number(double((1 << bits) - 1), x)});
+}
+
+/// The same, packed along the last dimension.
 std::string unpacked(Composer &c, const std::string &x, int64_t bits,
                      bool highFirst = false) {
-  if (bits == 8)
-    return x;
-  const int64_t count = 8 / bits;
-  Names parts;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t by = bits * (highFirst ? count - 1 - i : i);
-    std::string part = x;
-    if (by)
-      part = c.add("Div", {x, c.number(double(1 << by), x)});
-    part = c.add("BitwiseAnd", {part, c.number(double((1 << bits) - 1), x)});
-    parts.push_back(c.unsqueeze(part, {-1}));
-  }
-  std::string all = c.join(parts, -1);
   Shape shape = c.shape(x);
   if (!shape.empty())
-    shape.back() *= count;
-  return c.reshape(all, shape);
+    shape.back() *= 8 / bits;
+  return bits == 8 ? x : c.reshape(split(c, x, bits, highFirst), shape);
 }
 
 int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -224,12 +224,12 @@ LogicalResult matmulBits(const Node &n) {
     return failure();
   Composer c(n);
   const int64_t blocks = ceilOf(size, block);
-  const Shape spread{rows, blocks, 1};
+  const Shape spread{rows, blocks, 1, 1};
   auto asFloat = [&](const std::string &x) {
     return c.add("CastLike", {x, c.in(0)});
   };
   std::string w = c.reshape(c.in(1), {rows, blocks, ceilOf(block * bits, 8)});
-  w = asFloat(unpacked(c, w, bits));
+  w = asFloat(split(c, w, bits));
   std::string zero = c.number(double(1 << (bits - 1)), w);
   if (n.has(3) && n.onnxType(3) == onnx::TensorProto::UINT8) {
     zero = c.reshape(c.in(3), {rows, ceilOf(blocks * bits, 8)});
