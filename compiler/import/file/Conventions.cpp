@@ -2,8 +2,6 @@
 #include "compiler/import/file/Conventions.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
-#include <map>
-#include <string>
 
 namespace dlc::import {
 
@@ -50,8 +48,7 @@ bool isSavedByOnnxRuntime(const onnx::ModelProto &model) {
       [](const auto &set) { return set.domain() == "com.microsoft.nchwc"; });
 }
 
-/// The inputs of an operator that are weights, as bits.
-static const std::map<std::string, unsigned> kWeightInputs = {
+static const InputBits kWeightInputs = {
     {"Attention", 0b110}, // com.microsoft's; ONNX's has values there
     {"BatchNormalization", 0b110},
     {"BiasAdd", 0b10},
@@ -92,10 +89,13 @@ static const std::map<std::string, unsigned> kWeightInputs = {
     {"TransposeMatMul", 0b11},
 };
 
+bool hasInput(const InputBits &bits, const onnx::NodeProto &node, int input) {
+  auto known = bits.find(node.op_type());
+  return known != bits.end() && input < 32 && (known->second >> input & 1) != 0;
+}
+
 bool isWeightOperand(const onnx::NodeProto &node, int input) {
-  auto known = kWeightInputs.find(node.op_type());
-  return known != kWeightInputs.end() && input < 32 &&
-         (known->second >> input & 1) != 0;
+  return hasInput(kWeightInputs, node, input);
 }
 
 } // namespace dlc::import

@@ -2,6 +2,9 @@
 // What writers of models mean, beyond what ONNX says.
 #pragma once
 
+#include <map>
+#include <string_view>
+
 namespace onnx {
 class ModelProto;
 class NodeProto;
@@ -20,6 +23,10 @@ bool hasLostNotes(const onnx::ModelProto &model);
 /// A session of onnxruntime optimized and saved it: it declares all the domains
 /// that onnxruntime knows, used or not.
 bool isSavedByOnnxRuntime(const onnx::ModelProto &model);
+
+/// Some inputs of each operator, as bits: 0b110 is of the second and the third.
+using InputBits = std::map<std::string_view, unsigned>;
+bool hasInput(const InputBits &bits, const onnx::NodeProto &node, int input);
 
 /// Input `input` is a layer's weight: of ai.onnx's operators and of
 /// com.microsoft's; false for others.

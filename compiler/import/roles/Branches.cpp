@@ -48,38 +48,19 @@ public:
     const bool isNumber = channels == 1;
     if (isNumber && isKnown(branch))
       return nullptr;
-    const onnx::NodeProto *at = &node;
-    for (int steps = 0; steps < kLongestTail; ++steps) {
-      const auto readers = flow.readers(at->output(0));
-      if (readers.size() != 1)
-        return nullptr;
-      const onnx::NodeProto &next = *readers[0];
-      if (isArrangement(next) && next.input(0) == at->output(0)) {
-        at = &next;
-        continue;
-      }
-      const std::string &op = next.op_type();
-      if ((op != "Add" && op != "Mul" && op != "Div") || next.input_size() != 2)
-        return nullptr;
-      const std::string &other =
-          next.input(next.input(0) == at->output(0) ? 1 : 0);
-      if (isKnown(other)) {
-        at = &next;
-        continue;
-      }
-      if (op != "Add")
-        return nullptr;
-      const int64_t width = lastWidth(branch);
-      if (!isNumber && width != channels)
-        return nullptr;
-      if (width && isMadeFrom(branch, other))
-        return &next;
-      const int64_t made = lastWidth(other);
-      const bool isScale = at == &node && node.op_type() == "Mul";
-      const bool fits = isNumber ? made > 0 : isScale && made == channels;
-      return fits && isMadeFrom(other, branch) ? &next : nullptr;
-    }
-    return nullptr;
+    const onnx::NodeProto *at = &node, *sum = meetingBehind(at);
+    if (!sum || sum->op_type() != "Add")
+      return nullptr;
+    const std::string &other = otherThan(*at, *sum);
+    const int64_t width = lastWidth(branch);
+    if (!isNumber && width != channels)
+      return nullptr;
+    if (width && isMadeFrom(branch, other))
+      return sum;
+    const int64_t made = lastWidth(other);
+    const bool isScale = at == &node && node.op_type() == "Mul";
+    const bool fits = isNumber ? made > 0 : isScale && made == channels;
+    return fits && isMadeFrom(other, branch) ? sum : nullptr;
   }
 
   bool isOfFoldedNorm(const onnx::NodeProto &node, int slot) const {
@@ -100,6 +81,31 @@ public:
   }
 
 private:
+  static const std::string &otherThan(const onnx::NodeProto &at,
+                                      const onnx::NodeProto &next) {
+    return next.input(next.input(0) == at.output(0) ? 1 : 0);
+  }
+
+  /// The node behind `at` whose other operand is computed; `at` becomes the one
+  /// before it. Null where something else reads a value between.
+  const onnx::NodeProto *meetingBehind(const onnx::NodeProto *&at) const {
+    static const std::set<std::string> binary = {"Add", "Div", "Mul"};
+    for (int steps = 0; steps < kLongestTail; ++steps) {
+      const auto readers = flow.readers(at->output(0));
+      if (readers.size() != 1)
+        return nullptr;
+      const onnx::NodeProto &next = *readers[0];
+      if (!isArrangement(next) || next.input(0) != at->output(0)) {
+        if (!binary.count(next.op_type()) || next.input_size() != 2)
+          return nullptr;
+        if (!isKnown(otherThan(*at, next)))
+          return &next;
+      }
+      at = &next;
+    }
+    return nullptr;
+  }
+
   bool isOfBareConv(const std::string &value) const {
     const auto *maker = flow.maker(value);
     return maker && maker->op_type() == "Conv" &&

@@ -16,12 +16,28 @@ constexpr int kMostNumberLooks = 1024; // at operands, for one number
 
 using Operators = std::set<std::string>;
 
-const Operators kArrangements = {
-    "Identity", "Transpose",      "Reshape",         "Cast",    "CastLike",
-    "Squeeze",  "Unsqueeze",      "Expand",          "Flatten", "Slice",
-    "Split",    "QuantizeLinear", "DequantizeLinear"};
-const Operators kOfOne = {"Abs", "Clip", "Log", "Neg", "Reciprocal", "Sqrt"};
+/// Arrangements, and functions of one number.
+const Operators kPassing = {"Identity",
+                            "Transpose",
+                            "Reshape",
+                            "Cast",
+                            "CastLike",
+                            "Squeeze",
+                            "Unsqueeze",
+                            "Expand",
+                            "Flatten",
+                            "Slice",
+                            "Split",
+                            "QuantizeLinear",
+                            "DequantizeLinear",
+                            "Abs",
+                            "Clip",
+                            "Log",
+                            "Neg",
+                            "Reciprocal",
+                            "Sqrt"};
 const Operators kToScale = {"Exp", "Sigmoid", "Softplus", "Tanh"};
+const Operators kChoices = {"Max", "Min", "Where"};
 const Operators kArithmetic = {"Add", "Div", "Mul", "Pow", "Sub", "Sum"};
 
 class NumberWalk {
@@ -56,10 +72,9 @@ private:
       return NumberUse::Setting;
     if (slot == 0 && kToScale.count(op))
       return NumberUse::Learned;
-    const bool moves = kArrangements.count(op) || kOfOne.count(op);
-    if (slot == 0 && moves)
+    if (slot == 0 && kPassing.count(op))
       return run(node.output(0), depth + 1);
-    const bool chooses = op == "Max" || op == "Min" || op == "Where";
+    const bool chooses = kChoices.count(op);
     if (!kArithmetic.count(op) && !chooses)
       return NumberUse::Setting;
     if (op == "Where" && (slot == 0 || isFilledIn()))

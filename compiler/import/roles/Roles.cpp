@@ -34,19 +34,23 @@ bool isDifferentiated(const onnx::NodeProto &node, int input) {
 
 /// Scales of quantisation and class weights, whatever their names.
 bool isSetting(const onnx::NodeProto &node, int input) {
-  static const std::set<std::string> losses = {"SoftmaxCrossEntropyLoss",
-                                               "NegativeLogLikelihoodLoss"};
-  static const std::set<std::string> scales = {"QuantizeLinear",
-                                               "DequantizeLinear"};
-  const std::string &op = node.op_type();
-  return (losses.count(op) && input == 2) || (scales.count(op) && input == 1) ||
-         op.starts_with("QLinear") ||
-         (op.starts_with("MatMulNBits") && input != 0 && input != 5) ||
-         (op == "GatherBlockQuantized" && input >= 2) ||
-         op == "DynamicQuantizeMatMul" || op == "MatMulIntegerToFloat" ||
-         op == "MatMulBnb4" || op == "QGemm" || op == "QAttention" ||
-         (op == "RotaryEmbedding" && input >= 1) ||
-         (op == "GroupQueryAttention" && (input == 7 || input == 8));
+  static const InputBits settings = {
+      {"DequantizeLinear", 0b10},
+      {"DynamicQuantizeMatMul", ~0U},
+      {"GatherBlockQuantized", ~0b11U},
+      {"GroupQueryAttention", 0b110000000},
+      {"MatMulBnb4", ~0U},
+      {"MatMulIntegerToFloat", ~0U},
+      {"MatMulNBits", ~0b100001U},
+      {"NegativeLogLikelihoodLoss", 0b100},
+      {"QAttention", ~0U},
+      {"QGemm", ~0U},
+      {"QuantizeLinear", 0b10},
+      {"RotaryEmbedding", ~0b1U},
+      {"SoftmaxCrossEntropyLoss", 0b100},
+  };
+  return node.op_type().starts_with("QLinear") ||
+         hasInput(settings, node, input);
 }
 
 /// A weight in few bits, which is never to be there in more.
@@ -169,37 +173,43 @@ private:
     const bool isMadeUp = madeUpNames().search(name);
     const BufferSign sign =
         isMadeUp ? BufferSign::None : bufferSignOf(own, name, file, flow);
-    if (sign == BufferSign::Use)
-      return {Role::Constant, "named and used as models do with their buffers",
-              isTorch ? RoleDoubt::Use : RoleDoubt::None};
-    if (sign == BufferSign::Values)
-      return {Role::Constant, "named as models name their buffers, with such "
-                              "values"};
-    if (reading.weightOf && isOfText(name, *reading.weightOf))
-      return {Role::Constant, "numbers of the source's text, which a group "
-                              "norm is written with"};
-    if (reading.weightOf && (weight.elements() > 1 || isTorch)) {
-      if (mayBeBuffer(own, name, weight, reading))
-        return byRole(reading);
-      return {Role::Param, "a weight of " + described(reading.weightOf)};
+    if (sign == BufferSign::Use || sign == BufferSign::Values)
+      return ofBuffer(sign);
+    if (reading.weightOf) {
+      if (isOfText(name, *reading.weightOf))
+        return {Role::Constant, "numbers of the source's text, which a group "
+                                "norm is written with"};
+      if (weight.elements() > 1 || isTorch)
+        return mayBeBuffer(own, name, weight, reading)
+                   ? byRole(reading)
+                   : Found{Role::Param,
+                           "a weight of " + described(reading.weightOf)};
     }
     if (weight.elements() <= 1)
       return ofNumber(own, weight, name, reading, sign);
-    if (isTorch && isMadeUp && reading.isOfFoldedNorm)
-      return {Role::Constant,
-              "scale or shift of what reads as a folded norm by fixed "
-              "statistics",
-              RoleDoubt::Use};
-    if (isTorch && reading.joinedBy && !isChoice(weight))
-      return {Role::Param, "a value per channel of the branch that " +
-                               described(reading.joinedBy) +
-                               " adds to what it comes from"};
-    if (!isTorch || isMadeUp)
-      return {Role::Constant, "no weight of a layer, but an operand of " +
-                                  described(reading.any)};
+    if (auto found = byOperand(weight, reading, isMadeUp))
+      return *found;
     return sign == BufferSign::None && mayBeBuffer(own, name, weight, reading)
                ? byRole(reading)
                : named(sign);
+  }
+
+  /// What no layer reads as its weight.
+  std::optional<Found> byOperand(const Weight &weight, const Reading &reading,
+                                 bool isMadeUp) const {
+    if (isTorch && isMadeUp && reading.isOfFoldedNorm)
+      return Found{Role::Constant,
+                   "scale or shift of what reads as a folded norm by fixed "
+                   "statistics",
+                   RoleDoubt::Use};
+    if (isTorch && reading.joinedBy && !isChoice(weight))
+      return Found{Role::Param, "a value per channel of the branch that " +
+                                    described(reading.joinedBy) +
+                                    " adds to what it comes from"};
+    if (!isTorch || isMadeUp)
+      return Found{Role::Constant, "no weight of a layer, but an operand of " +
+                                       described(reading.any)};
+    return std::nullopt;
   }
 
   /// What no layer reads that reads nothing but parameters, and models do not
@@ -231,6 +241,14 @@ private:
                 "be, too (--freeze)",
                 described(reading.weightOf ? reading.weightOf : reading.any)),
             RoleDoubt::Role};
+  }
+
+  Found ofBuffer(BufferSign sign) const {
+    if (sign == BufferSign::Values)
+      return {Role::Constant, "named as models name their buffers, with such "
+                              "values"};
+    return {Role::Constant, "named and used as models do with their buffers",
+            isTorch ? RoleDoubt::Use : RoleDoubt::None};
   }
 
   static Found named(BufferSign sign) {
@@ -334,11 +352,11 @@ private:
           if (const auto *norm = producerOf(from->input(i));
               norm && isNormalized(*norm))
             return norm;
-    const bool isLayer = from->op_type() == "MatMul" ||
-                         from->op_type() == "Conv" ||
-                         from->op_type() == "ConvTranspose";
-    return isLayer && (file.weights.find(behind(from->input(1))) ||
-                       isColumnOf(*from, node.input(slot)))
+    static const std::set<std::string> layers = {"Conv", "ConvTranspose",
+                                                 "MatMul"};
+    return layers.count(from->op_type()) &&
+                   (file.weights.find(behind(from->input(1))) ||
+                    isColumnOf(*from, node.input(slot)))
                ? from
                : nullptr;
   }
@@ -411,31 +429,36 @@ private:
     auto it = uses.find(value);
     if (it == uses.end() || seen.size() > 32 || !seen.insert(value).second)
       return;
-    auto note = [](const onnx::NodeProto *&first, const Use &use, bool is) {
-      if (is && !first)
-        first = use.node;
-    };
     for (const Use &use : it->second) {
-      const onnx::NodeProto &node = *use.node;
-      note(reading.any, use, true);
-      note(reading.derivedBy, use, isDifferentiated(node, use.input));
-      note(reading.weightOf, use, isWeightOperand(node, use.input));
-      if (!reading.weightOf && isVector(value))
-        reading.weightOf = layerBehind(node, use.input);
-      if (!reading.weightOf && !reading.joinedBy && isVector(value))
+      read(value, use, reading);
+      if (use.input == 0 && kPassThrough.count(use.node->op_type()))
+        for (const std::string &output : use.node->output())
+          visit(output, seen, reading);
+    }
+  }
+
+  void read(const std::string &value, const Use &use, Reading &reading) const {
+    const onnx::NodeProto &node = *use.node;
+    auto note = [&](const onnx::NodeProto *&first, bool is) {
+      if (is && !first)
+        first = &node;
+    };
+    note(reading.any, true);
+    note(reading.derivedBy, isDifferentiated(node, use.input));
+    note(reading.weightOf, isWeightOperand(node, use.input));
+    note(reading.settingOf, isSetting(node, use.input));
+    note(reading.statisticOf,
+         node.op_type() == "BatchNormalization" && use.input >= 3);
+    reading.isLookedUp |= node.op_type() == "Gather" && use.input == 0;
+    if (!reading.weightOf && isVector(value)) {
+      reading.weightOf = layerBehind(node, use.input);
+      if (!reading.weightOf && !reading.joinedBy)
         reading.joinedBy = residualBehind(
             node, use.input, file.weights.find(behind(value))->elements(), file,
             flow);
-      reading.isOfFoldedNorm |=
-          reading.joinedBy && isOfFoldedNorm(node, use.input, file, flow);
-      note(reading.settingOf, use, isSetting(node, use.input));
-      note(reading.statisticOf, use,
-           node.op_type() == "BatchNormalization" && use.input >= 3);
-      reading.isLookedUp |= node.op_type() == "Gather" && use.input == 0;
-      if (use.input == 0 && kPassThrough.count(node.op_type()))
-        for (const std::string &output : node.output())
-          visit(output, seen, reading);
     }
+    reading.isOfFoldedNorm |=
+        reading.joinedBy && isOfFoldedNorm(node, use.input, file, flow);
   }
 
   const OnnxFile &file;

@@ -1,75 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
+#include <algorithm>
 
 namespace dlc::import {
 
+namespace {
+
+using Type = onnx::TensorProto;
+
+struct Held {
+  int onnxType;
+  DType dtype;
+  bool isNarrow = false; // of fewer bits, or without a sign
+};
+
+constexpr Held kHeld[] = {
+    {Type::FLOAT, DType::F32},
+    {Type::FLOAT16, DType::F16},
+    {Type::BFLOAT16, DType::BF16},
+    {Type::DOUBLE, DType::F64},
+    {Type::INT64, DType::I64},
+    {Type::INT32, DType::I32},
+    {Type::UINT8, DType::U8},
+    {Type::BOOL, DType::Bool},
+    {Type::INT2, DType::I32, true},
+    {Type::UINT2, DType::I32, true},
+    {Type::INT4, DType::I32, true},
+    {Type::UINT4, DType::I32, true},
+    {Type::INT8, DType::I32, true},
+    {Type::INT16, DType::I32, true},
+    {Type::UINT16, DType::I32, true},
+    {Type::UINT32, DType::I64, true},
+    {Type::UINT64, DType::I64, true},
+    {Type::FLOAT8E4M3FN, DType::F32, true},
+    {Type::FLOAT8E4M3FNUZ, DType::F32, true},
+    {Type::FLOAT8E5M2, DType::F32, true},
+    {Type::FLOAT8E5M2FNUZ, DType::F32, true},
+    {Type::FLOAT8E8M0, DType::F32, true},
+    {Type::FLOAT4E2M1, DType::F32, true},
+};
+
+const Held *heldAs(int onnxType) {
+  const auto *found = std::ranges::find(kHeld, onnxType, &Held::onnxType);
+  return found == std::end(kHeld) ? nullptr : found;
+}
+
+} // namespace
+
 bool isNarrow(int onnxType) {
-  auto held = toDType(onnxType);
-  return held && toOnnxType(*held) != onnxType;
+  const Held *held = heldAs(onnxType);
+  return held && held->isNarrow;
 }
 
 std::optional<DType> toDType(int onnxType) {
-  switch (onnxType) {
-  case onnx::TensorProto::INT2:
-  case onnx::TensorProto::UINT2:
-  case onnx::TensorProto::INT4:
-  case onnx::TensorProto::UINT4:
-  case onnx::TensorProto::INT8:
-  case onnx::TensorProto::INT16:
-  case onnx::TensorProto::UINT16:
-    return DType::I32;
-  case onnx::TensorProto::UINT32:
-  case onnx::TensorProto::UINT64:
-    return DType::I64;
-  case onnx::TensorProto::FLOAT8E4M3FN:
-  case onnx::TensorProto::FLOAT8E4M3FNUZ:
-  case onnx::TensorProto::FLOAT8E5M2:
-  case onnx::TensorProto::FLOAT8E5M2FNUZ:
-  case onnx::TensorProto::FLOAT8E8M0:
-  case onnx::TensorProto::FLOAT4E2M1:
-    return DType::F32;
-  case onnx::TensorProto::FLOAT:
-    return DType::F32;
-  case onnx::TensorProto::FLOAT16:
-    return DType::F16;
-  case onnx::TensorProto::BFLOAT16:
-    return DType::BF16;
-  case onnx::TensorProto::DOUBLE:
-    return DType::F64;
-  case onnx::TensorProto::INT64:
-    return DType::I64;
-  case onnx::TensorProto::INT32:
-    return DType::I32;
-  case onnx::TensorProto::UINT8:
-    return DType::U8;
-  case onnx::TensorProto::BOOL:
-    return DType::Bool;
-  default:
-    return std::nullopt;
-  }
+  const Held *held = heldAs(onnxType);
+  return held ? std::optional(held->dtype) : std::nullopt;
 }
 
-int toOnnxType(DType type) {
-  switch (type) {
-  case DType::F32:
-    return onnx::TensorProto::FLOAT;
-  case DType::F16:
-    return onnx::TensorProto::FLOAT16;
-  case DType::BF16:
-    return onnx::TensorProto::BFLOAT16;
-  case DType::F64:
-    return onnx::TensorProto::DOUBLE;
-  case DType::I64:
-    return onnx::TensorProto::INT64;
-  case DType::I32:
-    return onnx::TensorProto::INT32;
-  case DType::U8:
-    return onnx::TensorProto::UINT8;
-  case DType::Bool:
-    return onnx::TensorProto::BOOL;
-  }
-  return onnx::TensorProto::UNDEFINED;
+int toOnnxType(DType type) { // the first, which is not narrow
+  return std::ranges::find(kHeld, type, &Held::dtype)->onnxType;
 }
 
 std::string onnxTypeName(int onnxType) {

@@ -12,19 +12,23 @@ namespace {
 
 /// Inputs of `node` that hold one value per channel and belong to the node.
 bool isOwnVector(const onnx::NodeProto &node, int input) {
-  const std::string &op = node.op_type();
-  if (!node.domain().empty())
-    return isWeightOperand(node, input);
-  if (op == "BatchNormalization")
-    return input >= 1 && input <= 4;
-  if (op == "LayerNormalization" || op == "InstanceNormalization" ||
-      op == "GroupNormalization")
-    return input == 1 || input == 2;
-  if (op == "RMSNormalization" || op == "PRelu")
-    return input == 1;
-  if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div")
-    return true;
-  return (op == "Conv" || op == "ConvTranspose" || op == "Gemm") && input == 2;
+  static const InputBits own = {
+      {"Add", ~0U},
+      {"BatchNormalization", 0b11110},
+      {"Conv", 0b100},
+      {"ConvTranspose", 0b100},
+      {"Div", ~0U},
+      {"Gemm", 0b100},
+      {"GroupNormalization", 0b110},
+      {"InstanceNormalization", 0b110},
+      {"LayerNormalization", 0b110},
+      {"Mul", ~0U},
+      {"PRelu", 0b10},
+      {"RMSNormalization", 0b10},
+      {"Sub", ~0U},
+  };
+  return node.domain().empty() ? hasInput(own, node, input)
+                               : isWeightOperand(node, input);
 }
 
 } // namespace
@@ -249,23 +253,20 @@ private:
     if (module)
       origin.scopes.insert(*module);
     auto value = work.notes.source(*use.node, use.slot, name);
-    if (isStatistic(name, use) && !(value && work.notes.parameter(*value))) {
-      origin.target = name;
-      origin.buffer = true;
-      return {"target " + name, origin};
-    }
+    const auto parameter = value ? work.notes.parameter(*value) : std::nullopt;
+    auto isTarget = [&](const std::string &target, bool isBuffer) {
+      origin.target = target;
+      origin.buffer = isBuffer;
+      return std::pair("target " + target, origin);
+    };
+    if (!parameter && isStatistic(name, use))
+      return isTarget(name, true);
     if (work.detached.count({use.node, use.slot}) &&
-        !isMadeUp(work.notes, name)) {
-      origin.target = name;
-      origin.buffer = work.notes.bufferTargets().count(name) > 0;
-      return {"target " + name, origin};
-    }
+        !isMadeUp(work.notes, name))
+      return isTarget(name, work.notes.bufferTargets().count(name) > 0);
+    if (parameter)
+      return isTarget(*parameter, work.notes.isBuffer(*value));
     if (value) {
-      if (auto target = work.notes.parameter(*value)) {
-        origin.target = *target;
-        origin.buffer = work.notes.isBuffer(*value);
-        return {"target " + *target, origin};
-      }
       origin.values.insert(*value);
       if (isApart(name, *value, weight))
         return {"value " + *value, origin};
@@ -279,13 +280,16 @@ private:
       origin.scoped = scoped;
       return {"scope " + scoped->target, origin};
     }
-    if (!splat || !isOwnVector(*use.node, use.slot))
-      return {"", origin};
+    const bool isOwn = splat && isOwnVector(*use.node, use.slot);
+    return {isOwn ? keyOfModule(module, parentOf(name)) : "", origin};
+  }
+
+  /// Of the module that a call is in, which may be the tensor's own.
+  std::string keyOfModule(const std::optional<std::string> &module,
+                          const std::string &own) {
     if (!module)
-      return {fmt::format("use {}", uses++), origin};
-    bool owner =
-        *module == parentOf(name) || withoutCount(*module) == parentOf(name);
-    return {"module " + (owner ? parentOf(name) : *module), origin};
+      return fmt::format("use {}", uses++);
+    return "module " + (withoutCount(*module) == own ? own : *module);
   }
 
   /// A module's statistic, which a second call reads by the name of what the
@@ -419,17 +423,21 @@ static std::optional<std::string> biasOf(const Restoring &work,
   return isKnown ? std::optional(bias) : std::nullopt;
 }
 
+static bool lostItsBias(const onnx::NodeProto &node) {
+  return node.input_size() > 1 &&
+         (node.input_size() == 2 || node.input(2).empty()) &&
+         std::ranges::any_of(node.metadata_props(), [](const auto &note) {
+           return note.key() == "pkg.onnxscript.rewriter.rule_name" &&
+                  note.value().find("RemoveOptionalBias") != std::string::npos;
+         });
+}
+
 void restoreBiases(Restoring &work) {
   GraphEdit &edit = work.edit;
   constexpr int64_t kMost = 1 << 24;
   for (int i = 0, count = edit.graph.node_size(); i < count; ++i) {
     auto &node = *edit.graph.mutable_node(i);
-    bool dropped = false;
-    for (const auto &note : node.metadata_props())
-      dropped |= note.key() == "pkg.onnxscript.rewriter.rule_name" &&
-                 note.value().find("RemoveOptionalBias") != std::string::npos;
-    if (!dropped || node.input_size() < 2 ||
-        (node.input_size() > 2 && !node.input(2).empty()))
+    if (!lostItsBias(node))
       continue;
     const auto target = biasOf(work, node);
     const Weight *weight = edit.weight(node.input(1));

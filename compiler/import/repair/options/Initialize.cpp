@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/options/Initialize.h"
+#include "compiler/import/file/Conventions.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/options/Pattern.h"
 #include <cmath>
@@ -53,27 +54,24 @@ private:
     return false;
   }
   static Usage of(const onnx::NodeProto &node, int input) {
+    static const InputBits weights = {
+        {"Attention", 0b10},   {"Conv", 0b10}, {"ConvTranspose", 0b10},
+        {"FusedMatMul", 0b10}, {"Gemm", 0b11}, {"MatMul", ~0U}};
+    static const std::set<std::string> shifted = {"Attention", "Conv",
+                                                  "ConvTranspose", "Gemm"};
     const std::string &op = node.op_type();
-    if (op == "FusedMatMul" && input == 1)
-      return {Usage::Weight, !flag(node, "transB")};
-    if (node.domain() == "com.microsoft" && op == "Attention")
-      return {input == 1 ? Usage::Weight : Usage::Shift, input == 1};
-    if (op == "EmbedLayerNormalization" && input < 5)
+    const bool embeds = op == "EmbedLayerNormalization";
+    if ((embeds && input < 5) ||
+        (op == "Attention" && node.domain() != "com.microsoft"))
       return {};
-    if (op == "EmbedLayerNormalization")
-      return {input == 5 ? Usage::Scale : Usage::Shift, false};
-    if (op.ends_with("Normalization")) // x, scale, bias, mean, variance
-      return {input == 1 || input == 4 ? Usage::Scale : Usage::Shift, false};
-    if (op == "Conv" || op == "ConvTranspose")
-      return {input == 1 ? Usage::Weight : Usage::Shift, false};
-    if (op == "MatMul")
-      return {Usage::Weight, input == 1};
-    if (op == "Gemm" && input == 2)
-      return {Usage::Shift, false};
-    if (op == "Gemm")
+    if (hasInput(weights, node, input))
       return {Usage::Weight,
-              input == 1 ? !flag(node, "transB") : flag(node, "transA")};
-    return {};
+              !op.starts_with("Conv") &&
+                  (input == 1 ? !flag(node, "transB") : flag(node, "transA"))};
+    if (op.ends_with("Normalization")) // x, scale, bias, mean, variance
+      return {input == (embeds ? 5 : 1) || input == 4 ? Usage::Scale
+                                                      : Usage::Shift};
+    return {shifted.count(op) ? Usage::Shift : Usage::Unknown};
   }
 
   using Reader = std::pair<const onnx::NodeProto *, int>;
