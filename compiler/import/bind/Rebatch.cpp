@@ -10,6 +10,9 @@
 
 namespace dlc::import {
 
+static const std::set<std::string> kRandom = {"RandomNormal", "RandomUniform"},
+                                   kRecurrent = {"GRU", "LSTM", "RNN"};
+
 /// A shape that is known and begins with the file's batch begins with the new
 /// one, under another name; else the name itself.
 std::string Rebatch::shapeFor(const std::string &shape, ValueTable &table) {
@@ -48,53 +51,59 @@ std::string Rebatch::repeated(const onnx::NodeProto &node, int input,
   return expand.output(0);
 }
 
+bool Rebatch::readsBatch(const onnx::NodeProto &node) const {
+  const auto isRows = [&](const std::string &name) { return isOfBatch(name); };
+  return std::ranges::any_of(node.input(), isRows) ||
+         std::ranges::any_of(namesFromOutside(node), isRows);
+}
+
 Result<std::vector<onnx::NodeProto>>
 Rebatch::adapted(const onnx::NodeProto &node, ValueTable &table) {
-  const std::string op = operatorName(node);
-  NodeView view(node, kNewestOpset);
   std::vector<onnx::NodeProto> made;
   onnx::NodeProto same = node;
-  const bool isOfRows =
-      std::any_of(node.input().begin(), node.input().end(),
-                  [&](const auto &name) { return isOfBatch(name); }) ||
-      [&] {
-        const auto outer = namesFromOutside(node);
-        return std::any_of(outer.begin(), outer.end(),
-                           [&](auto &name) { return isOfBatch(name); });
-      }();
-  const auto first = [&]() -> int64_t {
-    auto type = node.input_size() ? table.type(node.input(0)) : nullptr;
-    return type && type.getRank() ? type.getDimSize(0) : 0;
-  };
-  bool isRepeated = false;
-  if (op == "Reshape" && isOfRows && first() == to) {
+  if (readsBatch(node)) {
+    DLC_TRY(adaptReader(same, table, made));
+    rows.insert(node.output().begin(), node.output().end());
+  } else if (operatorName(node) == "Expand") {
     same.set_input(1, shapeFor(node.input(1), table));
-  } else if (op == "Expand" && !isOfRows) {
-    same.set_input(1, shapeFor(node.input(1), table));
-    isRepeated = same.input(1) != node.input(1);
-  } else if (op == "Concat" && isOfRows && view.integer("axis", 0) != 0) {
-    for (int i = 0; i < node.input_size(); ++i)
-      same.set_input(i, repeated(node, i, 0, table, made));
-  } else if (op == "LSTM" || op == "GRU" || op == "RNN") {
-    for (int i = 5; isOfRows && i < std::min(7, node.input_size()); ++i)
-      same.set_input(
-          i, repeated(node, i, view.integer("layout", 0) ? 0 : 1, table, made));
-  } else if (op == "Gather" && isOfBatch(node.input(0)) && first() == to &&
-             view.integer("axis", 0) == 0 && table.host(node.input(1))) {
-    return badModel("{} takes one sample of the batch; {}", describe(node),
-                    advice());
-  } else if (op == "RandomNormal" || op == "RandomUniform") {
-    const std::vector<int64_t> shape = view.integers("shape");
+    if (same.input(1) != node.input(1))
+      rows.insert(node.output(0));
+  } else if (kRandom.count(operatorName(node))) {
+    const auto shape = NodeView(node, kNewestOpset).integers("shape");
     if (!shape.empty() && shape[0] == from)
       return badModel("{} makes numbers for a batch of {}; {}", describe(node),
                       from, advice());
   }
-  if (isOfRows || isRepeated)
-    rows.insert(node.output().begin(), node.output().end());
   for (const onnx::NodeProto &expand : made)
     rows.insert(expand.output(0));
   made.push_back(std::move(same));
   return made;
+}
+
+Status Rebatch::adaptReader(onnx::NodeProto &node, ValueTable &table,
+                            std::vector<onnx::NodeProto> &made) {
+  const std::string op = operatorName(node);
+  NodeView view(node, kNewestOpset);
+  const int64_t axis = view.integer("axis", 0);
+  const auto type = node.input_size() ? table.type(node.input(0)) : nullptr;
+  const bool isFirst = type && type.getRank() && type.getDimSize(0) == to;
+  auto repeat = [&](int i, size_t along) {
+    node.set_input(i, repeated(node, i, along, table, made));
+  };
+  if (op == "Reshape" && isFirst) {
+    node.set_input(1, shapeFor(node.input(1), table));
+  } else if (op == "Concat" && axis != 0) {
+    for (int i = 0; i < node.input_size(); ++i)
+      repeat(i, 0);
+  } else if (kRecurrent.count(op)) {
+    for (int i = 5; i < std::min(7, node.input_size()); ++i)
+      repeat(i, view.integer("layout", 0) ? 0 : 1);
+  } else if (op == "Gather" && isOfBatch(node.input(0)) && isFirst &&
+             axis == 0 && table.host(node.input(1))) {
+    return badModel("{} takes one sample of the batch; {}", describe(node),
+                    advice());
+  }
+  return {};
 }
 
 bool Rebatch::isLost(const onnx::ValueInfoProto &output,

@@ -29,6 +29,9 @@ public:
 
 private:
   bool isOfBatch(const std::string &name) const { return rows.count(name) > 0; }
+  bool readsBatch(const onnx::NodeProto &node) const;
+  Status adaptReader(onnx::NodeProto &node, ValueTable &table,
+                     std::vector<onnx::NodeProto> &made);
   std::string shapeFor(const std::string &shape, ValueTable &table);
   std::string repeated(const onnx::NodeProto &node, int input, size_t axis,
                        ValueTable &table, std::vector<onnx::NodeProto> &made);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/reduce/ModelParts.h"
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/OnnxFile.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/tensor/DataType.h"
@@ -56,8 +57,7 @@ Result<ModelParts> ModelParts::open(const std::string &path) {
   parts.model = parsed;
   const onnx::GraphProto &graph = parts.graph();
   for (int i = 0; i < graph.node_size(); ++i) {
-    const bool isConstant =
-        graph.node(i).op_type() == "Constant" && graph.node(i).domain().empty();
+    const bool isConstant = operatorName(graph.node(i)) == "Constant";
     for (const std::string &output : graph.node(i).output())
       if (!output.empty())
         (isConstant ? parts.constants : parts.makers)[output] =

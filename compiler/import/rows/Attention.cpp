@@ -17,6 +17,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 struct Heads {
   Value q, k, v;
   bool isFlat = false;
+  int64_t steps(Value x) const { return shapeOf(x)[isFlat ? 1 : 2]; }
 };
 
 /// [B, T, heads * D] as [B, T, heads, D]; null, with an error, if it is not
@@ -58,6 +59,12 @@ FailureOr<Heads> headsOf(const Node &n) {
 
 Value swapped(const Node &n, Value x) { return n.transpose(x, {0, 2, 1, 3}); }
 
+/// [B, H, T, D], if it is not so.
+void putHeadsFirst(const Node &n, Heads &h) {
+  if (h.isFlat)
+    h = {swapped(n, h.q), swapped(n, h.k), swapped(n, h.v)};
+}
+
 /// [B, H, T, D] with each head `times` times.
 Value repeated(const Node &n, Value x, int64_t times) {
   if (!x || times == 1)
@@ -79,6 +86,14 @@ LogicalResult addPast(const Node &n, Heads &h) {
       return failure();
   }
   return success();
+}
+
+/// A head of keys and values for each of queries.
+LogicalResult spreadGroups(const Node &n, Heads &h) {
+  const int64_t groups = shapeOf(h.q)[1] / shapeOf(h.k)[1];
+  h.k = repeated(n, h.k, groups);
+  h.v = repeated(n, h.v, groups);
+  return success(h.k && h.v);
 }
 
 Value indexAlong(const Node &n, const Shape &shape, int64_t axis) {
@@ -126,25 +141,28 @@ Value placesSeen(const Node &n, int64_t queries, int64_t keys) {
 bool isBool(Value x) { return ir::elementType(x).isInteger(1); }
 
 /// attn_mask as [B or 1, H or 1, Tq or 1, Tk]: keys that it lacks are not seen.
-Value givenMask(const Node &n, int64_t keys) {
+FailureOr<Value> givenMask(const Node &n, int64_t keys) {
+  if (!n.has(3))
+    return Value();
   Value mask = n.in(3);
   if (!mask)
-    return mask;
+    return failure();
   Shape shape = shapeOf(mask);
-  if (shape.empty() || shape.size() > 4) {
-    n.fail() << "attn_mask has shape " << toString(shape)
-             << ", expected 1 to 4 dimensions";
-    return nullptr;
-  }
+  if (shape.empty() || shape.size() > 4)
+    return n.fail() << "attn_mask has shape " << toString(shape)
+                    << ", expected 1 to 4 dimensions";
   while (shape.size() < 4)
     shape.insert(shape.begin(), 1);
   mask = n.reshape(mask, shape);
   if (shape[3] == 1 || shape[3] >= keys)
     return mask;
   std::vector<int64_t> none(4, 0), high{0, 0, 0, keys - shape[3]};
-  return n.make<ir::PadOp>(mask, ArrayRef<int64_t>(none),
+  mask = n.make<ir::PadOp>(mask, ArrayRef<int64_t>(none),
                            ArrayRef<int64_t>(high), ArrayRef<int64_t>(none),
                            llvm::APFloat(isBool(mask) ? 0 : -kInf));
+  if (!mask)
+    return failure();
+  return mask;
 }
 
 /// The mask and the places together.
@@ -237,51 +255,52 @@ Value writtenOut(const Node &n, const Heads &h, Value mask) {
   return multiplied(n, p, h.v);
 }
 
+/// Some keys are seen or not by their place.
+bool hasPlaces(const Node &n) {
+  return n.has(4) || n.has(6) || n.integer("left_window_size", -1) >= 0 ||
+         n.integer("right_window_size", -1) >= 0;
+}
+
+bool needsScores(const Node &n) {
+  return n.number("softcap", 0) > 0 || n.uses(3);
+}
+
+/// Heads as the op takes them: as they are, unless something wants them first.
+LogicalResult arrange(const Node &n, Heads &h) {
+  const int at = h.isFlat ? 2 : 1;
+  if (!hasPlaces(n) && !needsScores(n) && !n.uses(1) && !n.uses(2) &&
+      shapeOf(h.q)[at] == shapeOf(h.k)[at])
+    return success();
+  putHeadsFirst(n, h);
+  return success(h.q && h.k && h.v && succeeded(addPast(n, h)) &&
+                 succeeded(spreadGroups(n, h)));
+}
+
 LogicalResult attention(const Node &n) {
   auto heads = headsOf(n);
   if (failed(heads))
     return failure();
   Heads h = *heads;
   const bool isFlat = h.isFlat;
-  const int at = isFlat ? 2 : 1;
-  const int64_t groups = shapeOf(h.q)[at] / shapeOf(h.k)[at];
-  const bool hasPlaces = n.has(4) || n.has(6) ||
-                         n.integer("left_window_size", -1) >= 0 ||
-                         n.integer("right_window_size", -1) >= 0;
-  const bool needsScores = n.number("softcap", 0) > 0 || n.uses(3);
-  const bool isPlain =
-      !hasPlaces && !needsScores && groups == 1 && !n.uses(1) && !n.uses(2);
-  if (isFlat && !isPlain)
-    h = {swapped(n, h.q), swapped(n, h.k), swapped(n, h.v)};
-  if (!isPlain) {
-    if (!h.q || !h.k || !h.v || failed(addPast(n, h)))
-      return failure();
-    h.k = repeated(n, h.k, groups);
-    h.v = repeated(n, h.v, groups);
-    if (!h.k || !h.v)
-      return failure();
-  }
-  const int length = h.isFlat ? 1 : 2;
-  const int64_t queries = shapeOf(h.q)[length], keys = shapeOf(h.k)[length];
-  Value given = n.has(3) ? givenMask(n, keys) : Value();
-  if (n.has(3) && !given)
+  if (failed(arrange(n, h)))
     return failure();
-  const bool isOut = needsScores || (given && !isBool(given) && isMoved(given));
-  if (isOut && h.isFlat)
-    h = {swapped(n, h.q), swapped(n, h.k), swapped(n, h.v)};
-  const bool causal = n.integer("is_causal", 0);
-  const bool byOp = !isOut && !hasPlaces;
-  Value seen = byOp ? Value() : placesSeen(n, queries, keys);
-  Value mask = maskOf(n, given, seen);
-  Value y = isOut ? writtenOut(n, h, mask) : fused(n, h, mask, causal && byOp);
-  if (y && isFlat && !h.isFlat)
+  const int64_t queries = h.steps(h.q), keys = h.steps(h.k);
+  auto given = givenMask(n, keys);
+  if (failed(given))
+    return failure();
+  const bool isOut = needsScores(n) || (*given && isMoved(*given));
+  if (isOut)
+    putHeadsFirst(n, h);
+  const bool byOp = !isOut && !hasPlaces(n);
+  Value mask = maskOf(n, *given, byOp ? Value() : placesSeen(n, queries, keys));
+  Value y = isOut ? writtenOut(n, h, mask)
+                  : fused(n, h, mask, byOp && n.integer("is_causal", 0));
+  if (!y || !isFlat)
+    return n.result(y);
+  if (!h.isFlat)
     y = swapped(n, y);
-  if (!y)
-    return failure();
   Shape shape = shapeOf(y);
-  if (isFlat)
-    y = n.reshape(y, {shape[0], shape[1], shape[2] * shape[3]});
-  return n.result(y);
+  return n.result(n.reshape(y, {shape[0], shape[1], shape[2] * shape[3]}));
 }
 
 /// x through the graph that the node may have for it.
@@ -335,12 +354,9 @@ LogicalResult flexAttention(const Node &n) {
   if (failed(heads))
     return failure();
   Heads h = *heads;
-  const int64_t groups = shapeOf(h.q)[1] / shapeOf(h.k)[1];
-  h.k = repeated(n, h.k, groups);
-  h.v = repeated(n, h.v, groups);
   const Type type = ir::elementType(h.q);
   auto precision = precisionOf(n, type);
-  if (failed(precision) || !h.k || !h.v)
+  if (failed(precision) || failed(spreadGroups(n, h)))
     return failure();
   if (!n.has("score_mod") && !n.has("prob_mod") && !ir::isHalf(*precision)) {
     Value y = fused(n, h, Value(), false);
@@ -360,8 +376,7 @@ LogicalResult flexAttention(const Node &n) {
   auto p = modified(n, n.make<ir::SoftmaxOp>(*bent, uint64_t(3)), "prob_mod");
   if (failed(p))
     return failure();
-  Value y = multiplied(n, *p, n.cast(h.v, *precision));
-  return y ? n.result(n.cast(y, type)) : failure();
+  return n.result(n.cast(multiplied(n, *p, n.cast(h.v, *precision)), type));
 }
 
 /// The first half of each pair is turned by (cos, -sin), the second by
@@ -405,11 +420,22 @@ Value angles(const Node &n, Value table, Value positions) {
   return n.reshape(table, {s[0], s[1], 1, s[2]});
 }
 
+/// [B, T, H * D] as [B, T, H, D]. Without a count of heads each is as wide as
+/// the tables turn.
+Value headsToTurn(const Node &n, Value x, Value cos) {
+  Shape s = shapeOf(x);
+  const int64_t width = cos ? 2 * shapeOf(cos).back() : 0;
+  if (n.integer("num_heads", 0) || n.integer("rotary_embedding_dim", 0) ||
+      width < 1 || s[2] % width)
+    return splitHeads(n, x, "num_heads");
+  return n.reshape(x, {s[0], s[1], s[2] / width, width});
+}
+
 /// X [B, H, T, D] or [B, T, H * D].
 LogicalResult rotary(const Node &n, Value cosTable, Value sinTable,
                      Value positions) {
   Value x = n.in(0);
-  if (!x || !cosTable || !sinTable)
+  if (!x)
     return failure();
   const Shape given = shapeOf(x);
   if (given.size() != 3 && given.size() != 4)
@@ -418,17 +444,12 @@ LogicalResult rotary(const Node &n, Value cosTable, Value sinTable,
   const bool isFlat = given.size() == 3;
   Value cos = angles(n, cosTable, positions);
   Value sin = angles(n, sinTable, positions);
-  int64_t width = n.integer("rotary_embedding_dim", 0);
-  if (isFlat && n.integer("num_heads", 0) == 0 && cos && width == 0 &&
-      shapeOf(cos).back() > 0 && given[2] % (2 * shapeOf(cos).back()) == 0)
-    x = n.reshape(x, {given[0], given[1], given[2] / (2 * shapeOf(cos).back()),
-                      2 * shapeOf(cos).back()});
-  else
-    x = isFlat ? splitHeads(n, x, "num_heads") : swapped(n, x);
+  x = isFlat ? headsToTurn(n, x, cos) : swapped(n, x);
   if (!x || !cos || !sin)
     return failure();
   Shape s = shapeOf(x);
-  width = width ? width : s[3];
+  const int64_t some = n.integer("rotary_embedding_dim", 0);
+  const int64_t width = some ? some : s[3];
   if (width > s[3] || width % 2 || shapeOf(cos).back() != width / 2)
     return n.fail() << "turning " << width << " of " << s[3]
                     << " numbers of a head needs tables of " << width / 2

@@ -326,6 +326,24 @@ Expr codesOf(const Node &n, const Packed &type, Expr x) {
   return code;
 }
 
+LogicalResult fromCodes(const Node &n, const Packed &type, Expr codes) {
+  HostTensor values(DType::F32, {int64_t(1) << type.bits});
+  for (auto [code, value] : llvm::enumerate(valuesOf(type)))
+    values.setNumber(int64_t(code), value);
+  auto table = known(n, std::move(values), "values");
+  if (failed(table))
+    return failure();
+  codes = lowBits(codes, (1 << type.bits) - 1);
+  return n.result(gathered(*table, codes.cast(n.b.getI64Type()), 0));
+}
+
+/// The bits of x, as integers.
+Expr bitsFrom(const Node &n, int onnxType, Expr x, Type word) {
+  if (const Packed *small = smallFloatOf(onnxType))
+    return codesOf(n, *small, x);
+  return isa<FloatType>(x.type().getElementType()) ? sameBits(x, word) : x;
+}
+
 LogicalResult bitCast(const Node &n) {
   if (!n.type(0))
     return n.fail() << "input 0 is missing";
@@ -352,21 +370,9 @@ LogicalResult bitCast(const Node &n) {
   auto x = input(n, 0);
   if (failed(x))
     return failure();
-  Expr bits = *x;
-  if (const Packed *small = smallFloatOf(from))
-    bits = codesOf(n, *small, bits);
-  else if (isa<FloatType>(held))
-    bits = sameBits(bits, word);
-  if (const Packed *small = smallFloatOf(to)) {
-    HostTensor values(DType::F32, {int64_t(1) << small->bits});
-    for (auto [code, value] : llvm::enumerate(valuesOf(*small)))
-      values.setNumber(int64_t(code), value);
-    auto table = known(n, std::move(values), "values");
-    if (failed(table))
-      return failure();
-    Expr code = lowBits(bits.cast(word), (1 << small->bits) - 1);
-    return n.result(gathered(*table, code.cast(n.b.getI64Type()), 0));
-  }
+  Expr bits = bitsFrom(n, from, *x, word);
+  if (const Packed *small = smallFloatOf(to))
+    return fromCodes(n, *small, bits.cast(word));
   if (isa<FloatType>(element))
     return n.result(sameBits(bits.cast(word), element));
   Value y = bits.cast(element);

@@ -32,6 +32,10 @@ LogicalResult matmul(const Node &n) {
   return n.result(n.reshape(y, shape));
 }
 
+Value multiplied(const Node &n, Value x, double factor) {
+  return x && factor != 1 ? n.make<ir::MulOp>(x, n.constant(factor, x)) : x;
+}
+
 /// alpha * A' B' + beta * C; C of shape [N] is matmul's own bias.
 LogicalResult gemm(const Node &n) {
   Value a = n.in(0), b = n.in(1);
@@ -42,17 +46,14 @@ LogicalResult gemm(const Node &n) {
   if (shapeOf(a).size() != 2 || shapeOf(b).size() != 2)
     return n.fail() << "expected matrices, found shapes "
                     << toString(shapeOf(a)) << " and " << toString(shapeOf(b));
-  Value c = n.has(2) && beta != 0 ? n.in(2) : Value();
-  if (c && beta != 1)
-    c = n.make<ir::MulOp>(c, n.constant(beta, c));
+  Value c = n.has(2) && beta != 0 ? multiplied(n, n.in(2), beta) : Value();
   int64_t columns = shapeOf(b)[transB ? 0 : 1];
   bool fused =
       c && alpha == 1 &&
       (shapeOf(c) == Shape{columns} || shapeOf(c) == Shape{1, columns});
   Value bias = fused ? n.reshape(c, {columns}) : Value();
   Value y = n.make<ir::MatmulOp>(a, b, bias, transA, transB, StringAttr());
-  if (y && alpha != 1)
-    y = n.make<ir::MulOp>(y, n.constant(alpha, y));
+  y = multiplied(n, y, alpha);
   if (c && !fused)
     y = n.make<ir::AddOp>(y, c);
   return n.result(y);
@@ -123,8 +124,9 @@ LogicalResult determinant(const Node &n) {
         if (!(columns >> j & 1))
           continue;
         Expr term = element(i, j) * minors.at(columns & ~(1u << j));
-        sum = !sum ? (sign < 0 ? -term : term)
-                   : (sign < 0 ? *sum - term : *sum + term);
+        if (sign < 0)
+          term = -term;
+        sum = sum ? *sum + term : term;
         sign = -sign;
       }
       larger.emplace(columns, *sum);

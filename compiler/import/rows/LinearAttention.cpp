@@ -71,7 +71,7 @@ FailureOr<LinearAttention> linearAttentionOf(const Node &n) {
   const std::string rule = n.text("update_rule", "gated_delta");
   const bool isGated = StringRef(rule).starts_with("gated");
   const bool isDelta = StringRef(rule).ends_with("delta");
-  if (!isGated && !isDelta && rule != "linear")
+  if (!llvm::is_contained({"linear", "gated", "delta", "gated_delta"}, rule))
     return n.fail() << "update_rule '" << rule
                     << "' is not supported, expected linear, gated, delta or "
                        "gated_delta";

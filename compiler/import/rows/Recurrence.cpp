@@ -87,8 +87,7 @@ FailureOr<RecurrentLayer> describeLayer(const Node &n, int64_t gates) {
   l.features = shape[2];
   l.units = n.shape(kR)[2];
   const std::string direction = n.text("direction", "forward");
-  if (direction != "forward" && direction != "reverse" &&
-      direction != "bidirectional")
+  if (!llvm::is_contained({"forward", "reverse", "bidirectional"}, direction))
     return n.fail() << "direction '" << direction << "' is not known";
   l.directions = direction == "bidirectional" ? 2 : 1;
   l.firstReverse = direction == "reverse";

@@ -313,6 +313,18 @@ LogicalResult stft(const Node &n) {
   return n.result(forward(n, *frames, 2, *t).cast(n.type(0).getElementType()));
 }
 
+bool fits(const Node &n, size_t input, const Shape &shape) {
+  return !n.has(input) || n.shape(input) == shape;
+}
+
+/// The last steps before x: of the state, or zeros.
+FailureOr<Expr> behindPast(const Node &n, Expr x, int64_t before) {
+  if (!n.has(3) || before == 0)
+    return padded(x, 2, before, 0);
+  auto kept = input(n, 3);
+  return failed(kept) ? kept : joined({*kept, x}, 2);
+}
+
 /// Each channel of [B, C, L] by its own taps [C, 1, K], over the K - 1 before
 /// it and itself.
 LogicalResult causalConv(const Node &n) {
@@ -320,39 +332,31 @@ LogicalResult causalConv(const Node &n) {
   if (failed(x) || failed(w))
     return failure();
   const Shape sx = shapeOf(*x), sw = shapeOf(*w);
-  if (sx.size() != 3 || sw.size() != 3 || sw[0] != sx[1] || sw[1] != 1 ||
+  if (sx.size() != 3 || sw.size() != 3 || sw != Shape{sx[1], 1, sw[2]} ||
       sw[2] < 1)
     return n.fail() << "expected an input [batch, channels, length] and "
                        "weights [channels, 1, taps], found "
                     << toString(sx) << " and " << toString(sw);
   const int64_t channels = sx[1], length = sx[2], before = sw[2] - 1;
   const std::string activation = n.text("activation", "none");
-  const bool isSwish = activation == "silu" || activation == "swish";
-  if (!isSwish && activation != "none")
+  if (!llvm::is_contained({"none", "silu", "swish"}, activation))
     return n.fail() << "activation '" << activation
                     << "' is not supported, expected none, silu or swish";
   const Shape past{sx[0], channels, before};
-  if ((n.has(2) && n.shape(2) != Shape{channels}) ||
-      (n.has(3) && n.shape(3) != past))
+  if (!fits(n, 2, {channels}) || !fits(n, 3, past))
     return n.fail() << "expected a bias [" << channels
                     << "] and a past_state of shape " << toString(past);
-  Expr all = *x;
-  if (n.has(3) && before > 0) {
-    auto kept = input(n, 3);
-    if (failed(kept))
-      return failure();
-    all = joined({*kept, all}, 2);
-  } else {
-    all = padded(all, 2, before, 0);
-  }
+  auto all = behindPast(n, *x, before);
+  if (failed(all))
+    return failure();
   const int64_t one = 1, none[] = {0, 0};
   Value y =
-      n.make<ir::ConvOp>(all.v, w->v, n.has(2) ? n.in(2) : Value(),
+      n.make<ir::ConvOp>(all->v, w->v, n.has(2) ? n.in(2) : Value(),
                          ArrayRef<int64_t>(one), ArrayRef<int64_t>(none),
                          ArrayRef<int64_t>(one), uint64_t(channels), "nchw");
-  if (!y || (n.uses(1) && failed(n.result(1, part(all, 2, length, before)))))
+  if (!y || failed(n.result(1, part(*all, 2, length, before))))
     return failure();
-  if (!isSwish)
+  if (activation == "none")
     return n.result(y);
   Expr wide = ir::wide(Expr(n.b, n.loc, y));
   return n.result((wide * sigmoid(wide)).cast(ir::elementType(y)));

@@ -125,12 +125,17 @@ Result<Shape> resolveReshape(const Shape &x, const Shape &target,
   return checked(std::move(result));
 }
 
+static int64_t each(const std::vector<int64_t> &given, size_t i,
+                    int64_t otherwise) {
+  return given.empty() ? otherwise : given[i];
+}
+
 Result<SliceBounds> resolveSlice(const Shape &x,
                                  const std::vector<int64_t> &starts,
                                  const std::vector<int64_t> &ends,
                                  const std::vector<int64_t> &axes,
                                  const std::vector<int64_t> &steps) {
-  size_t count = starts.size();
+  const size_t count = starts.size();
   if (ends.size() != count || (!axes.empty() && axes.size() != count) ||
       (!steps.empty() && steps.size() != count))
     return badModel("slice has {} starts, {} ends, {} axes and {} steps; "
@@ -139,28 +144,31 @@ Result<SliceBounds> resolveSlice(const Shape &x,
   SliceBounds bounds{Shape(x.size(), 0), x, Shape(x.size(), 1)};
   std::vector<bool> seen(x.size(), false);
   for (size_t i = 0; i < count; ++i) {
-    DLC_ASSIGN(auto axis,
-               normalizeAxis(axes.empty() ? int64_t(i) : axes[i], x.size()));
+    DLC_ASSIGN(auto axis, normalizeAxis(each(axes, i, int64_t(i)), x.size()));
     if (seen[axis])
       return badModel("slice names axis {} twice", axis);
     seen[axis] = true;
-    int64_t size = x[axis], step = steps.empty() ? 1 : steps[i];
+    int64_t size = x[axis], step = each(steps, i, 1);
     if (step == 0 || step == INT64_MIN)
       return badModel("slice step {} is not valid", step);
     // Positions clamp to [0, size] going forward and to [-1, size - 1] back.
-    int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+    const int64_t low = step > 0 ? 0 : -1, high = size + low;
     auto clamp = [&](int64_t position) {
       if (position < 0)
-        position = position < -size ? -1 : position + size;
+        position = std::max<int64_t>(position, -size - 1) + size;
       return std::clamp(position, low, high);
     };
     int64_t start = clamp(starts[i]);
     // For a negative step an end below -size means "through element 0".
     int64_t end = clamp(ends[i]);
     int64_t span = step > 0 ? end - start : start - end;
-    int64_t stride = step > 0 ? step : -step;
-    bounds.starts[axis] = span > 0 ? start : 0;
-    bounds.sizes[axis] = span > 0 ? (span - 1) / stride + 1 : 0;
+    int64_t stride = std::abs(step);
+    if (span > 0) {
+      bounds.starts[axis] = start;
+      bounds.sizes[axis] = (span - 1) / stride + 1;
+    } else {
+      bounds.sizes[axis] = 0;
+    }
     bounds.steps[axis] = bounds.sizes[axis] > 1 ? step : 1;
   }
   return bounds;

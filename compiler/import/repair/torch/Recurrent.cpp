@@ -45,48 +45,51 @@ private:
   };
 
   void unpack(const onnx::NodeProto &node) {
-    std::vector<Pack> packs;
     const Weight *r = packed(node, 2);
     if (!r || r->shape.size() != 3 || !packed(node, 1))
       return;
-    const int64_t directions = r->shape[0], hidden = r->shape[2];
-    const auto gates = int64_t(gatesOf(node.op_type()).size());
     const bool biased = node.input_size() > 3 && !node.input(3).empty();
-    auto names = namesOf(node, size_t(directions), biased);
-    if (names.empty() || r->shape[1] != gates * hidden || directions > 2 ||
-        (biased && !packed(node, 3)))
+    const auto names = namesOf(node, size_t(r->shape[0]), biased);
+    if (names.empty() || r->shape[0] > 2 ||
+        std::ranges::any_of(names, [&](const std::string &name) {
+          return edit.unusedName(name) != name;
+        }))
       return;
-    const size_t each = biased ? 4 : 2; // tensors of a direction
-    auto nameOf = [&](int64_t direction, size_t i) {
-      return names[size_t(direction) * each + i];
-    };
+    std::vector<Pack> packs;
     for (int slot = 1; slot <= (biased ? 3 : 2); ++slot) {
-      const Weight &weight = *packed(node, slot);
-      Pack pack{node.input(slot), {}, {}, hidden};
-      const auto rows = slot == 3 ? 2 * gates * hidden : gates * hidden;
-      if (weight.shape.size() != (slot == 3 ? 2 : 3) ||
-          weight.shape[0] != directions || weight.shape[1] != rows)
+      auto pack = packOf(node, slot, *r, names);
+      if (!pack)
         return;
-      pack.shape = {gates * hidden};
-      if (slot < 3) {
-        pack.shape.push_back(weight.shape[2]);
-        pack.block *= weight.shape[2];
-      }
-      for (int64_t d = 0; d < directions; ++d)
-        for (size_t i : slot == 3 ? std::vector<size_t>{2, 3}
-                                  : std::vector<size_t>{size_t(slot - 1)})
-          pack.parts.push_back(nameOf(d, i));
-      packs.push_back(std::move(pack));
+      packs.push_back(std::move(*pack));
     }
-    for (const std::string &name : names)
-      if (edit.unusedName(name) != name)
-        return;
     for (const Pack &pack : packs)
       part(pack, gatesOf(node.op_type()));
   }
 
-  /// The tensor of an input that only this node reads, and that the exporter
-  /// named.
+  /// Null where the input's shape is not that of a layer with the matrix `r`.
+  std::optional<Pack> packOf(const onnx::NodeProto &node, int slot,
+                             const Weight &r,
+                             const std::vector<std::string> &names) const {
+    const bool isBias = slot == 3; // weight_ih, weight_hh; bias_ih and bias_hh
+    const int64_t directions = r.shape[0], hidden = r.shape[2];
+    const int64_t rows = int64_t(gatesOf(node.op_type()).size()) * hidden;
+    const Weight *weight = packed(node, slot);
+    if (!weight || weight->shape.size() != (isBias ? 2 : 3) ||
+        weight->shape[0] != directions ||
+        weight->shape[1] != (isBias ? 2 * rows : rows))
+      return std::nullopt;
+    Pack pack{node.input(slot), {}, {rows}, hidden};
+    if (!isBias) {
+      pack.shape.push_back(weight->shape[2]);
+      pack.block *= weight->shape[2];
+    }
+    const int each = int(names.size()) / int(directions);
+    for (int d = 0; d < directions; ++d)
+      for (int i = slot - 1; i < (isBias ? 4 : slot); ++i)
+        pack.parts.push_back(names[size_t(d * each + i)]);
+    return pack;
+  }
+
   const Weight *packed(const onnx::NodeProto &node, int slot) const {
     const std::string &name = node.input(slot);
     const Weight *weight = edit.weight(name);

@@ -121,7 +121,6 @@ std::optional<ScopedName> ScopeNames::ofConv(const std::string &name,
                                              const Weight &weight) const {
   const onnx::NodeProto &node = *use.node;
   const bool noted = holdsNorm(node);
-  const bool isConv = node.op_type() == "Conv";
   const bool vector = use.slot == 2 && weight.shape.size() == 1;
   if (noted && vector && name == node.input(1) + "_bias" &&
       name.ends_with(".weight_bias"))
@@ -134,7 +133,7 @@ std::optional<ScopedName> ScopeNames::ofConv(const std::string &name,
   const bool isAlone =
       noted || (node.input_size() > 2 && isMadeUp(work.notes, node.input(2)));
   auto target = ofOnlyNode(node, vector ? "bias" : "weight");
-  if (!target && !vector && isConv && !weight.shape.empty())
+  if (!target && !vector && node.op_type() == "Conv" && !weight.shape.empty())
     target = besideBias(node, weight.shape[0]);
   if (!target)
     return std::nullopt;

@@ -72,12 +72,18 @@ private:
                               printable(use.node->input(use.slot))));
   }
 
-  /// Without the Identity, notes of who read it still call its value "detach".
-  void addNoted(onnx::NodeProto &node, const TorchCall &call) {
+  /// What the source detaches and the file does not have.
+  std::set<std::string> lostOf(const TorchCall &call) const {
     std::set<std::string> lost;
     for (const std::string &tensor : call.tensors)
       if (isDetached(tensor) && !makers.count(tensor) && !edit.weight(tensor))
         lost.insert(tensor);
+    return lost;
+  }
+
+  /// Without the Identity, notes of who read it still call its value "detach".
+  void addNoted(onnx::NodeProto &node, const TorchCall &call) {
+    const std::set<std::string> lost = lostOf(call);
     if (lost.empty())
       return;
     std::vector<int> open;
@@ -90,9 +96,8 @@ private:
       auto source = work.notes.source(node, slot, own);
       if (source && lost.count(*source))
         addDetached({&node, slot});
-      else if (call.places.count(own))
-        continue;
-      else if (!source || work.notes.parameter(*source))
+      else if (!call.places.count(own) &&
+               (!source || work.notes.parameter(*source)))
         open.push_back(slot);
     }
     if (work.stops.size() != known || open.empty())

@@ -30,6 +30,20 @@ LogicalResult rotaryEmbedding(const Node &n) {
 }
 
 /// Of T5: one number a head for each distance, distances in buckets.
+/// Of a key so far before its query: T5's, each for one distance first, then
+/// by logarithm.
+int64_t bucketOf(int64_t distance, int64_t count, int64_t most, bool isBoth) {
+  const int64_t buckets = isBoth ? count / 2 : count, exact = buckets / 2;
+  const int64_t base = isBoth && distance < 0 ? buckets : 0;
+  distance = isBoth ? std::abs(distance) : std::max<int64_t>(0, distance);
+  if (distance < exact)
+    return base + distance;
+  const float part = std::log(float(distance) / float(exact)) /
+                     std::log(float(most) / float(exact));
+  return base +
+         std::min(buckets - 1, exact + int64_t(part * float(buckets - exact)));
+}
+
 LogicalResult relativePositionBias(const Node &n) {
   auto queries = n.number(1, "query_length"), keys = n.number(2, "key_length");
   if (failed(queries) || failed(keys))
@@ -47,21 +61,10 @@ LogicalResult relativePositionBias(const Node &n) {
   if (Status s = n.table.budget().work(uint64_t(rows * columns), "buckets");
       !s.ok())
     return n.fail(s);
-  const int64_t buckets = isBoth ? table[0] / 2 : table[0], exact = buckets / 2;
-  auto bucketOf = [&](int64_t distance) { // of a key before its query
-    const int64_t base = isBoth && distance < 0 ? buckets : 0;
-    distance = isBoth ? std::abs(distance) : std::max<int64_t>(0, distance);
-    if (distance < exact)
-      return base + distance;
-    const float part = std::log(float(distance) / float(exact)) /
-                       std::log(float(most) / float(exact));
-    return base + std::min(buckets - 1,
-                           exact + int64_t(part * float(buckets - exact)));
-  };
   std::vector<int64_t> all;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
-      all.push_back(bucketOf(i - j));
+      all.push_back(bucketOf(i - j, table[0], most, isBoth));
   std::string bias =
       c.add("Gather", {c.in(0), c.integers(all, {rows, columns})},
             {{"axis", int64_t(0)}});

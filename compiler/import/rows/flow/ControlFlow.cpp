@@ -295,13 +295,19 @@ FailureOr<std::string> stepOf(const BodyExpander &e, const ScanInput &input,
   return made;
 }
 
+bool fitsScan(const Node &n, const onnx::GraphProto &body, int count,
+              int states) {
+  return count >= 1 && states >= 0 && body.input_size() == int(n.inputs()) &&
+         body.output_size() >= states &&
+         n.proto.output_size() <= body.output_size();
+}
+
 LogicalResult unrollScan(const Node &n) {
   BodyExpander e(n);
   const auto &body = graphAttribute(n, "body");
   const int count = int(n.integer("num_scan_inputs", 0)),
             states = int(n.inputs()) - count, outputs = body.output_size();
-  if (count < 1 || states < 0 || body.input_size() != int(n.inputs()) ||
-      outputs < states || n.proto.output_size() > outputs)
+  if (!fitsScan(n, body, count, states))
     return n.fail() << "num_scan_inputs is " << count << ", with " << n.inputs()
                     << " inputs, " << n.proto.output_size()
                     << " outputs, and a body of " << body.input_size()

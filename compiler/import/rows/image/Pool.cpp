@@ -118,6 +118,14 @@ LogicalResult maxPool(const Node &n) {
 
 /// x in the places that its indices name of zeros as large as the pool's input
 /// at least was; output_shape may have more behind.
+/// An image of at least a size, of as many samples and channels.
+bool holds(const Shape &image, const Shape &least) {
+  return image.size() == least.size() && image[0] == least[0] &&
+         image[1] == least[1] &&
+         std::equal(image.begin() + 2, image.end(), least.begin() + 2,
+                    [](int64_t a, int64_t b) { return b > 0 && a >= b; });
+}
+
 LogicalResult maxUnpool(const Node &n) {
   auto x = input(n, 0), index = input(n, 1);
   if (failed(x) || failed(index) || failed(checkImage(n, shapeOf(*x))))
@@ -142,11 +150,7 @@ LogicalResult maxUnpool(const Node &n) {
       return failure();
     wanted = *given;
   }
-  bool fits = wanted.size() == least.size() && wanted[0] == least[0] &&
-              wanted[1] == least[1];
-  for (size_t d = 2; fits && d < least.size(); ++d)
-    fits = least[d] > 0 && wanted[d] >= least[d];
-  if (!fits)
+  if (!holds(wanted, least))
     return n.fail() << "output_shape " << toString(wanted)
                     << " does not fit, expected at least " << toString(least);
   if (failed(checkFits(n, wanted, "the result")))
