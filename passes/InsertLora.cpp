@@ -121,14 +121,15 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     Value w = matmul                         ? matmul.getB()
               : conv && conv.getGroup() == 1 ? conv.getW()
                                              : Value();
+    if (!w)
+      return std::nullopt;
     bool inputsFirst = matmul && !matmul.getTransB();
-    if (auto transpose =
-            w ? w.getDefiningOp<ir::TransposeOp>() : ir::TransposeOp();
+    if (auto transpose = w.getDefiningOp<ir::TransposeOp>();
         matmul && transpose && isSwap(transpose)) {
       w = transpose.getX();
       inputsFirst = !inputsFirst;
     }
-    if (!w || (matmul && ir::tensorType(w).getRank() != 2))
+    if (matmul && ir::tensorType(w).getRank() != 2)
       return std::nullopt;
     auto read = w.getDefiningOp<ir::ReadOp>();
     auto state = read ? step.findState(read.getState()) : quantized.lookup(w);

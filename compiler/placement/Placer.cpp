@@ -46,6 +46,10 @@ std::string nodeOf(Operation *op) {
   return ir::isGradient(op->getLoc()) ? nodes + " (gradient)" : nodes;
 }
 
+bool isOpen(const Way &way, bool isAnyWanted) {
+  return way.whyNot.empty() && (way.caveat.empty() || isAnyWanted);
+}
+
 bool isInStep(Operation *op) {
   auto f = op->getParentOfType<func::FuncOp>();
   return f && f.getSymName() == "train_step";
@@ -95,22 +99,20 @@ Choice Placer::choose(StringRef row, Location at, ArrayRef<Way> ways) const {
     if (wish->ifRefused == Wish::Error)
       return choice;
   }
-  auto isOpen = [&](const Way &way) {
-    return way.whyNot.empty() &&
-           (way.caveat.empty() || (wish && wish->by == "any"));
-  };
-  const Way *best = llvm::find_if(ways, isOpen);
-  const bool isPriced = llvm::all_of(ways, [&](const Way &way) {
-    return !isOpen(way) || way.seconds.has_value();
-  });
+  SmallVector<const Way *> open;
   for (const Way &way : ways)
-    if (isPriced && isOpen(way) && *way.seconds < *best->seconds)
-      best = &way;
-  const auto open = llvm::count_if(ways, isOpen);
+    if (isOpen(way, wish && wish->by == "any"))
+      open.push_back(&way);
+  const bool isPriced = llvm::all_of(
+      open, [](const Way *way) { return way->seconds.has_value(); });
+  const Way *best =
+      isPriced ? *std::ranges::min_element(
+                     open, {}, [](const Way *way) { return *way->seconds; })
+               : open.front();
   choice.by = best->by;
-  choice.isPredicted = isPriced && open > 1;
+  choice.isPredicted = isPriced && open.size() > 1;
   choice.why = choice.isPredicted ? "predicted to be the fastest"
-               : open > 1         ? "preferred"
+               : open.size() > 1  ? "preferred"
                                   : "the only way";
   return choice;
 }

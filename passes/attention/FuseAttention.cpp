@@ -56,6 +56,28 @@ ir::SoftmaxOp softmaxOf(Value p) {
   return others ? ir::SoftmaxOp() : softmax;
 }
 
+bool isBare(ir::MatmulOp op) {
+  return !op.getBias() && !op.getTransA() && !op.getActivation();
+}
+
+/// One matrix for each of the other's.
+bool haveSameBatch(ShapedType a, ShapedType b) {
+  return a.getRank() == b.getRank() &&
+         a.getShape().drop_back(2) == b.getShape().drop_back(2);
+}
+
+bool takeProduct(ir::MatmulOp product, Match &m) {
+  auto [fq, q] = takeOffScale(product.getA());
+  auto [fk, k] = takeOffScale(product.getB());
+  if (!isBare(product) || q.getType() != product.getA().getType() ||
+      k.getType() != product.getB().getType())
+    return false;
+  m.q = q, m.k = k;
+  m.kIsTransposed = !product.getTransB();
+  m.scale *= fq * fk;
+  return true;
+}
+
 /// Takes the scores apart down to the product of q and k.
 bool takeScores(Value s, Match &m) {
   Operation *op = s.getDefiningOp();
@@ -82,19 +104,8 @@ bool takeScores(Value s, Match &m) {
       return masked(select.getB(), {select.getCondition(), fill, true});
     return false;
   }
-  if (auto product = dyn_cast<ir::MatmulOp>(op)) {
-    if (product.getBias() || product.getTransA() || product.getActivation())
-      return false;
-    auto [fq, q] = takeOffScale(product.getA());
-    auto [fk, k] = takeOffScale(product.getB());
-    if (q.getType() != product.getA().getType() ||
-        k.getType() != product.getB().getType())
-      return false;
-    m.q = q, m.k = k;
-    m.kIsTransposed = !product.getTransB();
-    m.scale *= fq * fk;
-    return true;
-  }
+  if (auto product = dyn_cast<ir::MatmulOp>(op))
+    return takeProduct(product, m);
   auto [factor, inner] = takeOffScale(s);
   if (inner == s || !same(inner))
     return false;
@@ -104,10 +115,8 @@ bool takeScores(Value s, Match &m) {
 
 std::optional<Match> match(ir::MatmulOp op) {
   auto p = tensorType(op.getA()), v = tensorType(op.getB());
-  if (op.getBias() || op.getTransA() || op.getActivation() ||
-      (p.getRank() != 3 && p.getRank() != 4) || v.getRank() != p.getRank() ||
-      !p.hasStaticShape() || !v.hasStaticShape() ||
-      p.getShape().drop_back(2) != v.getShape().drop_back(2))
+  if (!isBare(op) || (p.getRank() != 3 && p.getRank() != 4) ||
+      !p.hasStaticShape() || !v.hasStaticShape() || !haveSameBatch(p, v))
     return std::nullopt;
   auto softmax = softmaxOf(op.getA());
   if (!softmax || int64_t(softmax.getAxis()) != p.getRank() - 1)
@@ -118,10 +127,7 @@ std::optional<Match> match(ir::MatmulOp op) {
   m.vIsTransposed = op.getTransB();
   if (!takeScores(softmax.getX(), m) || !std::isfinite(m.scale))
     return std::nullopt;
-  auto q = tensorType(m.q), k = tensorType(m.k);
-  if (q.getRank() != p.getRank() || k.getRank() != p.getRank() ||
-      q.getShape().drop_back(2) != p.getShape().drop_back(2) ||
-      k.getShape().drop_back(2) != p.getShape().drop_back(2))
+  if (!haveSameBatch(tensorType(m.q), p) || !haveSameBatch(tensorType(m.k), p))
     return std::nullopt;
   return m;
 }

@@ -153,8 +153,8 @@ private:
     Reached allow = listed(CastPolicy::Allow), deny = listed(CastPolicy::Deny);
     Reached denied = spread(deny);
     auto follows = [&](Operation *op) {
-      return (is(op, CastPolicy::Infer) || is(op, CastPolicy::Clear)) &&
-             !denied.contains(op);
+      return !denied.contains(op) &&
+             (is(op, CastPolicy::Infer) || is(op, CastPolicy::Clear));
     };
     Reached below = reach(allow, true, follows),
             above = reach(allow, false, follows), tails;
@@ -171,14 +171,17 @@ private:
       return is(op, CastPolicy::Clear) && !denied.contains(op);
     };
     half = reach(reach(half, true, touches), false, touches);
-    for (auto &[op, d] : decisions)
-      if (half.contains(op) && !d.half)
+    for (auto &[op, d] : decisions) {
+      if (d.half)
+        continue;
+      if (half.contains(op))
         decide(op, true, CastRule::Follows, half.lookup(op));
-      else if (!d.half && denied.contains(op) && denied.lookup(op) != op)
-        decide(op, false, CastRule::Behind, denied.lookup(op));
-      else if (!d.half && follows(op))
+      else if (Operation *by = denied.lookup(op); by && by != op)
+        decide(op, false, CastRule::Behind, by);
+      else if (follows(op))
         decide(op, false,
                below.contains(op) ? CastRule::NotAbove : CastRule::NotBelow);
+    }
   }
   /// Step 2.
   Reached spread(const Reached &deny) const {
@@ -254,9 +257,8 @@ private:
   void promote() {
     llvm::DenseSet<Value> halves;
     for (auto &[op, d] : decisions) {
-      bool follows = d.entry.policy == CastPolicy::Infer ||
-                     d.entry.policy == CastPolicy::Clear;
-      if (follows) {
+      if (llvm::is_contained({CastPolicy::Infer, CastPolicy::Clear},
+                             d.entry.policy)) {
         OpOperand *wide = nullptr;
         bool anyHalf = false;
         for (OpOperand &use : op->getOpOperands())

@@ -139,15 +139,14 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "(C2) expected a grain of one or more, and nothing "
                           "below zero";
   llvm::SmallSet<unsigned, 8> seen;
-  for (const auto *groups : {&s.outer, &s.inner})
-    for (const LoopGroup &g : *groups) {
-      if (g.size < 0)
-        return emitError() << "(C2) expected a grain of one or more, and "
-                              "nothing below zero";
-      for (unsigned loop : g.loops)
-        if (!seen.insert(loop).second)
-          return emitError() << "(C3) loop " << loop << " stands twice";
-    }
+  for (const LoopGroup &g : llvm::concat<const LoopGroup>(s.outer, s.inner)) {
+    if (g.size < 0)
+      return emitError() << "(C2) expected a grain of one or more, and nothing "
+                            "below zero";
+    for (unsigned loop : g.loops)
+      if (!seen.insert(loop).second)
+        return emitError() << "(C3) loop " << loop << " stands twice";
+  }
   const bool cuts = s.kind == Schedule::Columns ||
                     (s.kind == Schedule::Elementwise && !s.inner.empty());
   if (s.kind == Schedule::Columns ? s.outer.empty() || !s.block

@@ -160,10 +160,10 @@ ThreadsAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "(C5) expected threads side by side and in a block, "
                           "and nothing below zero";
   SmallVector<int64_t> vectors{t.vector};
-  if (t.tile && t.tile->left)
-    vectors.push_back(t.tile->left->vector);
-  if (t.tile && t.tile->right)
-    vectors.push_back(t.tile->right->vector);
+  if (t.tile)
+    for (const auto *side : {&t.tile->left, &t.tile->right})
+      if (*side)
+        vectors.push_back((*side)->vector);
   if (!llvm::all_of(vectors, llvm::isPowerOf2_64) ||
       (t.indexBits != 32 && t.indexBits != 64))
     return emitError() << "(C6) expected vectors of a power of two, and an "

@@ -59,17 +59,7 @@ public:
     for (Operation &op : block)
       op.removeDiscardableAttr(kApart);
     number();
-    SmallVector<Operation *> ops;
-    for (Operation &op : llvm::reverse(block))
-      ops.push_back(&op);
-    for (Operation *op : ops) {
-      if (Class c = classify(op); c != Class::None && c != Class::Clone &&
-                                  !clusters.clusterOf.contains(op))
-        place(op, c);
-      if (leaves && isa<ir::LibraryInterface>(op))
-        for (Value result : op->getResults())
-          mergeReaders(result);
-    }
+    placeAll();
     for (Operation *op : replaced)
       op->erase();
     for (Operation &op : llvm::make_early_inc_range(block))
@@ -85,6 +75,19 @@ public:
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (classify(&op) == Class::Clone && op.use_empty())
         op.erase();
+  }
+
+  void placeAll() {
+    SmallVector<Operation *> ops(
+        llvm::make_pointer_range(llvm::reverse(block)));
+    for (Operation *op : ops) {
+      if (Class c = classify(op); c != Class::None && c != Class::Clone &&
+                                  !clusters.clusterOf.contains(op))
+        place(op, c);
+      if (leaves && isa<ir::LibraryInterface>(op))
+        for (Value result : op->getResults())
+          mergeReaders(result);
+    }
   }
 
 private:

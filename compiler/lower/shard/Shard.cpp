@@ -41,10 +41,10 @@ public:
       if (state.getRole() == ir::Role::moment ||
           (state.getRole() == ir::Role::ema && isOfParameter(state)))
         state.setType(ir::splitType(state.getType(), state.getOfAttr()));
-    for (auto f : module.getOps<func::FuncOp>())
-      for (auto read : f.getOps<ir::ReadOp>())
-        read.getValue().setType(
-            symbols.lookup<ir::StateOp>(read.getState()).getTensorType());
+    module.walk([&](ir::ReadOp read) {
+      read.getValue().setType(
+          symbols.lookup<ir::StateOp>(read.getState()).getTensorType());
+    });
     for (auto f : module.getOps<func::FuncOp>())
       for (auto fused : llvm::make_early_inc_range(f.getOps<ir::FusedOp>()))
         if (FlatSymbolRefAttr of = parameterOf(fused))

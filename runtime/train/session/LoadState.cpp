@@ -145,12 +145,13 @@ private:
   Status take(const plan::State &state) {
     std::vector<std::byte> copy;
     const auto tensor = file_.find(state.name(), copy);
-    if (!tensor && state.role() == "ema" && state.of().size())
-      averages_.push_back(&state);
-    else if (!tensor)
-      done_.missing.push_back(state.name());
-    if (!tensor)
+    if (!tensor) {
+      if (state.role() == "ema" && state.of().size())
+        averages_.push_back(&state);
+      else
+        done_.missing.push_back(state.name());
       return {};
+    }
     const DType type = *plan::dtypeOf(state.type().dtype());
     const bool isOwn = StateParts::isOwn(state);
     const bool isFloating = isFloat(type) && isFloat(tensor->dtype);
