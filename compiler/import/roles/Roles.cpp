@@ -6,6 +6,7 @@
 #include "compiler/import/roles/FixedNumbers.h"
 #include "compiler/import/roles/LearnedNumbers.h"
 #include "compiler/import/roles/NamedBuffers.h"
+#include "compiler/import/roles/Settings.h"
 #include "compiler/import/roles/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/Floats.h"
@@ -30,33 +31,6 @@ bool isDifferentiated(const onnx::NodeProto &node, int input) {
     return false;
   const auto *xs = NodeView(node, 1).find("xs");
   return xs && input < xs->strings_size();
-}
-
-/// Scales of quantisation and class weights, whatever their names.
-bool isSetting(const onnx::NodeProto &node, int input) {
-  static const InputBits settings = {
-      {"DequantizeLinear", 0b10},
-      {"DynamicQuantizeMatMul", ~0U},
-      {"GatherBlockQuantized", ~0b11U},
-      {"GroupQueryAttention", 0b110000000},
-      {"MatMulBnb4", ~0U},
-      {"MatMulIntegerToFloat", ~0U},
-      {"MatMulNBits", ~0b100001U},
-      {"NegativeLogLikelihoodLoss", 0b100},
-      {"QAttention", ~0U},
-      {"QGemm", ~0U},
-      {"QuantizeLinear", 0b10},
-      {"RotaryEmbedding", ~0b1U},
-      {"SoftmaxCrossEntropyLoss", 0b100},
-  };
-  return node.op_type().starts_with("QLinear") ||
-         hasInput(settings, node, input);
-}
-
-/// A weight in few bits, which is never to be there in more.
-bool isCodes(const std::string &tensor, const onnx::NodeProto *node) {
-  return node && node->op_type() == "MatMulNBits" && node->input_size() > 1 &&
-         node->input(1) == tensor;
 }
 
 struct Use {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/roles/Settings.h"
+#include "compiler/import/file/Conventions.h"
+#include "onnx-ml.pb.h"
+
+namespace dlc::import {
+
+bool isSetting(const onnx::NodeProto &node, int input) {
+  static const InputBits settings = {
+      {"DequantizeLinear", 0b10},
+      {"DynamicQuantizeMatMul", ~0U},
+      {"GatherBlockQuantized", ~0b11U},
+      {"GroupQueryAttention", 0b110000000},
+      {"MatMulBnb4", ~0U},
+      {"MatMulIntegerToFloat", ~0U},
+      {"MatMulNBits", ~0b100001U},
+      {"NegativeLogLikelihoodLoss", 0b100},
+      {"QAttention", ~0U},
+      {"QGemm", ~0U},
+      {"QuantizeLinear", 0b10},
+      {"RotaryEmbedding", ~0b1U},
+      {"SoftmaxCrossEntropyLoss", 0b100},
+  };
+  return node.op_type().starts_with("QLinear") ||
+         hasInput(settings, node, input);
+}
+
+bool isCodes(const std::string &tensor, const onnx::NodeProto *node) {
+  return node && node->op_type() == "MatMulNBits" && node->input_size() > 1 &&
+         node->input(1) == tensor;
+}
+
+} // namespace dlc::import
