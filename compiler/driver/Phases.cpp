@@ -186,6 +186,7 @@ const Phase kPhases[] = {
              {memory.lossRows, memory.budget, c.traits.largeLogits});
        },
        [](C c) { return c.options.memory.lossRows != MemoryOptions::kWhole; }},
+      plain<createSplitCodes>(),
       plain<createJoinAttention>([](C c) { return c.traits.joinsAttention; }),
       ask<createMatmulEpilogues>(
           [](C c) { return chooses(c, "matmul-epilogue"); }),

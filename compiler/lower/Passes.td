@@ -45,6 +45,13 @@ def ChunkLoss : Lower_FunctionPass<"dlc-chunk-loss"> {
     Option<"large", "large", "int64_t", "67108864", "bytes of logits that are split without such a limit; 0: none are">];
 }
 
+def SplitCodes : Lower_ModulePass<"dlc-split-codes"> {
+  let summary = "compute a weight of few bits for some rows after the others";
+  let description = [{A matrix that constant states of fewer bytes stand for, row by row, and the products that read it, in
+    pieces of its rows. Behind dlc-chunk-loss; before who computes a product is picked.}];
+  let options = [Option<"bytes", "bytes", "int64_t", "16777216", "of a piece of the matrix">];
+}
+
 def MatmulEpilogues : Lower_PlacingPass<"dlc-matmul-epilogues"> {
   let summary = "library products take over activations, their gradients and sums";
   let description = [{Products that a library multiplies take over what it can do in the same call: an activation behind a

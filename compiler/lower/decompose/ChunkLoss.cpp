@@ -166,21 +166,6 @@ private:
     return OpBuilder(first);
   }
 
-  Value rowsOf(OpBuilder &builder, Location loc, Value v, int64_t first,
-               int64_t count) const {
-    auto part = rules.partOf(tensorType(v), count);
-    SmallVector<int64_t> all(part.getShape()), starts(part.getRank(), 0),
-        steps(part.getRank(), 1);
-    all[0] = rows;
-    starts[0] = first;
-    Expr x = Expr(builder, loc, v).reshape(all);
-    Expr slice = x.make<ir::SliceOp>(x.v, starts, part.getShape(), steps);
-    const int64_t before = byteSize(part) / count * first;
-    if (before % kAlignment == 0)
-      slice.v.getDefiningOp()->setAttr(kInPlace, builder.getUnitAttr());
-    return slice;
-  }
-
   void buildPiece(OpBuilder &builder, int64_t first, int64_t count) {
     llvm::DenseMap<Value, Value> map; // to this piece's
     for (Operation *op : order) {
@@ -190,7 +175,7 @@ private:
         Value &mine = map[v];
         if (!mine)
           mine = part == Part::Rows
-                     ? rowsOf(builder, op->getLoc(), v, first, count)
+                     ? rules.slice(builder, op->getLoc(), v, first, count)
                      : v;
         operands.push_back(mine);
       }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/decompose/RowRules.h"
 #include "compiler/dialect/Expr.h"
+#include "compiler/lower/Marks.h"
+#include "compiler/lower/memory/StateLayout.h"
 
 using namespace mlir;
 using dlc::ir::Ints;
@@ -38,6 +40,21 @@ RankedTensorType RowRules::partOf(RankedTensorType t, int64_t count) const {
   SmallVector<int64_t> shape{count};
   llvm::append_range(shape, t.getShape().drop_front(leading(t)));
   return t.clone(shape);
+}
+
+Value RowRules::slice(OpBuilder &builder, Location loc, Value v, int64_t first,
+                      int64_t count) const {
+  auto part = partOf(tensorType(v), count);
+  SmallVector<int64_t> all(part.getShape()), starts(part.getRank(), 0),
+      steps(part.getRank(), 1);
+  all[0] = rows;
+  starts[0] = first;
+  ir::Expr x = ir::Expr(builder, loc, v).reshape(all);
+  ir::Expr slice = x.make<ir::SliceOp>(x.v, starts, part.getShape(), steps);
+  const int64_t before = byteSize(part) / count * first;
+  if (before % kAlignment == 0)
+    slice.v.getDefiningOp()->setAttr(kInPlace, builder.getUnitAttr());
+  return slice;
 }
 
 /// An operand has the result's rows, or is the same for all.

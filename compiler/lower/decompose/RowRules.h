@@ -32,6 +32,10 @@ public:
   int64_t leading(mlir::RankedTensorType t) const;
   /// [count, ...].
   mlir::RankedTensorType partOf(mlir::RankedTensorType t, int64_t count) const;
+  /// Rows [first, first + count) of `v`: a range of it where that lies as a
+  /// tensor must.
+  mlir::Value slice(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value v,
+                    int64_t first, int64_t count) const;
   /// The op for `count` rows: `operands` are those of its rule. Returns the
   /// parts of the results, sums in the result's shape.
   llvm::SmallVector<mlir::Value> build(mlir::OpBuilder &builder,

@@ -8,6 +8,7 @@
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/lower/Marks.h"
 #include "compiler/lower/memory/Activations.h"
 #include "compiler/lower/memory/FitMemory.h"
 #include "compiler/lower/memory/StateLayout.h"
@@ -95,11 +96,16 @@ struct Recompute : impl::RecomputeBase<Recompute> {
                                  const SymbolTable &symbols) {
     llvm::DenseMap<Value, int64_t> bytes; // of those states
     auto bytesOf = [&](Value v) -> std::optional<int64_t> {
-      v = ir::viewedBy(v);
+      const int64_t own = byteSize(ir::tensorType(v));
+      while (Operation *op = v.getDefiningOp()) {
+        if (!isa<ir::ReshapeOp>(op) && !op->hasAttr(kInPlace))
+          break;
+        v = op->getOperand(0);
+      }
       if (auto read = v.getDefiningOp<ir::ReadOp>()) {
         auto state = symbols.lookup<ir::StateOp>(read.getState());
         if (state.getRole() == ir::Role::constant)
-          return byteSize(state.getTensorType());
+          return own;
       }
       auto made = bytes.find(v);
       return made == bytes.end() ? std::nullopt : std::optional(made->second);
