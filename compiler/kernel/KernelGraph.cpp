@@ -212,14 +212,27 @@ private:
         node->result = result;
       return node;
     }
-    if (auto constant = dyn_cast<ir::ConstantOp>(op))
-      return computeConstant(constant, index);
+    if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
+      auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+      if (!dense)
+        return failNode(op, "expected a dense value");
+      if (dense.isSplat())
+        return make(KernelNode::Splat, v);
+      return make(KernelNode::Table, v, {}, forms.linear(index, shape));
+    }
     if (auto iota = dyn_cast<ir::IotaOp>(op))
       return make(KernelNode::Index, v, {}, index[iota.getAxis()]);
     if (isa<ir::PositionOp>(op))
       return make(KernelNode::Index, v, {}, forms.linear(index, shape));
-    if (isa<ir::ElementwiseInterface>(op))
-      return computeElementwise(v, index);
+    if (isa<ir::ElementwiseInterface>(op)) {
+      SmallVector<KernelNode *, 3> children;
+      for (Value operand : op->getOperands()) {
+        children.push_back(evalBroadcast(operand, index));
+        if (!children.back())
+          return nullptr;
+      }
+      return make(KernelNode::Apply, v, children);
+    }
     if (isa<ir::BroadcastOp, ir::ReshapeOp, ir::MovementInterface>(op))
       return computeMoved(op, index);
     if (auto reduction = dyn_cast<ir::ReductionInterface>(op))
@@ -227,27 +240,6 @@ private:
     if (auto product = dyn_cast<ir::MatmulOp>(op))
       return computeContraction(product, index);
     return failNode(op, "cannot be part of a kernel");
-  }
-
-  KernelNode *computeConstant(ir::ConstantOp op, ArrayRef<IndexForm> index) {
-    Value v = op;
-    auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
-    if (!dense)
-      return failNode(op, "expected a dense value");
-    if (dense.isSplat())
-      return make(KernelNode::Splat, v);
-    return make(KernelNode::Table, v, {},
-                forms.linear(index, tensorType(v).getShape()));
-  }
-
-  KernelNode *computeElementwise(Value v, ArrayRef<IndexForm> index) {
-    SmallVector<KernelNode *, 3> children;
-    for (Value operand : v.getDefiningOp()->getOperands()) {
-      children.push_back(evalBroadcast(operand, index));
-      if (!children.back())
-        return nullptr;
-    }
-    return make(KernelNode::Apply, v, children);
   }
 
   /// Of an op that moves elements: that of an operand at another index.
