@@ -19,7 +19,7 @@ namespace {
 struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
   InsertAllReduce() {
     reads<&StepOptions::allReduce, &StepOptions::random, &StepOptions::scaler,
-          &StepOptions::outlier, &StepOptions::target>();
+          &StepOptions::target>();
   }
 
   void runOnOperation() final {
@@ -57,8 +57,6 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
                        : o.zero > 0                     ? "--zero"
                        : options.target.name != "cpu"   ? "--target=cuda"
                        : options.scaler.scale != "none" ? "--loss-scale"
-                       : options.outlier.lossZ != 0     ? "--skip-loss-zscore"
-                       : options.outlier.gradientZ != 0 ? "--skip-grad-zscore"
                                                         : nullptr;
     if (!flag)
       return success();

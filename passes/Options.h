@@ -209,16 +209,6 @@ struct StatisticsOptions {
   void addTo(OptionTable &table);
 };
 
-/// Steps that are skipped because a value stands out from the last 128 of its
-/// kind (llm.c's outlier detector).
-struct OutlierOptions {
-  /// --skip-loss-zscore=Z, --skip-grad-zscore=Z: standard deviations above the
-  /// mean from which the loss, or the gradients' norm, is an outlier; 0: off.
-  double lossZ = 0, gradientZ = 0;
-
-  void addTo(OptionTable &table);
-};
-
 /// Formulas, names and defaults are torch.optim's, those of rmsprop_tf, lamb
 /// and lion timm's. What is unset gets the optimizer's default
 /// (OptimizerRules.h).
@@ -398,7 +388,6 @@ struct StepOptions {
   AllReduceOptions allReduce;
   ClipOptions clip;
   StatisticsOptions statistics;
-  OutlierOptions outlier;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   EmaOptions ema;

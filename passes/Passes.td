@@ -160,12 +160,6 @@ def MeasureParameters : Dlc_Pass<"dlc-measure-parameters"> {
   let description = [{Adds the result "stats.parameters", five numbers a trainable state in the module's order.}];
 }
 
-def SkipOutliers : Dlc_Pass<"dlc-skip-outliers"> {
-  let summary = "a step whose loss or gradient norm stands out changes nothing";
-  let description = [{Adds the states outlier.NAME, the last 128 values of that result, and outlier.NAME.count, and the result
-    "skipped". Later passes write only in steps that are not skipped.}];
-}
-
 def InsertOptimizer : Dlc_Pass<"dlc-insert-optimizer"> {
   let summary = "each gradient moves its parameter";
   let description = [{Consumes dlc.gradient. Adds moments, @step and the result "lr". With dlc.all_finite in the step,

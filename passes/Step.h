@@ -61,7 +61,7 @@ public:
 
   /// The result with that dlc.name; null when there is none.
   mlir::Value findResult(llvm::StringRef name);
-  /// Whether this step updates: its gradients are all finite and no outliers;
+  /// Whether this step updates: its gradients are all finite;
   /// null if it always does.
   mlir::Value updates() const { return proceeds; }
   /// A further condition for that, here and in later passes.

@@ -145,13 +145,6 @@ const Phase kPhases[] = {
        const ClipOptions &clip = c.options.train.clip;
        return clip.maxNorm != 0 || clip.maxValue != 0 || clip.reportNorm;
      })}},
-    {"skip-outliers",
-     "a step whose loss or norm is an outlier changes nothing",
-     Train,
-     {step<createSkipOutliers>([](C c) {
-       const OutlierOptions &outlier = c.options.train.outlier;
-       return outlier.lossZ != 0 || outlier.gradientZ != 0;
-     })}},
     {"optimizer",
      "parameters and moments are updated, at a rate computed of the step",
      Train,

@@ -107,15 +107,6 @@ void StatisticsOptions::addTo(OptionTable &table) {
       "and its gradient, which dlc train --stats-every reports");
 }
 
-void OutlierOptions::addTo(OptionTable &table) {
-  table.number("train.skip-loss-zscore", lossZ, 0, kNoLimit,
-               "z-score above which a step is skipped: standard deviations of "
-               "its loss above the mean of the last 128; 0: off");
-  table.number("train.skip-grad-zscore", gradientZ, 0, kNoLimit,
-               "z-score of the norm of all gradients above which a step is "
-               "skipped, over the last 128; 0: off");
-}
-
 Status AllReduceOptions::setCompress(const std::string &word) {
   std::vector<std::string> parts;
   for (llvm::StringRef part : llvm::split(word, ':'))
@@ -261,7 +252,6 @@ static Status checkPlaces(const StepOptions &step) {
 
 void StepOptions::resolve() {
   amp.resolve();
-  clip.reportNorm = clip.reportNorm || outlier.gradientZ != 0;
   if (schedule.name == "onecycle" && schedule.cycleMomentum)
     optimizer.cycledMomentum = schedule.maxMomentum;
   optimizer.resolve();
@@ -287,7 +277,6 @@ void StepOptions::addTo(OptionTable &table) {
   table.toggle("train.debug-overflow", debugOverflow,
                "one kernel per op, without fusion, so that dlc train "
                "--debug-overflow names a single node; slow");
-  outlier.addTo(table);
   schedule.addTo(table);
   amp.addTo(table);
   scaler.addTo(table);

@@ -23,10 +23,9 @@ constexpr std::array<std::string_view, 28> kNames = {
     // what safetensors keeps for itself
     "__metadata__"};
 
-constexpr std::array<std::string_view, 15> kPrefixes = {
-    kPrefix, "ema/", "grad/", kCache, "accumulate.", "outlier.",
-    "scaler.scale.", "scaler.growth.", "scaler.hysteresis.", "moment.",
-    "powersgd.",
+constexpr std::array<std::string_view, 14> kPrefixes = {
+    kPrefix, "ema/", "grad/", kCache, "accumulate.", "scaler.scale.",
+    "scaler.growth.", "scaler.hysteresis.", "moment.", "powersgd.",
     // programs of another size
     "predict@", "train_step@", "eval_step@", "accumulate_step@"};
 

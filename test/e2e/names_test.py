@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 ROWS, WIDTH, CLASSES = 4, 6, 3
 # Names that dlc makes up itself, or that could be taken for one: states, programs, regions, kernels, file keys.
 NAMES = """cache/0 prefill decode step rng.draw rng.rank schedule.steps schedule.epoch_steps scaler.scale scaler.growth ema.moves ema.updates
-accumulate.position accumulate.loss outlier.loss predict train_step eval_step accumulate_step ema_step param buffer const
+accumulate.position accumulate.loss predict train_step eval_step accumulate_step ema_step param buffer const
 ema ema.2 accumulator scalar scratch gradient marker moment.m __metadata__ k0 k0_matmul k1_add ema/w ema.2/w grad/w w w.m
 w.v w.m.m model/step/ model/w model/ step.m step/ step/.m w.weight w.lora_A.weight w.lora_B.weight const/t y x loss lr
 a\\b a"b a'b a/../b . é \t

@@ -39,13 +39,13 @@ def texts(model, **options):
 class Phases(dlc.TestCase):
     def test_each_phase_can_be_the_last(self):
         """What an option turns on changes the program in its phase, in the table's order; `plan` is the last one."""
-        training = dict(amp=True, amp_dtype="fp16", ddp=2, accumulate=2, clip_grad=1, clip_param_grad=2, skip_loss_zscore=3,
+        training = dict(amp=True, amp_dtype="fp16", ddp=2, accumulate=2, clip_grad=1, clip_param_grad=2,
                         stats=True, ema=True, optimizer="adamw")
         after = texts(dlc.model("lenet"), **training)
         changes = [name for name, text, before in zip(list(after)[1:], list(after.values())[1:], after.values()) if text != before]
         self.assertEqual(changes, [
             "loss", "autocast", "autodiff", "scale-loss", "accumulate", "all-reduce", "unscale",
-            "measure-gradients", "clip-each", "clip", "skip-outliers", "optimizer", "measure-parameters", "ema", "simplify",
+            "measure-gradients", "clip-each", "clip", "optimizer", "measure-parameters", "ema", "simplify",
             "layout", "decompose", "fuse", "memory", "schedule"])
         self.assertIn("func.func @predict", after["import"])
         self.assertNotIn("@train_step", after["canonicalize"])

@@ -86,11 +86,6 @@ def clipping(r):
     return r.choice([{}, {}, dict(clip_grad=0.5), dict(clip_value=0.01), dict(grad_norm=True)])
 
 
-def outliers(r):
-    return r.choice([{}, {}, {}, dict(skip_loss_zscore=2), dict(skip_grad_zscore=3),
-                     dict(skip_loss_zscore=3, skip_grad_zscore=2)])
-
-
 def memory(r, model):
     return r.choice([{}, {}, dict(recompute=r.choice(MODELS[model]))])
 
@@ -109,7 +104,7 @@ class Draw:
         r = random.Random(f"{SEED}/{number}")
         self.model = sorted(MODELS)[number % len(MODELS)]
         self.options = dict(batch=100, **optimizer(r))
-        for part in schedule, averages, precision, clipping, groups, moments, outliers:
+        for part in schedule, averages, precision, clipping, groups, moments:
             self.options |= part(r)
         self.options |= memory(r, self.model)
         scale, self.infinities = scaler(r, self.options)

@@ -226,7 +226,7 @@ class Training(Rows):
     def test_options(self):
         """What is made of gradients is made of those of all: as with one batch of the same options."""
         options = dict(zero=1, clip_grad=0.05), dict(zero=2, loss_scale=1024), dict(zero=3, zero_whole_mb=1e-5, bucket_mb=1e-4), \
-            dict(optimizer="adamw", lr=1e-2, momentum=None, ema=True), dict(skip_loss_zscore=3, loss="focal"), dict(label_smoothing=0.1), \
+            dict(optimizer="adamw", lr=1e-2, momentum=None, ema=True), dict(loss="focal"), dict(label_smoothing=0.1), \
             dict(loss="nll")
         for each in options:
             each = FLAGS["both"] | each

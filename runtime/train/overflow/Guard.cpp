@@ -12,8 +12,7 @@
 namespace dlc {
 
 Guard::Guard(const Run &run)
-    : run_(run),
-      maySkip_(run.setup.reports("found_inf") || run.setup.reports("skipped")),
+    : run_(run), maySkip_(run.setup.reports("found_inf")),
       before_(run.setup.session->plan(), run.setup.options.debugOverflow
                                              ? Snapshot::Of::All
                                              : Snapshot::Of::Unguarded) {}
@@ -31,8 +30,7 @@ Status Guard::keepState() {
 Status Guard::check(const StepReport &report) {
   const RunSetup &setup = run_.setup;
   const double loss = setup.metric(report.values, "loss");
-  const bool skipped = setup.metric(report.values, "found_inf") > 0 ||
-                       setup.metric(report.values, "skipped") > 0;
+  const bool skipped = setup.metric(report.values, "found_inf") > 0;
   if (!skipped && std::isfinite(loss)) {
     skips_ = 0;
     return {};

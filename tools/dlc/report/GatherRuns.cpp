@@ -76,16 +76,9 @@ Json columnsOf(const std::string &path) {
   return columns;
 }
 
-// Steps that were skipped as they say, or at which the loss scale became
-// smaller.
+// Steps at which the loss scale became smaller.
 Json skippedOf(const Json &steps) {
   Json skipped = Json::array();
-  if (const auto said = steps.find("skipped"); said != steps.end()) {
-    for (size_t i = 0; i < said->size(); ++i)
-      if ((*said)[i].is_number() && (*said)[i].get<double>() > 0)
-        skipped.push_back(steps["step"][i]);
-    return skipped;
-  }
   const auto scale = steps.find("loss_scale");
   if (scale == steps.end())
     return skipped;
@@ -99,6 +92,16 @@ Json skippedOf(const Json &steps) {
 // Of stats.jsonl: {"names", "steps", "values": {"norm": a row of numbers a
 // parameter}}, null where a line has none; at most kMostColumns of its lines
 // and the first kMostParameters.
+bool isOfStep(const Json &line) {
+  return line.is_object() && line.value("step", Json()).is_number() &&
+         line.value("parameters", Json()).is_object();
+}
+
+void fill(Json &list, size_t count, const Json &with) {
+  while (list.size() < count)
+    list.push_back(with);
+}
+
 Json statisticsOf(const plan::Plan &plan, const std::string &path) {
   constexpr size_t kMostColumns = 200, kMostParameters = 400;
   const auto text = readFile(path, kMostText);
@@ -119,9 +122,7 @@ Json statisticsOf(const plan::Plan &plan, const std::string &path) {
       continue;
     const auto line =
         parseJson(std::string_view(*text).substr(begin, end - begin));
-    if (!line || !line->is_object() ||
-        !line->value("step", Json()).is_number() ||
-        !line->value("parameters", Json()).is_object())
+    if (!line || !isOfStep(*line))
       continue;
     const Json &parameters = (*line)["parameters"];
     for (size_t i = 0; i < names.size(); ++i) {
@@ -130,10 +131,8 @@ Json statisticsOf(const plan::Plan &plan, const std::string &path) {
         continue;
       for (const auto &[key, value] : row.items()) {
         Json &all = values[key];
-        while (all.size() <= i)
-          all.push_back(Json::array());
-        while (all[i].size() < steps.size())
-          all[i].push_back(nullptr);
+        fill(all, i + 1, Json::array());
+        fill(all[i], steps.size(), nullptr);
         all[i].push_back(value.is_number() ? value : Json(nullptr));
       }
     }
@@ -217,6 +216,21 @@ std::string nameOf(const plan::Command &command) {
   return command.label().empty() ? command.kind() : command.label();
 }
 
+// The first and the last command that reads or writes each buffer; -1: none.
+std::pair<std::vector<int>, std::vector<int>>
+commandsOfBuffers(const plan::Program &program) {
+  std::vector<int> first(size_t(program.buffers_size()), -1), last = first;
+  for (int c = 0; c < program.commands_size(); ++c)
+    for (const auto *ids :
+         {&program.commands(c).inputs(), &program.commands(c).outputs()})
+      for (const uint32_t id : *ids) {
+        if (first[id] < 0)
+          first[id] = c;
+        last[id] = c;
+      }
+  return {std::move(first), std::move(last)};
+}
+
 // Bytes of scratch memory in use during each command, and what is largest at
 // their peak. A buffer lives from the first command that names it to the last.
 Json memoryOfPlan(const plan::Plan &plan) {
@@ -224,15 +238,7 @@ Json memoryOfPlan(const plan::Plan &plan) {
   if (!program || program->commands_size() == 0)
     return nullptr;
   const auto buffers = static_cast<size_t>(program->buffers_size());
-  std::vector<int> first(buffers, -1), last(buffers, -1);
-  for (int c = 0; c < program->commands_size(); ++c)
-    for (const auto *ids :
-         {&program->commands(c).inputs(), &program->commands(c).outputs()})
-      for (const uint32_t id : *ids) {
-        if (first[id] < 0)
-          first[id] = c;
-        last[id] = c;
-      }
+  const auto [first, last] = commandsOfBuffers(*program);
   std::vector<int64_t> change(size_t(program->commands_size()) + 1);
   const auto isScratch = [&](size_t b) {
     const plan::Buffer &buffer = program->buffers(int(b));
