@@ -27,12 +27,21 @@ std::string_view whyNot(const std::string &op) {
                              kLayout = "an arrangement for one kind of "
                                        "processor: take the model before that "
                                        "(ORT_ENABLE_EXTENDED at most)",
+                             kIntegers =
+                                 "computes with integers, which have no "
+                                 "gradient: take the model before it was "
+                                 "quantized",
                              kMachine = "machine code of another tool: take "
                                         "the model before that";
   static const std::pair<std::string_view, std::string_view> reasons[] = {
       {"com.microsoft.nchwc.", kLayout},
       {"com.ms.internal.nhwc.", kLayout},
       {"com.microsoft.QOrdered", kLayout},
+      {"com.microsoft.DynamicQuantize", kIntegers},
+      {"com.microsoft.MatMulInteger", kIntegers},
+      {"com.microsoft.QAttention", kIntegers},
+      {"com.microsoft.QGemm", kIntegers},
+      {"com.microsoft.QLinear", kIntegers},
       {"com.microsoft.BeamSearch", kSearch},
       {"com.microsoft.GreedySearch", kSearch},
       {"com.microsoft.Sampling", kSearch},

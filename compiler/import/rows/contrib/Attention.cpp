@@ -120,10 +120,12 @@ void givePresent(Composer &c, const Heads &h, const Names &results, size_t at) {
 }
 
 /// Attention over one projection of the input: [B, T, Dq + Dk + Dv].
-LogicalResult ofProjection(Composer &c, const std::string &projected,
-                           const std::string &bias, size_t maskAt,
-                           size_t pastAt) {
-  const Node &n = c.n;
+LogicalResult attention(const Node &n) {
+  if (failed(refuseInputs(n, {6})))
+    return failure();
+  Composer c(n);
+  const std::string projected =
+      c.sum(c.add("MatMul", {c.in(0), c.in(1)}), c.in(2));
   if (n.integer("do_rotary", 0))
     return c.fail("do_rotary is not supported");
   const Shape s = c.shape(projected);
@@ -138,16 +140,16 @@ LogicalResult ofProjection(Composer &c, const std::string &projected,
   Heads h{qkv[0], qkv[1], qkv[2]};
   h.count = h.keyCount = n.integer("num_heads", 0);
   int64_t before = 0;
-  if (n.has(pastAt)) {
-    before = lengthOf(c, c.in(pastAt), 3);
-    Names past = c.split(c.in(pastAt), 0, {1, 1});
+  if (n.has(4)) {
+    before = lengthOf(c, c.in(4), 3);
+    Names past = c.split(c.in(4), 0, {1, 1});
     h.pastKey = c.add("Squeeze", {past[0], c.integers({0})});
     h.pastValue = c.add("Squeeze", {past[1], c.integers({0})});
   }
   std::string seen;
-  if (n.has(maskAt))
-    seen = seenBy(c, c.in(maskAt), s[0], s[1], s[1] + before);
-  h.mask = joinedMask(c, seen, bias, h.q);
+  if (n.has(3))
+    seen = seenBy(c, c.in(3), s[0], s[1], s[1] + before);
+  h.mask = joinedMask(c, seen, c.in(5), h.q);
   Names y = attended(c, h, n.integer("unidirectional", 0));
   c.give(0, y[0]);
   if (n.uses(1)) {
@@ -157,23 +159,6 @@ LogicalResult ofProjection(Composer &c, const std::string &projected,
     c.give(1, c.join({c.unsqueeze(all[0], {0}), c.unsqueeze(all[1], {0})}, 0));
   }
   return c.done();
-}
-
-LogicalResult attention(const Node &n) {
-  if (failed(refuseInputs(n, {6})))
-    return failure();
-  Composer c(n);
-  std::string x = c.add("MatMul", {c.in(0), c.in(1)});
-  return ofProjection(c, c.sum(x, c.in(2)), c.in(5), 3, 4);
-}
-
-/// The same of integers: each product by the scales.
-LogicalResult quantizedAttention(const Node &n) {
-  Composer c(n);
-  std::string x = c.add("MatMulInteger", {c.in(0), c.in(1), c.in(6), c.in(7)});
-  std::string scale = c.add("Mul", {c.in(3), c.in(4)});
-  x = c.add("Mul", {c.add("CastLike", {x, scale}), scale});
-  return ofProjection(c, c.sum(x, c.in(2)), "", 5, 8);
 }
 
 /// Queries, keys and values that may come packed: [B, T, heads, 3, D], or keys
@@ -399,7 +384,6 @@ void addContribAttentionRows(Rows &rows) {
   rows[domain + "Attention"] = contribs::attention;
   rows[domain + "GroupQueryAttention"] = contribs::groupQueryAttention;
   rows[domain + "MultiHeadAttention"] = contribs::multiHeadAttention;
-  rows[domain + "QAttention"] = contribs::quantizedAttention;
 }
 
 } // namespace dlc::import

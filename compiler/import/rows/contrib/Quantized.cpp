@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised operators of com.microsoft: what their numbers stand for goes
-// through the float operator, and is quantised again.
+// Operators of com.microsoft with weights of few bits.
 #include "compiler/import/rows/contrib/Compose.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
@@ -13,175 +12,6 @@ namespace quantized {
 namespace {
 
 using Names = std::vector<std::string>;
-
-/// Inputs i, i + 1 and i + 2: numbers, their scale and zero point.
-std::string real(Composer &c, size_t i) {
-  return c.add("DequantizeLinear", {c.in(i), c.in(i + 1), c.in(i + 2)});
-}
-
-/// Output 0, by the scale and zero point that inputs i and i + 1 are; of the
-/// type of input `like` where there is no zero point.
-LogicalResult give(Composer &c, const std::string &y, size_t i, size_t like) {
-  std::vector<Setting> settings;
-  if (!c.n.has(i + 1))
-    settings.emplace_back("output_dtype", int64_t(c.n.onnxType(like)));
-  c.give(0, c.add("QuantizeLinear", {y, c.in(i), c.in(i + 1)}, settings));
-  return c.done();
-}
-
-template <const char *const &op> LogicalResult binary(const Node &n) {
-  Composer c(n);
-  std::string a = real(c, 0), b = real(c, 3);
-  return give(c, c.add(op, {a, b}), 6, 0);
-}
-constexpr const char *kAdd = "Add", *kMul = "Mul";
-
-LogicalResult sigmoid(const Node &n) {
-  Composer c(n);
-  return give(c, c.add("Sigmoid", {real(c, 0)}), 3, 0);
-}
-
-LogicalResult leakyRelu(const Node &n) {
-  Composer c(n);
-  return give(
-      c, c.add("LeakyRelu", {real(c, 0)}, {{"alpha", n.number("alpha", 0.01)}}),
-      3, 0);
-}
-
-LogicalResult softmax(const Node &n) {
-  Composer c(n);
-  std::string x = real(c, 0);
-  const Shape shape = c.shape(x);
-  auto axis = n.axis("axis", 0, int64_t(shape.size()));
-  if (failed(axis))
-    return failure();
-  if (n.integer("opset", 13) >= 13)
-    return give(c, c.add("Softmax", {x}, {{"axis", *axis}}), 3, 0);
-  x = c.add("Softmax", {c.add("Flatten", {x}, {{"axis", *axis}})},
-            {{"axis", int64_t(-1)}});
-  return give(c, c.reshape(x, shape), 3, 0);
-}
-
-LogicalResult reduceMean(const Node &n) {
-  Composer c(n);
-  std::string axes = c.integers(n.integers("axes", {}));
-  std::string y = c.add("ReduceMean", {real(c, 0), axes},
-                        {{"keepdims", n.integer("keepdims", 1)}});
-  return give(c, y, 3, 0);
-}
-
-/// f(x [N, C, D...]) where the operator may have its channels last.
-template <typename F>
-std::string channelsFirst(Composer &c, std::string x, F &&f) {
-  const int64_t rank = int64_t(c.shape(x).size());
-  if (!c.n.integer("channels_last", 0) || rank < 3)
-    return f(x);
-  std::vector<int64_t> in{0, rank - 1}, out{0};
-  for (int64_t i = 1; i < rank - 1; ++i)
-    in.push_back(i);
-  for (int64_t i = 2; i < rank; ++i)
-    out.push_back(i);
-  out.push_back(1);
-  return c.transpose(f(c.transpose(x, in)), out);
-}
-
-LogicalResult globalAveragePool(const Node &n) {
-  Composer c(n);
-  std::string y = channelsFirst(c, real(c, 0), [&](const std::string &x) {
-    return c.add("GlobalAveragePool", {x});
-  });
-  return give(c, y, 3, 0);
-}
-
-/// The node's attributes of a window, as they are.
-std::vector<Setting> windowSettings(const Node &n) {
-  std::vector<Setting> settings;
-  for (const char *name : {"kernel_shape", "strides", "pads", "dilations"})
-    if (n.has(name))
-      settings.emplace_back(name, n.integers(name));
-  for (const char *name : {"ceil_mode", "count_include_pad", "group"})
-    if (n.has(name))
-      settings.emplace_back(name, n.integer(name, 0));
-  for (const char *mode : {"SAME_UPPER", "SAME_LOWER", "VALID"})
-    if (n.text("auto_pad", "NOTSET") == mode)
-      settings.emplace_back("auto_pad", mode);
-  return settings;
-}
-
-LogicalResult averagePool(const Node &n) {
-  Composer c(n);
-  std::string y = channelsFirst(c, real(c, 0), [&](const std::string &x) {
-    return c.add("AveragePool", {x}, windowSettings(n));
-  });
-  return give(c, y, 3, 0);
-}
-
-LogicalResult convolution(const Node &n) {
-  Composer c(n);
-  std::string y = channelsFirst(c, c.in(0), [&](const std::string &x) {
-    Names inputs{x};
-    for (size_t i = 1; i < 9; ++i)
-      inputs.push_back(c.in(i));
-    return c.add("QLinearConv", inputs, windowSettings(n));
-  });
-  c.give(0, y);
-  return c.done();
-}
-
-LogicalResult concat(const Node &n) {
-  Composer c(n);
-  Names parts;
-  for (size_t i = 2; i + 2 < n.inputs(); i += 3)
-    parts.push_back(real(c, i));
-  if (parts.empty())
-    return c.fail("expected inputs to join");
-  return give(c, c.join(parts, n.integer("axis", 0)), 0, 2);
-}
-
-LogicalResult where(const Node &n) {
-  Composer c(n);
-  std::string a = real(c, 1), b = real(c, 4);
-  return give(c, c.add("Where", {c.in(0), a, b}), 7, 1);
-}
-
-/// A product of integers by its scales, as floats.
-std::string scaled(Composer &c, const std::string &product,
-                   const std::string &a, const std::string &b) {
-  std::string scale = c.add("Mul", {a, b});
-  return c.add("Mul", {c.add("CastLike", {product, scale}), scale});
-}
-
-LogicalResult matmulToFloat(const Node &n) {
-  Composer c(n);
-  std::string y = c.add("MatMulInteger", {c.in(0), c.in(1), c.in(4), c.in(5)});
-  y = scaled(c, y, c.in(2), c.in(3));
-  c.give(0, c.sum(y, c.in(6)));
-  return c.done();
-}
-
-LogicalResult dynamicMatmul(const Node &n) {
-  Composer c(n);
-  Names x = c.addAll("DynamicQuantizeLinear", {c.in(0)}, {}, 3);
-  std::string y = c.add("MatMulInteger", {x[0], c.in(1), x[2], c.in(3)});
-  c.give(0, c.sum(scaled(c, y, x[1], c.in(2)), c.in(4)));
-  return c.done();
-}
-
-LogicalResult gemm(const Node &n) {
-  Composer c(n);
-  auto operand = [&](size_t i, const char *swap) {
-    return n.integer(swap, 0) ? c.transpose(c.in(i), {1, 0}) : c.in(i);
-  };
-  std::string a = operand(0, "transA"), b = operand(3, "transB");
-  std::string y = c.add("MatMulInteger", {a, b, c.in(2), c.in(5)});
-  y = scaled(c, c.sum(y, c.in(6)), c.in(1), c.in(4));
-  if (double alpha = n.number("alpha", 1); alpha != 1)
-    y = c.add("Mul", {y, c.number(alpha, y)});
-  if (n.has(7))
-    return give(c, y, 7, 0);
-  c.give(0, y);
-  return c.done();
-}
 
 /// Numbers of `bits` packed in bytes, the lowest bits first, or the highest: a
 /// further dimension.
@@ -316,7 +146,7 @@ LogicalResult gatherBits(const Node &n) {
                   "scales of the rank of the data");
   const bool isPacked = n.onnxType(0) == onnx::TensorProto::UINT8;
   const int64_t bits = isPacked ? n.integer("bits", 4) : 8;
-  if (bits != 2 && bits != 4 && bits != 8)
+  if (!llvm::is_contained({2, 4, 8}, bits))
     return c.fail(fmt::format("bits is {}, expected 2, 4 or 8", bits));
   auto rows = [&](size_t i) {
     return c.add("Gather", {c.in(i), c.in(1)}, {{"axis", int64_t(0)}});
@@ -360,23 +190,9 @@ constexpr const char *kQuantize = "QuantizeLinear",
 
 constexpr std::pair<const char *, Row> all[] = {
     {"DequantizeLinear", linear<kDequantize>},
-    {"DynamicQuantizeMatMul", dynamicMatmul},
     {"GatherBlockQuantized", gatherBits},
     {"MatMulBnb4", matmulLevels},
-    {"MatMulIntegerToFloat", matmulToFloat},
     {"MatMulNBits", matmulBits},
-    {"QGemm", gemm},
-    {"QLinearAdd", binary<kAdd>},
-    {"QLinearAveragePool", averagePool},
-    {"QLinearConcat", concat},
-    {"QLinearConv", convolution},
-    {"QLinearGlobalAveragePool", globalAveragePool},
-    {"QLinearLeakyRelu", leakyRelu},
-    {"QLinearMul", binary<kMul>},
-    {"QLinearReduceMean", reduceMean},
-    {"QLinearSigmoid", sigmoid},
-    {"QLinearSoftmax", softmax},
-    {"QLinearWhere", where},
     {"QuantizeLinear", linear<kQuantize>},
 };
 
