@@ -80,13 +80,19 @@ Rebatch::adapted(const onnx::NodeProto &node, ValueTable &table) {
   return made;
 }
 
+/// The node's first operand has `rows` of them.
+static bool beginsWith(int64_t rows, const onnx::NodeProto &node,
+                       ValueTable &table) {
+  const auto type = node.input_size() ? table.type(node.input(0)) : nullptr;
+  return type && type.getRank() && type.getDimSize(0) == rows;
+}
+
 Status Rebatch::adaptReader(onnx::NodeProto &node, ValueTable &table,
                             std::vector<onnx::NodeProto> &made) {
   const std::string op = operatorName(node);
   NodeView view(node, kNewestOpset);
   const int64_t axis = view.integer("axis", 0);
-  const auto type = node.input_size() ? table.type(node.input(0)) : nullptr;
-  const bool isFirst = type && type.getRank() && type.getDimSize(0) == to;
+  const bool isFirst = beginsWith(to, node, table);
   auto repeat = [&](int i, size_t along) {
     node.set_input(i, repeated(node, i, along, table, made));
   };

@@ -94,6 +94,22 @@ bool hasInput(const InputBits &bits, const onnx::NodeProto &node, int input) {
   return known != bits.end() && input < 32 && (known->second >> input & 1) != 0;
 }
 
+bool isSettingOperand(const onnx::NodeProto &node, int input) {
+  static const InputBits settings = {
+      {"DequantizeLinear", 0b10},
+      {"GatherBlockQuantized", ~0b11U},
+      {"GroupQueryAttention", 0b110000000},
+      {"MatMulBnb4", ~0U},
+      {"MatMulNBits", ~0b100001U},
+      {"NegativeLogLikelihoodLoss", 0b100},
+      {"QuantizeLinear", 0b10},
+      {"RotaryEmbedding", ~0b1U},
+      {"SoftmaxCrossEntropyLoss", 0b100},
+  };
+  return node.op_type().starts_with("QLinear") ||
+         hasInput(settings, node, input);
+}
+
 bool isWeightOperand(const onnx::NodeProto &node, int input) {
   return hasInput(kWeightInputs, node, input);
 }

@@ -31,5 +31,7 @@ bool hasInput(const InputBits &bits, const onnx::NodeProto &node, int input);
 /// Input `input` is a layer's weight: of ai.onnx's operators and of
 /// com.microsoft's; false for others.
 bool isWeightOperand(const onnx::NodeProto &node, int input);
+/// Scales of quantisation, class weights and angles, whatever their names.
+bool isSettingOperand(const onnx::NodeProto &node, int input);
 
 } // namespace dlc::import

@@ -84,6 +84,30 @@ void GraphEdit::replaceInitializer(const std::string &name,
               std::move(bytes));
 }
 
+std::string GraphEdit::shapeOfBatch(const std::vector<int64_t> &shape) {
+  const bool isOpen =
+      shape[0] > 1 && graph.input_size() &&
+      graph.input(0).type().tensor_type().shape().dim_size() &&
+      graph.input(0).type().tensor_type().shape().dim(0).dim_value() <= 0;
+  if (!isOpen)
+    return integers(shape);
+  std::string whole = unusedName("input/shape"),
+              first = unusedName("input/batch"),
+              target = unusedName("expanded/shape");
+  addNode("Shape", {graph.input(0).name()}, whole);
+  addNode("Slice", {whole, integers({0}), integers({1}), integers({0})}, first);
+  addConcat({first, integers({shape.begin() + 1, shape.end()})}, target);
+  return target;
+}
+
+void GraphEdit::addConcat(const std::vector<std::string> &inputs,
+                          const std::string &output) {
+  auto &axis = *addNode("Concat", inputs, output).add_attribute();
+  axis.set_name("axis");
+  axis.set_type(onnx::AttributeProto::INT);
+  axis.set_i(0);
+}
+
 std::string GraphEdit::integers(const std::vector<int64_t> &values) {
   std::string bytes(values.size() * sizeof(int64_t), '\0');
   std::memcpy(bytes.data(), values.data(), bytes.size());

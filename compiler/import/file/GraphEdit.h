@@ -49,10 +49,16 @@ public:
                           std::string bytes);
   /// A vector of integers as an initializer; equal ones are made once.
   std::string integers(const std::vector<int64_t> &values);
+  /// A shape whose first dimension is that of the graph's first input, where
+  /// the file leaves that open.
+  std::string shapeOfBatch(const std::vector<int64_t> &shape);
   /// Adds a node before all others; returns the name of its output.
   onnx::NodeProto &addNode(const std::string &op,
                            const std::vector<std::string> &inputs,
                            const std::string &output);
+  /// One that joins `inputs` along their first axis.
+  void addConcat(const std::vector<std::string> &inputs,
+                 const std::string &output);
   /// The node was added here.
   bool isNew(const onnx::NodeProto &node) const { return added.count(&node); }
   void redirect(const Use &use, const std::string &to);

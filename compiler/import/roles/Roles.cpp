@@ -147,8 +147,8 @@ private:
     const bool isMadeUp = madeUpNames().search(name);
     const BufferSign sign =
         isMadeUp ? BufferSign::None : bufferSignOf(own, name, file, flow);
-    if (sign == BufferSign::Use || sign == BufferSign::Values)
-      return ofBuffer(sign);
+    if (llvm::is_contained({BufferSign::Use, BufferSign::Values}, sign))
+      return named(sign);
     if (reading.weightOf) {
       if (isOfText(name, *reading.weightOf))
         return {Role::Constant, "numbers of the source's text, which a group "
@@ -217,15 +217,13 @@ private:
             RoleDoubt::Role};
   }
 
-  Found ofBuffer(BufferSign sign) const {
+  Found named(BufferSign sign) const {
     if (sign == BufferSign::Values)
       return {Role::Constant, "named as models name their buffers, with such "
                               "values"};
-    return {Role::Constant, "named and used as models do with their buffers",
-            isTorch ? RoleDoubt::Use : RoleDoubt::None};
-  }
-
-  static Found named(BufferSign sign) {
+    if (sign == BufferSign::Use)
+      return {Role::Constant, "named and used as models do with their buffers",
+              isTorch ? RoleDoubt::Use : RoleDoubt::None};
     if (sign == BufferSign::Name)
       return {Role::Param,
               "named as models name buffers, but nothing else says that it is "
@@ -420,7 +418,7 @@ private:
     note(reading.any, true);
     note(reading.derivedBy, isDifferentiated(node, use.input));
     note(reading.weightOf, isWeightOperand(node, use.input));
-    note(reading.settingOf, isSetting(node, use.input));
+    note(reading.settingOf, isSettingOperand(node, use.input));
     note(reading.statisticOf,
          node.op_type() == "BatchNormalization" && use.input >= 3);
     reading.isLookedUp |= node.op_type() == "Gather" && use.input == 0;

@@ -25,10 +25,8 @@ public:
       : work(work), edit(work.edit), pieces(findPieces(work)) {
     if (edit.graph.input_size()) {
       const auto &shape = edit.graph.input(0).type().tensor_type().shape();
-      if (shape.dim_size()) {
+      if (shape.dim_size())
         batch = shape.dim(0).dim_value();
-        dynamic = batch <= 0;
-      }
     }
   }
 
@@ -136,51 +134,77 @@ private:
   }
 
   void unfold(const Folded &f) {
-    bool scores = scoreReaders.haveAll(f.name);
-    bool named = work.notes.hasSignature();
-    if (scores && (f.candidates.empty() ||
-                   isScoreMask(f.weight.shape, floatsOf(f.weight)))) {
-      const bool learned =
-          !named && mayBeLearned(f.weight.shape, floatsOf(f.weight));
-      if (learned && f.name.starts_with("onnx::") && isRow(f.weight.shape))
-        return; // the rules of findRoles: a layer's bias, or a warning
-      constant(f, "only added to scores before a Softmax, with no parameter of "
-                  "the source behind it");
-      if (learned)
-        work.decide(f.name, "untrained",
-                    "may be a learned bias of scores, not a mask", true);
+    const bool scores = scoreReaders.haveAll(f.name);
+    const bool named = work.notes.hasSignature();
+    if (scores && isMask(f))
       return;
-    }
     if (named && f.origin.values.empty())
       return; // the rules of findRoles
-    if (kCreators.count(f.op))
-      return constant(f, fmt::format("made by {} in the source", f.op));
-    if (named && f.candidates.empty() && kCutters.count(f.op))
-      if (const Names parted = work.candidates(f.origin, cut); !parted.empty())
-        return untrained(f, parted);
-    if (named && f.candidates.empty())
-      return constant(f, "no parameter of the source is behind it");
-    if (auto other = pieces.overlapping.find(f.name);
-        other != pieces.overlapping.end())
-      return overlapping(f, other->second);
-    if (f.computed && !isMoved(f) && isElsewhere(f))
-      return untrained(f, f.candidates);
-    const bool isPart = f.given && !f.computed;
-    if (f.weight.elements() < 2 && f.op != "exp" && !isPart) {
-      if (!named || (f.op == "add" && undoAdd(f)))
-        return; // the rules of findRoles
-      numbers.push_back(f);
-      return constant(f, "a number");
-    }
-    if (scores && gatherTable(f))
+    if (isNoParameter(f) || isNumber(f))
       return;
-    if ((kRepeaters.count(f.op) || hasBatch(f) || repeatsBatch(f)) && expand(f))
+    if ((scores && gatherTable(f)) || (maySpread(f) && expand(f)))
       return;
     if (!named)
       return hasBatch(f) ? constant(f, "differs along the batch", "per sample")
                          : void();
-    if (!(f.op == "add" && undoAdd(f)) && !undoExp(f))
+    if (!undoAdd(f) && !undoExp(f))
       train(f);
+  }
+
+  bool maySpread(const Folded &f) const {
+    return kRepeaters.count(f.op) || hasBatch(f) || repeatsBatch(f);
+  }
+
+  /// Settles what is added to scores, with no parameter behind it.
+  bool isMask(const Folded &f) {
+    const auto &shape = f.weight.shape;
+    const auto values = floatsOf(f.weight);
+    if (!f.candidates.empty() && !isScoreMask(shape, values))
+      return false;
+    const bool learned =
+        !work.notes.hasSignature() && mayBeLearned(shape, values);
+    if (learned && f.name.starts_with("onnx::") && isRow(shape))
+      return true; // the rules of findRoles: a layer's bias, or a warning
+    constant(f, "only added to scores before a Softmax, with no parameter of "
+                "the source behind it");
+    if (learned)
+      work.decide(f.name, "untrained",
+                  "may be a learned bias of scores, not a mask", true);
+    return true;
+  }
+
+  /// Settles what the source computes of no parameter, or of one that trains
+  /// without it.
+  bool isNoParameter(const Folded &f) {
+    const bool isAlone = work.notes.hasSignature() && f.candidates.empty();
+    const Names parted = isAlone && kCutters.count(f.op)
+                             ? work.candidates(f.origin, cut)
+                             : Names();
+    const auto other = pieces.overlapping.find(f.name);
+    if (kCreators.count(f.op))
+      constant(f, fmt::format("made by {} in the source", f.op));
+    else if (!parted.empty())
+      untrained(f, parted);
+    else if (isAlone)
+      constant(f, "no parameter of the source is behind it");
+    else if (other != pieces.overlapping.end())
+      overlapping(f, other->second);
+    else if (f.computed && !isMoved(f) && isElsewhere(f))
+      untrained(f, f.candidates);
+    else
+      return false;
+    return true;
+  }
+
+  /// Settles a lone number that is no part of a parameter.
+  bool isNumber(const Folded &f) {
+    if (f.weight.elements() > 1 || f.op == "exp" || (f.given && !f.computed))
+      return false;
+    if (work.notes.hasSignature() && !undoAdd(f)) {
+      numbers.push_back(f);
+      constant(f, "a number");
+    } // else the rules of findRoles
+    return true;
   }
 
   //===--- decisions ------------------------------------------------------===//
@@ -326,7 +350,8 @@ private:
       return false;
     std::string state = f.op == "expand" ? stateName(f) : f.name;
     std::string value = edit.unusedName(f.name + "/expanded");
-    std::string target = shapeInput(f.weight.shape, small.shape[0] == 1);
+    std::string target = small.shape[0] == 1 ? edit.shapeOfBatch(f.weight.shape)
+                                             : edit.integers(f.weight.shape);
     std::vector<int64_t> shape = small.shape;
     replaceState(f, state, std::move(bytes), shape);
     edit.addNode("Expand", {state, target}, value);
@@ -339,30 +364,6 @@ private:
                 f.computed);
     noteTable(f);
     return true;
-  }
-
-  /// The shape to expand to; its first dimension is the model's batch where
-  /// that is free.
-  std::string shapeInput(const std::vector<int64_t> &shape, bool expandsBatch) {
-    if (!dynamic || !expandsBatch || shape[0] < 2)
-      return edit.integers(shape);
-    std::string whole = edit.unusedName("input/shape"),
-                first = edit.unusedName("input/batch"),
-                target = edit.unusedName("expanded/shape");
-    edit.addNode("Shape", {edit.graph.input(0).name()}, whole);
-    edit.addNode(
-        "Slice",
-        {whole, edit.integers({0}), edit.integers({1}), edit.integers({0})},
-        first);
-    auto &axis =
-        *edit.addNode("Concat",
-                      {first, edit.integers({shape.begin() + 1, shape.end()})},
-                      target)
-             .add_attribute();
-    axis.set_name("axis");
-    axis.set_type(onnx::AttributeProto::INT);
-    axis.set_i(0);
-    return target;
   }
 
   bool gatherTable(const Folded &f) {
@@ -394,7 +395,7 @@ private:
     bool scales = std::all_of(uses.begin(), uses.end(), [](const Use &use) {
       return use.node->op_type() == "Mul";
     });
-    if (!scales || f.candidates.size() != 1)
+    if (f.op != "add" || !scales || f.candidates.size() != 1)
       return false;
     const std::string &name = *f.candidates.begin();
     auto addend =
@@ -490,7 +491,6 @@ private:
   ScoreReaders scoreReaders{edit};
   const Pieces pieces;
   int64_t batch = 0;
-  bool dynamic = false;
 };
 
 } // namespace

@@ -189,10 +189,7 @@ private:
     std::string joined = blocks[0];
     if (blocks.size() > 1) {
       joined = edit.unusedName(pack.parts[0] + "/joined");
-      auto &axis = *edit.addNode("Concat", blocks, joined).add_attribute();
-      axis.set_name("axis");
-      axis.set_type(onnx::AttributeProto::INT);
-      axis.set_i(0);
+      edit.addConcat(blocks, joined);
     }
     std::string whole = edit.unusedName(pack.parts[0] + "/packed");
     edit.addNode("Reshape", {joined, edit.integers(shape)}, whole);

@@ -81,6 +81,11 @@ private:
     return lost;
   }
 
+  bool mayBeDetached(const std::string &value, const TorchCall &call) const {
+    return !value.empty() && !isOfSameCall(value, call) &&
+           (!edit.weight(value) || work.notes.isParameterTarget(value));
+  }
+
   /// Without the Identity, notes of who read it still call its value "detach".
   void addNoted(onnx::NodeProto &node, const TorchCall &call) {
     const std::set<std::string> lost = lostOf(call);
@@ -90,8 +95,7 @@ private:
     const size_t known = work.stops.size();
     for (int slot = 0; slot < node.input_size(); ++slot) {
       const std::string &own = node.input(slot);
-      if (own.empty() || isOfSameCall(own, call) ||
-          (edit.weight(own) && !work.notes.isParameterTarget(own)))
+      if (!mayBeDetached(own, call))
         continue;
       auto source = work.notes.source(node, slot, own);
       if (source && lost.count(*source))
