@@ -42,23 +42,14 @@ class Leaf:
         return "bytes" if pa.types.is_binary(self.type) or pa.types.is_large_binary(self.type) else "text"
 
 
+KINDS = {"whole": "boolean integer", "number": "floating", "text": "string large_string binary large_binary", "dates": "date",
+         "times": "timestamp time duration", "nothing but nulls": "null", "bytes": "fixed_size_binary"}
+
+
 def kind_of(of: pa.DataType) -> str:
-    is_ = pa.types
-    if is_.is_boolean(of) or is_.is_integer(of):
-        return "whole"
-    if is_.is_floating(of):
-        return "number"
-    if is_.is_decimal(of):
+    if pa.types.is_decimal(of):
         return "decimal" if of.precision <= MOST_DIGITS and of.scale >= 0 else f"decimals of more than {MOST_DIGITS} digits"
-    if is_.is_string(of) or is_.is_large_string(of) or is_.is_binary(of) or is_.is_large_binary(of):
-        return "text"
-    if is_.is_date(of):
-        return "dates"
-    if is_.is_timestamp(of) or is_.is_time(of) or is_.is_duration(of):
-        return "times"
-    if is_.is_null(of):
-        return "nothing but nulls"
-    return "bytes" if is_.is_fixed_size_binary(of) else str(of)
+    return next((kind for kind, types in KINDS.items() if any(getattr(pa.types, f"is_{name}")(of) for name in types.split())), str(of))
 
 
 def plain(of: pa.DataType) -> pa.DataType:

@@ -38,38 +38,28 @@ def find_pictures(table: Table, columns: str) -> tuple[int, int | None] | None:
     """The columns of pictures and classes; none: they are no pictures."""
     if not isinstance(table, ParquetTable):
         return None
-    classes: int | None = None
-    pictures: int | None = None
-    other, names_x = "", False
     try:
         lists = {array: find_columns(words, table.columns) for array, words in parse_columns(columns).items()}
     except UsageError:
         raise
     except DataError:
         return None  # the table says what is wrong
-    for array, some in lists.items():
-        names_x |= array == "x"
-        if array == "x" and len(some) == 1:
-            pictures = some[0]
-        elif array == "y" and len(some) == 1:
-            classes = some[0]
-        elif array != "x":
-            other = array
-    for name in "y", "label":
-        if classes is None and name in table.columns:
-            classes = table.columns.index(name)
-    for i, name in enumerate(table.columns):
-        if (pictures != i) if names_x else (classes == i):
-            continue
-        holds = holds_pictures(table, i)
-        if names_x and not holds:
+    single = {array: some[0] for array, some in lists.items() if len(some) == 1}
+    others = [array for array in lists if array != "x" and (array != "y" or array not in single)]
+    named = [table.columns.index(name) for name in ("y", "label") if name in table.columns]
+    classes = single.get("y", named[0] if named else None)
+    if "x" in lists:
+        pictures = single.get("x")
+        if pictures is None or not holds_pictures(table, pictures):
             return None
-        if not names_x and holds and pictures is not None:
-            raise DataError(f"'{table.name}': columns '{table.columns[pictures]}' and '{name}' have pictures: --columns=x:{name} takes one")
-        if holds:
-            pictures = i
-    if pictures is not None and other:
-        raise DataError(f"'{table.name}': --columns: pictures have the arrays x and y alone, a column each, found '{other}'")
+    else:
+        found = [i for i in range(len(table.columns)) if i != classes and holds_pictures(table, i)]
+        if len(found) > 1:
+            first, second = (table.columns[i] for i in found[:2])
+            raise DataError(f"'{table.name}': columns '{first}' and '{second}' have pictures: --columns=x:{second} takes one")
+        pictures = found[0] if found else None
+    if pictures is not None and others:
+        raise DataError(f"'{table.name}': --columns: pictures have the arrays x and y alone, a column each, found '{others[-1]}'")
     return None if pictures is None else (pictures, classes)
 
 

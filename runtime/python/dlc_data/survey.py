@@ -127,21 +127,25 @@ def survey(table: Table, skip: bool) -> dict[str, object]:
                 add_parquet(columns[i], values)
             else:
                 add_csv(columns[i], table.read(i, values, True, False), values)
+    warnings = [f"{ragged} of {rows + ragged} rows are left out, the first: {first}"] if ragged else []
+    if parquet:
+        rows = parquet.rows
+        for i, shape in parquet.shapes.items():
+            columns[i].what = f"lists of {' x '.join(map(str, shape))}"
+    return report(table, rows, columns) | {"warnings": warnings}
+
+
+def report(table: Table, rows: int, columns: list[ColumnSurvey]) -> dict[str, object]:
     json: dict[str, object] = {}
     lines = []
     if isinstance(table, CsvTable):
         json["separator"] = table.separator
         if table.separator != ",":
             lines.append(f"{'semicolons' if table.separator == ';' else 'tabs'} between fields")
-    if parquet:
-        rows = parquet.rows
-        for i, shape in parquet.shapes.items():
-            columns[i].what = f"lists of {' x '.join(map(str, shape))}"
     json.update(files=len(table.paths), samples=rows)
     lines.append(f"{rows} rows in {len(table.paths)} {'file' if len(table.paths) == 1 else 'files'}")
     of = json["columns"] = {}
     for i, (name, column) in enumerate(zip(table.columns, columns)):
         of[name or f"column {i + 1}"] = column.json()  # type: ignore[index]
         lines.append(f"{name or f'(column {i + 1})'}: {column.text()}")
-    warnings = [f"{ragged} of {rows + ragged} rows are left out, the first: {first}"] if ragged else []
-    return {"json": json, "lines": lines, "warnings": warnings}
+    return {"json": json, "lines": lines}

@@ -287,6 +287,12 @@ void printTensors(const Ordered &tensors, bool all) {
   printOut("\n");
 }
 
+std::string shown(const Ordered &value) {
+  return value.is_string()         ? textOf(value)
+         : value.is_number_float() ? numberText(value.get<double>())
+                                   : dumpJson(value);
+}
+
 void printText(const Ordered &summary, bool tensors) {
   std::string made = summary["cpu"].get<std::string>();
   for (const auto &sm : summary["sm"])
@@ -305,11 +311,7 @@ void printText(const Ordered &summary, bool tensors) {
   const std::string loss = textOf(summary["loss"]);
   std::string schedule = loss.empty() ? "predicts only" : "loss: " + loss;
   for (const auto &[name, value] : summary["schedule"].items())
-    schedule +=
-        fmt::format(", {}: {}", printable(name),
-                    value.is_string()         ? textOf(value)
-                    : value.is_number_float() ? numberText(value.get<double>())
-                                              : dumpJson(value));
+    schedule += fmt::format(", {}: {}", printable(name), shown(value));
   printOut("{}\n\nstate\n", schedule);
   for (const auto &[role, state] : summary["state"].items())
     printOut("  {:8} {:5} tensors {:>12} elements {:>10}\n", printable(role),
