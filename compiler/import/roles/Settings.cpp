@@ -8,15 +8,11 @@ namespace dlc::import {
 bool isSetting(const onnx::NodeProto &node, int input) {
   static const InputBits settings = {
       {"DequantizeLinear", 0b10},
-      {"DynamicQuantizeMatMul", ~0U},
       {"GatherBlockQuantized", ~0b11U},
       {"GroupQueryAttention", 0b110000000},
       {"MatMulBnb4", ~0U},
-      {"MatMulIntegerToFloat", ~0U},
       {"MatMulNBits", ~0b100001U},
       {"NegativeLogLikelihoodLoss", 0b100},
-      {"QAttention", ~0U},
-      {"QGemm", ~0U},
       {"QuantizeLinear", 0b10},
       {"RotaryEmbedding", ~0b1U},
       {"SoftmaxCrossEntropyLoss", 0b100},
