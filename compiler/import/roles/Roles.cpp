@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/roles/Roles.h"
 #include "compiler/import/file/Conventions.h"
-#include "compiler/import/file/NodeView.h"
 #include "compiler/import/roles/Branches.h"
 #include "compiler/import/roles/FixedNumbers.h"
 #include "compiler/import/roles/LearnedNumbers.h"
@@ -24,14 +23,6 @@ const std::set<std::string> kPassThrough = {
     "Identity", "Transpose",      "Reshape",         "Cast",  "CastLike",
     "Squeeze",  "Unsqueeze",      "Flatten",         "Slice", "Expand",
     "Split",    "QuantizeLinear", "DequantizeLinear"};
-
-/// One of the values that the node gives derivatives by.
-bool isDifferentiated(const onnx::NodeProto &node, int input) {
-  if (operatorName(node) != "ai.onnx.preview.training.Gradient")
-    return false;
-  const auto *xs = NodeView(node, 1).find("xs");
-  return xs && input < xs->strings_size();
-}
 
 struct Use {
   const onnx::NodeProto *node;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/roles/Settings.h"
 #include "compiler/import/file/Conventions.h"
+#include "compiler/import/file/NodeView.h"
 #include "onnx-ml.pb.h"
 
 namespace dlc::import {
@@ -19,6 +20,13 @@ bool isSetting(const onnx::NodeProto &node, int input) {
   };
   return node.op_type().starts_with("QLinear") ||
          hasInput(settings, node, input);
+}
+
+bool isDifferentiated(const onnx::NodeProto &node, int input) {
+  if (operatorName(node) != "ai.onnx.preview.training.Gradient")
+    return false;
+  const auto *xs = NodeView(node, 1).find("xs");
+  return xs && input < xs->strings_size();
 }
 
 bool isCodes(const std::string &tensor, const onnx::NodeProto *node) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that are no weights to be trained, by what the operator says of
-// them.
+// What a tensor is to its operator, where that says whether it trains.
 #pragma once
 #include <string>
 
@@ -12,6 +11,9 @@ namespace dlc::import {
 
 /// Scales of quantisation and class weights, whatever their names.
 bool isSetting(const onnx::NodeProto &node, int input);
+
+/// One of the values that the node gives derivatives by.
+bool isDifferentiated(const onnx::NodeProto &node, int input);
 
 /// Whether `node` has the tensor for a weight in few bits, which is never to be
 /// there in more; null: it has not.

@@ -107,7 +107,7 @@ DLC_INLINE void multiplyForScores(const Span &span, const float *rows,
   multiply<false>(
       {rows, inner, 1}, keys, inner * Block::kColumns, span.rows, span.count,
       [&](int64_t i, int64_t j) {
-        return Range{0, j < span.seenByBlock(i) ? inner : 0};
+        return InnerRange{0, j < span.seenByBlock(i) ? inner : 0};
       },
       to, ofRow);
 }
@@ -117,7 +117,7 @@ DLC_INLINE void sumOverKeys(const Span &span, const float *scores,
   multiply<true>(
       {scores, ofRow, 1}, panels, ofPanel, span.rows, columns,
       [&](int64_t i, int64_t) {
-        return Range{0, span.seenByBlock(i)};
+        return InnerRange{0, span.seenByBlock(i)};
       },
       to, columns);
 }
@@ -128,7 +128,7 @@ DLC_INLINE void sumOverQueries(const Span &span, const float *scores,
       {scores, 1, ofRow}, panels, kQueryBlock * Block::kColumns, span.count,
       columns,
       [&](int64_t j, int64_t) {
-        return Range{span.firstRow(j), span.rows};
+        return InnerRange{span.firstRow(j), span.rows};
       },
       to, columns);
 }

@@ -93,7 +93,7 @@ DLC_INLINE void multiplyBlock(const Strided &a, const float *b, int64_t inner,
 }
 
 // Indices [begin, end).
-struct Range {
+struct InnerRange {
   int64_t begin, end;
 };
 
@@ -106,7 +106,7 @@ DLC_INLINE void multiply(const Strided &a, const float *b, int64_t ofPanel,
                          float *c, int64_t ofRow) {
   for (int64_t j = 0; j < columns; j += Block::kColumns)
     for (int64_t i = 0; i < rows; i += Block::kRows) {
-      const Range inner = innerOf(i, j);
+      const InnerRange inner = innerOf(i, j);
       if (inner.begin < inner.end)
         multiplyBlock<kAdds>(
             {a.data + i * a.row + inner.begin * a.column, a.row, a.column},
