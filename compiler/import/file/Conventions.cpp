@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Conventions.h"
+#include "compiler/import/file/NodeView.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 
@@ -108,6 +109,18 @@ bool isSettingOperand(const onnx::NodeProto &node, int input) {
   };
   return node.op_type().starts_with("QLinear") ||
          hasInput(settings, node, input);
+}
+
+bool isDifferentiated(const onnx::NodeProto &node, int input) {
+  if (operatorName(node) != "ai.onnx.preview.training.Gradient")
+    return false;
+  const auto *xs = NodeView(node, 1).find("xs");
+  return xs && input < xs->strings_size();
+}
+
+bool isCodes(const std::string &tensor, const onnx::NodeProto *node) {
+  return node && node->op_type() == "MatMulNBits" && node->input_size() > 1 &&
+         node->input(1) == tensor;
 }
 
 bool isWeightOperand(const onnx::NodeProto &node, int input) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <string_view>
 
 namespace onnx {
@@ -33,5 +34,10 @@ bool hasInput(const InputBits &bits, const onnx::NodeProto &node, int input);
 bool isWeightOperand(const onnx::NodeProto &node, int input);
 /// Scales of quantisation, class weights and angles, whatever their names.
 bool isSettingOperand(const onnx::NodeProto &node, int input);
+/// One of the values that the node gives derivatives by.
+bool isDifferentiated(const onnx::NodeProto &node, int input);
+/// Whether `node` has the tensor for a weight in few bits, which is never to be
+/// there in more; null: it has not.
+bool isCodes(const std::string &tensor, const onnx::NodeProto *node);
 
 } // namespace dlc::import

@@ -5,7 +5,6 @@
 #include "compiler/import/roles/FixedNumbers.h"
 #include "compiler/import/roles/LearnedNumbers.h"
 #include "compiler/import/roles/NamedBuffers.h"
-#include "compiler/import/roles/Settings.h"
 #include "compiler/import/roles/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/Floats.h"
