@@ -4,13 +4,15 @@
 include(GNUInstallDirs)
 set(private ${CMAKE_INSTALL_LIBDIR}/dlc) # libraries that are dlc's own affair
 
-# RPATH, not RUNPATH: it holds for what the libraries need in turn.
+# RPATH, not RUNPATH: it holds for what the libraries need in turn. In the build tree as well: CMake would fill a shorter
+# one up with empty entries, each of which is the working folder.
 foreach(target dlc dlc-compile)
   file(RELATIVE_PATH to_lib /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
-  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib};$ORIGIN/${to_lib}/dlc")
+  set(beside "$ORIGIN/${to_lib};$ORIGIN/${to_lib}/dlc")
+  set_target_properties(${target} PROPERTIES BUILD_RPATH "${beside}" INSTALL_RPATH "${beside}")
   target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
 endforeach()
-set_target_properties(dlc_runtime PROPERTIES INSTALL_RPATH "$ORIGIN/dlc")
+set_target_properties(dlc_runtime PROPERTIES BUILD_RPATH "$ORIGIN/dlc" INSTALL_RPATH "$ORIGIN/dlc")
 target_link_options(dlc_runtime PRIVATE -Wl,--disable-new-dtags)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dlc)
