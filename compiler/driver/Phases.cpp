@@ -192,7 +192,10 @@ const Phase kPhases[] = {
     {"fuse",
      "ops that share loops are one kernel",
      Both,
-     {{[](C c) {
+     {plain<createRecomputeCheap>([](C c) {
+        return c.traits.recomputesCheap && !c.options.train.debugOverflow;
+      }),
+      {[](C c) {
         return createFuse(
             {c.options.train.debugOverflow, c.traits.repeatsCheapOps});
       }},

@@ -101,6 +101,14 @@ def SplitReductions : Lower_FunctionPass<"dlc-split-reductions"> {
 
 //===--- fuse -------------------------------------------------------------===//
 
+def RecomputeCheap : Lower_FunctionPass<"dlc-recompute-cheap"> {
+  let summary = "compute cheap activations again of those that are kept anyway";
+  let description = [{What the backward part reads of the forward part, and cheap ops make of few activations that it reads in
+    any case: normalised values, ReLUs behind a norm. Their chains stand in front of the first op that reads them there, and
+    fuse with it. Behind dlc-decompose; nothing may merge equal ops after it.}];
+  let options = [Option<"least", "least", "int64_t", "262144", "bytes of an activation that is computed again">];
+}
+
 def Fuse : Lower_FunctionPass<"dlc-fuse"> {
   let summary = "make clusters that compile to one kernel each";
   let description = "Ops that share loops become one dlc.fused.";

@@ -41,6 +41,9 @@ struct LoweringTraits {
   /// Cheap values are computed again where that reads no more, as arithmetic
   /// costs nothing next to memory.
   bool repeatsCheapOps = false;
+  /// Activations are not kept which cheap ops make of those that are
+  /// (dlc-recompute-cheap).
+  bool recomputesCheap = false;
   /// Kernels of column sums also store what they add up, where it is computed
   /// from memory and others read it, too.
   bool storesSummed = false;

@@ -33,6 +33,7 @@ public:
   StringRef name() const override { return "cpu"; }
   LoweringTraits lowering() const override {
     return {.repeatsCheapOps = true,
+            .recomputesCheap = true,
             .attendsInF32 = true,
             .joinsAttention = true,
             .largeLogits = int64_t(64) << 20};
