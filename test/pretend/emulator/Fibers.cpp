@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <sys/mman.h>
 
@@ -70,47 +71,67 @@ std::string Fibers::run(int64_t count, Order order, unsigned seed,
   error.clear();
   fibers.assign(count, {});
   warps.assign((count + 31) / 32, {});
-  for (int64_t i = 0; i < count; ++i) {
-    // As a call of enter() leaves it, 8 above a multiple of 16.
-    void **top = reinterpret_cast<void **>(stacks + (i + 1) * kStack) - 1;
-    *--top = reinterpret_cast<void *>(&Fibers::enter);
-    top -= kSavedRegisters;
-    std::fill(top, top + kSavedRegisters, nullptr);
-    fibers[i] = {top, Ready};
+  std::fill(std::begin(inState), std::end(inState), 0);
+  inState[Ready] = count;
+  if (static_cast<int64_t>(idle.size()) < most) { // no run yet, or one failed
+    idle.clear();
+    for (int64_t i = most; i > 0; --i)
+      idle.push_back(stacks + i * kStack);
   }
-  std::vector<int64_t> visits(count);
+  visits.resize(count);
   std::iota(visits.begin(), visits.end(), 0);
   if (order == Order::Reverse)
     std::reverse(visits.begin(), visits.end());
-  std::mt19937 random(seed);
-  auto all = [&](State s) {
-    return std::all_of(fibers.begin(), fibers.end(),
-                       [&](Fiber &f) { return f.state == s; });
-  };
-  while (error.empty() && !all(Done)) {
-    if (order == Order::Random)
-      std::shuffle(visits.begin(), visits.end(), random);
+  std::optional<std::mt19937> random; // long to make
+  if (order == Order::Random)
+    random.emplace(seed);
+  while (error.empty() && inState[Done] < count) {
+    if (random)
+      std::shuffle(visits.begin(), visits.end(), *random);
     bool moved = false;
     for (int64_t i : visits)
       if (fibers[i].state == Ready && error.empty()) {
         visit(i);
         moved = true;
       }
-    if (all(AtBarrier))
+    if (inState[AtBarrier] == count)
       for (Fiber &f : fibers)
-        f.state = Ready;
+        change(f, Ready);
     else if (!moved)
       fail("threads wait for others that ended or wait elsewhere");
   }
   return error;
 }
 
+void Fibers::change(Fiber &f, State state) {
+  --inState[f.state];
+  ++inState[state];
+  f.state = state;
+}
+
+// Most threads wait for none: one after another, they use the same stack.
+void Fibers::begin(Fiber &f) {
+  f.stack = idle.back();
+  idle.pop_back();
+  // As a call of enter() leaves it, 8 above a multiple of 16.
+  void **top = reinterpret_cast<void **>(f.stack) - 1;
+  *--top = reinterpret_cast<void *>(&Fibers::enter);
+  top -= kSavedRegisters;
+  std::fill(top, top + kSavedRegisters, nullptr);
+  f.stackPointer = top;
+}
+
 void Fibers::visit(int64_t i) {
+  Fiber &f = fibers[i];
   running = i;
-  dlc_switch_fiber(&scheduler, fibers[i].stackPointer);
+  if (!f.stack)
+    begin(f);
+  dlc_switch_fiber(&scheduler, f.stackPointer);
+  if (f.state == Done)
+    idle.push_back(f.stack);
 }
 void Fibers::suspend(State state) {
-  fibers[running].state = state;
+  change(fibers[running], state);
   dlc_switch_fiber(&fibers[running].stackPointer, scheduler);
 }
 void Fibers::fail(const std::string &what) {
@@ -191,7 +212,7 @@ void Fibers::finish(Warp &w, int64_t first) {
   w.arrived = 0;
   for (int lane = 0; lane < 32; ++lane)
     if (w.members >> lane & 1 && fibers[first + lane].state == InWarp)
-      fibers[first + lane].state = Ready;
+      change(fibers[first + lane], Ready);
 }
 
 } // namespace dlc::test

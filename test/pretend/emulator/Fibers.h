@@ -49,8 +49,9 @@ public:
 private:
   enum State { Ready, AtBarrier, InWarp, Done };
   struct Fiber {
-    void *stackPointer;
-    State state;
+    void *stackPointer = nullptr;
+    char *stack = nullptr; // its end; none before the first visit
+    State state = Ready;
   };
   struct Warp {
     uint32_t arrived = 0, members = 0;
@@ -61,15 +62,20 @@ private:
   static void enter();
   void suspend(State state);
   void fail(const std::string &what);
+  void change(Fiber &f, State state);
+  void begin(Fiber &f);
   void visit(int64_t i);
   void finish(Warp &w, int64_t first);
 
   char *stacks;
+  std::vector<char *> idle; // ends of stacks that no thread is on
   std::vector<Fiber> fibers;
+  std::vector<int64_t> visits; // the order of a pass over all threads
   std::vector<Warp> warps;
   void *scheduler = nullptr;
   const std::function<void()> *body = nullptr;
   int64_t running = 0, total = 0, most;
+  int64_t inState[Done + 1] = {};
   std::string error;
 };
 

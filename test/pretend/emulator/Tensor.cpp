@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
+#include <vector>
 
 namespace dlc::test {
 namespace {
@@ -23,20 +23,34 @@ struct Copy {
   size_t bytes, zeros; // behind them
 };
 struct Copies {
-  std::vector<Copy> open;
-  std::deque<std::vector<Copy>> groups; // committed, the oldest first
+  std::vector<Copy> all;    // that have not landed, the oldest first
+  std::vector<size_t> ends; // of each committed group
 };
 Copies copies[kMostThreads];
+bool anyCopies = false;
 
 Copies &mine() { return copies[Fibers::current().thread()]; }
 
+void copy(const Copy &copy) {
+  mine().all.push_back(copy);
+  anyCopies = true;
+}
+
 void landAllBut(size_t groups) {
   Copies &c = mine();
-  for (; c.groups.size() > groups; c.groups.pop_front())
-    for (const Copy &copy : c.groups.front()) {
-      std::memcpy(copy.to, copy.from, copy.bytes);
-      std::memset(static_cast<char *>(copy.to) + copy.bytes, 0, copy.zeros);
-    }
+  if (c.ends.size() <= groups)
+    return;
+  const auto next = c.ends.end() - groups;
+  const size_t landing = next[-1];
+  for (size_t i = 0; i < landing; ++i) {
+    const Copy &copy = c.all[i];
+    std::memcpy(copy.to, copy.from, copy.bytes);
+    std::memset(static_cast<char *>(copy.to) + copy.bytes, 0, copy.zeros);
+  }
+  c.all.erase(c.all.begin(), c.all.begin() + landing);
+  c.ends.erase(c.ends.begin(), next);
+  for (size_t &end : c.ends)
+    end -= landing;
 }
 
 /// What a thread's registers hold: two values in each of a and b.
@@ -105,8 +119,13 @@ void loadMatrices(const uint32_t *registers, uint32_t *d, bool transposed) {
 } // namespace
 
 void dropCopies() {
-  for (Copies &c : copies)
-    c = {};
+  if (!anyCopies)
+    return;
+  anyCopies = false;
+  for (Copies &c : copies) {
+    c.all.clear();
+    c.ends.clear();
+  }
 }
 
 } // namespace dlc::test
@@ -117,11 +136,11 @@ extern "C" {
 #define COPY(kind, bytes)                                                      \
   void gpu_llvm_nvvm_cp_async_##kind##_shared_global_##bytes(                  \
       void *to, const void *from) {                                            \
-    mine().open.push_back({to, from, bytes, 0});                               \
+    copy({to, from, bytes, 0});                                                \
   }                                                                            \
   void gpu_llvm_nvvm_cp_async_##kind##_shared_global_##bytes##_s(              \
       void *to, const void *from, uint32_t read) {                             \
-    mine().open.push_back({to, from, read, bytes - read});                     \
+    copy({to, from, read, bytes - read});                                      \
   }
 COPY(ca, 4)
 COPY(ca, 8)
@@ -129,8 +148,7 @@ COPY(ca, 16)
 COPY(cg, 16)
 
 void gpu_llvm_nvvm_cp_async_commit_group() {
-  mine().groups.push_back(std::move(mine().open));
-  mine().open.clear();
+  mine().ends.push_back(mine().all.size());
 }
 void gpu_llvm_nvvm_cp_async_wait_group(uint32_t groups) { landAllBut(groups); }
 void gpu_llvm_nvvm_cp_async_wait_all() {
