@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--save=sharded: each rank writes its part of a checkpoint, and any number of ranks, or another command, reads them all."""
 
+import glob
 import json
 import os
 import random
@@ -154,6 +155,29 @@ class SaveParts(dlc.TestCase):
         self.assertEqual(max(steps), 600)
         for step in steps:
             self.assertEqual(len(parts_of(self.checkpoint(step))), 2)
+
+    def lowest_priorities(self, save):
+        """Of each rank's threads while it trains and saves."""
+        process = dlc.start("train", self.artifact(0, 2), data=dlc.data("mnist-train"), run=self.path(save), steps=24, save_every=1, keep=2,
+                            threads=1, save=save)
+        lowest = {}
+        while process.poll() is None:
+            for rank in dlc.descendants(process.pid):
+                for stat in glob.glob(f"/proc/{rank}/task/*/stat"):
+                    try:
+                        with open(stat) as file:
+                            nice = int(file.read().rsplit(")", 1)[1].split()[16])
+                    except OSError: # it has ended
+                        continue
+                    lowest[rank] = max(lowest.get(rank, 0), nice)
+            time.sleep(0.001)
+        self.assertEqual(dlc.finish(process)[0], dlc.OK)
+        return sorted(lowest.values())
+
+    def test_priority(self):
+        """Who saves alone lets the step go first. Who talks to ranks holds locks that threads of the step spin for."""
+        self.assertEqual(self.lowest_priorities("background"), [0, 19])
+        self.assertEqual(self.lowest_priorities("sharded"), [0, 0])
 
     def start_each(self, ranks, within=None, **start):
         """Ranks started one by one; `within` and `start` for the last of them."""
