@@ -251,9 +251,7 @@ void Checkpoints::begin(Session &session, const Progress &progress,
   Content content{[this](const std::string &path) { return copy_.save(path); },
                   session.model().artifact.hash(), progress};
   thread_ = std::thread([this, keep, content = std::move(content)] {
-    // The step that goes on has the cores first. But a thread that talks to
-    // other ranks holds locks of Gloo, for which Gloo's own thread spins.
-    if (!parts_)
+    if (!parts_) // the step goes first, but Gloo's threads spin for its locks
       ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
     written_.status =
         guarded("writing a checkpoint", [&] { return save(content, keep); });
