@@ -90,7 +90,10 @@ class Interface(unittest.TestCase):
         self.refused(dlc.BadModel, "", lambda: dlc.compile(b"no model", f"{self.folder}/bad.dlc"))
         self.refused(dlc.UsageError, "no option 'thread'; did you mean 'threads'", lambda: dlc.Session(self.artifact, thread=1))
         self.refused(dlc.UsageError, "'lr' is an option of dlc.compile", lambda: dlc.Trainer(self.artifact, data=TRAIN, lr=0.1))
-        self.refused(dlc.UsageError, "no option 'batch-size'; did you mean 'batch'", lambda: dlc.Trainer(self.artifact, batch_size=2))
+        self.refused(dlc.UsageError, "no option 'batch_size'; did you mean 'batch'", lambda: dlc.Trainer(self.artifact, batch_size=2))
+        error = self.refused(dlc.UsageError, "lr_steps", lambda: self.trainer(lr_steps=5).run())
+        self.assertNotIn("--", str(error))
+        self.assertIn("--to", str(dlc.UsageError("try dlc export run --to=x")))  # a command line stays one
         self.refused(dlc.UsageError, "lrr", lambda: dlc.compile(f"{wheel.MODELS}/mlp.onnx", f"{self.folder}/x.dlc", lrr=1))
         self.refused(ValueError, "option 'threads' is a object", lambda: dlc.Session(self.artifact, threads=object()))
         self.refused(dlc.Failed, "none.dlc", lambda: dlc.Session(f"{self.folder}/none.dlc"))
@@ -205,6 +208,10 @@ class Interface(unittest.TestCase):
         self.assertEqual([step.step for step in steps], list(range(1, run.steps + 1)))
         self.assertLess(steps[-1].metrics["loss"], steps[0].metrics["loss"])
         self.assertEqual([epoch.epoch for epoch in epochs], [1, 2])
+        self.assertEqual(run.history["epoch"], [1, 2])
+        self.assertEqual(run.history["val_loss"], [epoch.metrics["val_loss"] for epoch in epochs])
+        half = len(steps) // 2
+        self.assertAlmostEqual(run.history["train_loss"][1], np.mean([step.metrics["loss"] for step in steps[half:]]), places=5)
         self.assertAlmostEqual(dlc.Session(run.folder).evaluate(TEST).loss, epochs[-1].metrics["val_loss"])
         self.run_folder += "2"
         run = self.trainer(on_step=lambda step: step.step < 3).run()
@@ -221,6 +228,33 @@ class Interface(unittest.TestCase):
             raise LookupError("mine")
 
         self.refused(LookupError, "mine", self.trainer(on_step=broken).run)
+
+    def test_what_objects_say_of_themselves(self):
+        session = dlc.Session(self.artifact)
+        self.assertEqual(repr(session), f"dlc.Session({self.artifact!r}): input float32 [16, 1, 8, 8]")
+        self.assertRegex(repr(session.state), r"^dlc\.State\(f1\.weight, f1\.bias, .*, \.\.\.\)$")
+        self.assertEqual(repr(dlc.Dataset({"x": self.train["x"], "y": self.train["y"]})),
+                         f"dlc.Dataset(x {list(self.train['x'].shape)}, y {list(self.train['y'].shape)})")
+        self.assertEqual(repr(dlc.Dataset.open(TRAIN)), f"dlc.Dataset({TRAIN!r})")
+        self.assertEqual(repr(dlc.Dataset.rows([{"x": np.zeros(3, np.float32)}] * 2)), "dlc.Dataset(x float32 [2, 3])")
+        self.assertIn("epochs=1", repr(self.trainer()))
+
+    def test_columns_of_pandas(self):
+        """Of what has to_numpy(), as frames and series have."""
+        class Frame:
+            def __init__(self, array):
+                self._array = array
+
+            def to_numpy(self):
+                return self._array
+
+        x, y = self.train["x"].astype(np.float32), self.train["y"]
+        session = dlc.Session(self.artifact)
+        given = session.evaluate({"x": Frame(np.asfortranarray(x.astype(np.float64))), "y": Frame(y)})
+        self.assertEqual(given, session.evaluate({"x": x, "y": y}))
+        np.testing.assert_array_equal(session.predict(Frame(x))["logits"], session.predict(x)["logits"])
+        self.refused(dlc.UsageError, r"'y' has columns that are no numbers \(object\): .*cat\.codes",
+                     lambda: dlc.Dataset({"x": x, "y": Frame(y.astype(object))}))
 
     def test_rows_that_python_makes(self):
         rows = [{"x": x, "y": y} for x, y in zip(self.train["x"], self.train["y"])]

@@ -107,6 +107,21 @@ class Torch(unittest.TestCase):
             found, = session.predict({"x": tokens}).values()
             np.testing.assert_allclose(fresh.eval()(tokens).numpy(), found, rtol=1e-3, atol=1e-3)
 
+    def test_inputs_by_name(self):
+        class Two(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = torch.nn.Linear(3, 2)
+
+            def forward(self, left, right, scale=None, shift=None):
+                return self.fc(left - right) + (0 if shift is None else shift)
+
+        left, right = torch.rand(4, 3), torch.rand(4, 3)
+        artifact = dlc.from_torch(Two(), {"right": right, "left": left}, f"{self.folder}/two.dlc")
+        self.assertEqual([port.name for port in dlc.Session(artifact).inputs("predict")], ["left", "right"])
+        with self.assertRaisesRegex(dlc.UsageError, "example_inputs: forward takes shift only by name"):
+            dlc.from_torch(Two(), {"left": left, "right": right, "shift": left}, f"{self.folder}/no.dlc")
+
     def test_dropout_drops_out_in_training_alone(self):
         module, x = Classifier(dropout=0.5), torch.randn(8, 6, 32)
         session = dlc.Session(dlc.from_torch(module, x, f"{self.folder}/d.dlc", loss="cross_entropy", lr=0))

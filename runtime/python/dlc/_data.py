@@ -31,23 +31,40 @@ Sample = Mapping[str, Array]
 Samples = Union["Dataset", Mapping[str, Array], str, "os.PathLike[str]"]
 
 
+def _plain(name: str, array: Any) -> Any:
+    """Of pandas' as NumPy's."""
+    if not hasattr(array, "to_numpy"):
+        return array
+    found = array.to_numpy()
+    if found.dtype.kind not in "biuf":
+        raise UsageError(f"'{name}' has columns that are no numbers ({found.dtype}): choose others, or turn classes into numbers, "
+                         "as astype('category').cat.codes does")
+    return np.ascontiguousarray(found, np.float32 if found.dtype.kind == "f" else None)
+
+
 class Dataset:
     """Named arrays of which a row is a sample. Of a model's inputs one that is alone may be named "x", labels "y"."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
-        """Arrays that are read where they are: nothing is copied, and what is written to them later is seen."""
-        self._handle = _dlc.Dataset.arrays(list(arrays.items()))
+        """Arrays that are read where they are: nothing is copied, and what is written to them later is seen. Columns of pandas
+        (a DataFrame of numbers, a Series) are copied, floats of them as float32."""
+        plain = {name: _plain(name, array) for name, array in arrays.items()}
+        self._handle = _dlc.Dataset.arrays(list(plain.items()))
+        self._said = ", ".join(f"{name} {list(getattr(array, 'shape', ()))}" for name, array in plain.items())
+
+    def __repr__(self) -> str:
+        return f"dlc.Dataset({self._said})"
 
     @classmethod
-    def _of(cls, handle: _dlc.Dataset) -> Dataset:
+    def _of(cls, handle: _dlc.Dataset, said: str) -> Dataset:
         made = cls.__new__(cls)
-        made._handle = handle
+        made._handle, made._said = handle, said
         return made
 
     @classmethod
     def open(cls, path: Path, **options: Unpack[DatasetOptions]) -> Dataset:
         """What `dlc train --data` takes, with its flags that make samples: columns="x:a..f;y:label", mean="imagenet"."""
-        return cls._of(_dlc.Dataset.open(os.fspath(path), options_of(options)))
+        return cls._of(_dlc.Dataset.open(os.fspath(path), options_of(options)), repr(os.fspath(path)))
 
     @classmethod
     def rows(cls, samples: Union[Sequence[Sample], Callable[[int], Sample]], count: int | None = None,
@@ -61,7 +78,8 @@ class Dataset:
             raise UsageError("a data set of rows needs samples: expected a sequence that has some, or a function and count")
         first = {name: np.asarray(array) for name, array in read(0).items()}
         columns = [(name, str(array.dtype), list(array.shape)) for name, array in first.items()]
-        return cls._of(_dlc.Dataset.rows(length, columns, _Rows(read), identity))
+        said = ", ".join(f"{name} {dtype} {[length, *shape]}" for name, dtype, shape in columns)
+        return cls._of(_dlc.Dataset.rows(length, columns, _Rows(read), identity), said)
 
 
 class _Rows:

@@ -65,6 +65,9 @@ class State(MutableMapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return name in self._ports
 
+    def __repr__(self) -> str:
+        return f"dlc.State({', '.join(list(self)[:8])}{', ...' if len(self) > 8 else ''})"
+
     def port(self, name: str) -> Port:
         """Its dtype and shape, without reading it."""
         return self._ports[name]
@@ -75,8 +78,13 @@ class Session:
 
     def __init__(self, path: Path, **options: Unpack[SessionOptions]) -> None:
         self._handle = _dlc.Session(os.fspath(path), options_of(options))
+        self._path = os.fspath(path)
         self._order = [port.name for port in self.inputs("train_step")]
         self.state = State(self._handle)
+
+    def __repr__(self) -> str:
+        ports = self.inputs("predict") or self.inputs()
+        return f"dlc.Session({self._path!r}): " + ", ".join(f"{name} {dtype} {list(shape)}" for name, dtype, shape in ports)
 
     def inputs(self, program: str = "train_step") -> list[Port]:
         """Of "train_step", "eval_step" or "predict", in the order in which they are given; none: no such program."""

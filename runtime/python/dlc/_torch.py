@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import tempfile
-from typing import TYPE_CHECKING, Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 from dlc import _dlc
 from dlc._arguments import options_of
@@ -158,15 +159,21 @@ def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, 
     """Compiles a module of PyTorch as it trains, to the folder `artifact`, and returns that.
 
     It is exported in training form: nothing is folded, parameters keep the names of its state_dict, Dropout drops out and
-    batch norms move their statistics; what has requires_grad=False is frozen. `example_inputs` is a tensor or a tuple of them, whose first dimension is the batch,
-    as large as options' `batch` or, without that, as that of the example. What the exported model predicts is compared with
+    batch norms move their statistics; what has requires_grad=False is frozen. `example_inputs` is a tensor, a tuple of them, or a dict by the names of forward's
+    parameters, which name the inputs then; their first dimension is the batch, as large as options' `batch` or, without that, as that of the example. What the exported model predicts is compared with
     the module in eval() (1e-4), in f32, for the example and for other values of its shape. A forward that makes Python values
     of its data (`if x.sum() > 0:`) is refused. The module is left as it was. Needs torch, onnx and onnxscript."""
     import torch
 
+    if isinstance(example_inputs, Mapping):
+        bound = inspect.signature(module.forward).bind(**example_inputs)
+        if bound.kwargs:
+            raise UsageError(f"example_inputs: forward takes {', '.join(bound.kwargs)} only by name or behind others that are not "
+                             "given: wrap the module in one whose forward takes the inputs in order")
+        input_names, example_inputs = input_names or list(bound.arguments), bound.args
     inputs = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     if not inputs or not all(isinstance(tensor, torch.Tensor) for tensor in inputs):
-        raise UsageError("example_inputs are a tensor or a tuple of tensors, found "
+        raise UsageError("example_inputs are a tensor, or a tuple or a dict of tensors, found "
                          + (", ".join(type(value).__name__ for value in inputs) or "none"))
     made = os.fspath(artifact)
     given: dict[str, Any] = {"batch": inputs[0].shape[0], **options}

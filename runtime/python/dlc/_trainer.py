@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
@@ -46,6 +47,16 @@ class Run:
     stopped: bool  # by a callback or stop(), before its end
     signal: int  # that ended it early; 0: none
 
+    @property
+    def history(self) -> dict[str, list[float]]:
+        """The columns of the run's results.csv ("epoch", "train_loss", "val_loss", ...), a value an epoch or validation; a
+        pandas.DataFrame takes it as it is."""
+        with open(os.path.join(self.folder, "results.csv"), newline="") as file:
+            rows = list(csv.DictReader(file))
+        whole = ("epoch", "step")
+        return {name: [int(row[name]) if name in whole else float(row[name] or "nan") for row in rows]
+                for name in (rows[0] if rows else ())}
+
 
 class Trainer:
     """A run of the artifact `model`. Options are the flags of `dlc train`: epochs=3, run="run", resume="run" (with no
@@ -70,6 +81,10 @@ class Trainer:
         epoch = None if on_epoch is None else (lambda *event: on_epoch(Epoch(*event)))
         path = None if model is None else os.fspath(model)
         self._handle = _dlc.Trainer(path, handles[0], handles[1], words, step, epoch)
+        self._said = ", ".join([*([repr(path)] if path else []), *(f"{name}={value!r}" for name, value in options.items())])
+
+    def __repr__(self) -> str:
+        return f"dlc.Trainer({self._said})"
 
     def run(self) -> Run:
         """Trains to the end, once."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 
@@ -17,9 +18,16 @@ class Failed(Error):
 
 
 class UsageError(Error, ValueError):
-    """An argument or an option."""
+    """An argument or an option: flags are named as Python has them, but for those of a command line that is suggested."""
 
     code = 2
+
+    def __init__(self, message: str = "") -> None:
+        if not re.search(r"\bdlc [a-z]+ ", message):
+            message = re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda flag: flag[1].replace("-", "_"), message)
+        if message.startswith("no option '"):
+            message = re.sub(r"'[a-z0-9-]+'", lambda name: name[0].replace("-", "_"), message)
+        super().__init__(message)
 
 
 class BadModel(Error):
