@@ -183,7 +183,10 @@ private:
     if (due.validates) {
       recorders_.tell(&Recorder::onPause);
       doing_ = kValidates;
-      DLC_ASSIGN(const ValidationEvent validation, validate(setup_, progress_));
+      DLC_ASSIGN(const ValidationEvent validation,
+                 validate(setup_, progress_, [&](double share) {
+                   recorders_.tell(&Recorder::onValidating, share);
+                 }));
       recorders_.tell(&Recorder::onValidation, validation);
       event.values = validation.values;
       due.saves |= takeBest(event);

@@ -4,6 +4,8 @@
 #include "runtime/plan/Averages.h"
 #include "runtime/train/session/State.h"
 
+#include <algorithm>
+
 namespace dlc {
 
 static void setValue(EpochEvent &event, const std::string &key, double value) {
@@ -32,13 +34,28 @@ static Status evaluateInto(std::string_view name, RunSetup &setup,
   return {};
 }
 
-Result<ValidationEvent> validate(RunSetup &setup, const Progress &progress) {
+// Tells after each batch of the session how far it is with all `sweeps`.
+static void tellBatches(RunSetup &setup, int64_t sweeps,
+                        const std::function<void(double)> &tell) {
+  const int64_t batch = setup.sampling.batch * setup.sampling.world;
+  int64_t batches = 0;
+  for (const Dataset &set : setup.val.sets)
+    batches += sweeps * ((set.samples() + batch - 1) / batch);
+  setup.session->setGoesOn([tell, batches, done = int64_t()]() mutable {
+    tell(std::min(1.0, double(++done) / double(batches)));
+    return true;
+  });
+}
+
+Result<ValidationEvent> validate(RunSetup &setup, const Progress &progress,
+                                 const std::function<void(double)> &tell) {
   Executor &executor = setup.session->executor();
   ValidationEvent event;
   event.epoch = progress.cursor.epoch;
   event.step = progress.step;
-  DLC_TRY(evaluateInto("val", setup, event));
   const int sets = plan::countAverages(setup.session->plan());
+  tellBatches(setup, (1 + sets) * (setup.judge ? 2 : 1), tell);
+  DLC_TRY(evaluateInto("val", setup, event));
   if (sets > 0)
     DLC_TRY(executor.gatherState(setup.ranks, true));
   for (int set = 1; set <= sets; ++set) {
@@ -48,6 +65,8 @@ Result<ValidationEvent> validate(RunSetup &setup, const Progress &progress) {
     DLC_TRY(status);
   }
   executor.dropGathered();
+  setup.session->setGoesOn({});
+  tell(1);
   return event;
 }
 

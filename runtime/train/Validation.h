@@ -11,7 +11,9 @@ struct ValidationEvent : EpochEvent {
 };
 
 // Of the last weights ("val_loss") and of each set of averages ("ema_loss"), at
-// this place of the run; all ranks call it and get the same.
-Result<ValidationEvent> validate(RunSetup &setup, const Progress &progress);
+// this place of the run; all ranks call it and get the same. `tell` is called
+// with the share that is done, up to 1.
+Result<ValidationEvent> validate(RunSetup &setup, const Progress &progress,
+                                 const std::function<void(double)> &tell);
 
 } // namespace dlc

@@ -69,6 +69,28 @@ class LogJson(dlc.TestCase):
             for text in gone:
                 self.assertNotIn(text, last, columns)
 
+    def test_epochs_and_validations_have_bars(self):
+        """Rates are those of training steps, however long validations take."""
+        main, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+        with subprocess.Popen([dlc.DLC, "train", self.artifact, "--data=" + dlc.data("digits-train"), "--val=" + dlc.data("digits-test"),
+                               "--metrics=f1", "--run=" + self.path("run"), "--epochs=2"], stderr=side) as train:
+            os.close(side)
+            text = ""
+            try:
+                while part := os.read(main, 1 << 16):
+                    text += part.decode()
+            except OSError:  # the other side is closed
+                pass
+        os.close(main)
+        self.assertEqual(train.returncode, 0, text)
+        self.assertRegex(text, r"validation \[=* *\] \d+ %")
+        for epoch in 1, 2:
+            self.assertRegex(text, rf"epoch {epoch}/2  step \d+/186")
+        shown = [line.split("\r")[-1].replace("\x1b[K", "") for line in text.replace("\r\n", "\n").split("\n")]
+        self.assertFalse([line for line in shown if "validation [" in line], shown)  # it gives way to what it found
+        self.assertEqual(sum(line.startswith("epoch ") and "val loss" in line for line in shown), 2, shown)
+
     def test_of_two_ranks(self):
         two = dlc.compile(dlc.model("mlp"), self.path("two.dlc"), batch=8, ddp=2)
         _, err = dlc.dlc("train", two, "--log-json", data=dlc.data("digits-train"), run=self.path("run"), steps=4)
@@ -76,7 +98,7 @@ class LogJson(dlc.TestCase):
         self.assertEqual([line["steps"] for line in lines if line.get("event") == "progress"], [4])
 
     def test_for_people(self):
-        self.assertRegex(self.train(steps=20, log_every=10), r"step 10/20  00:00<00:00  [\d.]+ it/s  [\d.e+]+ samples/s  loss \S+  lr 0.01.*  [1-9]\d* MB\n")
+        self.assertRegex(self.train(steps=20, log_every=10), r"epoch 1  step 10/20  00:00<00:00  [\d.]+ it/s  [\d.e+]+ samples/s  loss \S+  lr 0.01.*  [1-9]\d* MB\n")
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ Result<Judgement> Judge::judge() try {
     const TensorView &view = outputs[static_cast<size_t>(scores_.port)];
     DLC_TRY(addBatch(tally, batch, batch * most, count, view));
     batch += ranks;
-    return {};
+    return session_->checkGoesOn();
   };
   DLC_TRY(
       BatchSweep(session_->executor(), parts, inputs_).run(rank, ranks, add));

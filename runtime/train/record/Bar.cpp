@@ -42,7 +42,8 @@ class Bar : public Recorder {
 public:
   explicit Bar(const Recorded &of)
       : terminal_(stderrIsTerminal()),
-        pace_(of, std::chrono::milliseconds(terminal_ ? 100 : 2000)) {}
+        pace_(of, std::chrono::milliseconds(terminal_ ? 100 : 2000)),
+        epochs_(of.setup.options.epochs) {}
   ~Bar() override { onPause(); } // leaves the last state on the screen
 
   void onStart(const Progress &) override { pace_.start(); }
@@ -51,21 +52,38 @@ public:
     loss_ = metricOf(event, "loss");
     lr_ = metricOf(event, "lr");
     waited_ = event.shareWaited;
+    epoch_ = event.epoch + 1;
     shown_ = pace_.reaches(event.step);
     if (shown_ && terminal_) {
-      write(barText(terminalWidth()) + "\x1b[K");
+      write(barText(terminalWidth()));
       open_ = true;
     } else if (shown_) {
-      logLine("step " + joined(parts()));
+      logLine(joined(parts()));
     }
   }
 
   void onPause() override {
-    if (terminal_ && (open_ || !shown_))
-      write(barText(terminalWidth()) + "\x1b[K\n");
-    open_ = false;
+    if (validates_)
+      write(""); // of which an error follows
+    else if (terminal_ && (open_ || !shown_))
+      write(barText(terminalWidth()) + "\n");
+    open_ = validates_ = false;
     shown_ = true;
+    pace_.pause();
   }
+  void onValidating(double share) override {
+    const auto now = StepPace::Clock::now();
+    if (!terminal_ ||
+        (share < 1 && now - told_ < std::chrono::milliseconds(100)))
+      return;
+    told_ = now;
+    validates_ = share < 1;
+    const std::string text =
+        fmt::format("validation {} {:.0f} %", fullText(share), 100 * share);
+    const size_t width = terminalWidth();
+    write(!validates_ ? "" : width ? text.substr(0, width - 1) : text);
+  }
+  void onValidation(const ValidationEvent &) override { pace_.resume(); }
   void onSaved(const SavedEvent &event) override {
     if (event.asked)
       onPause(); // it is told
@@ -74,14 +92,16 @@ public:
 
 private:
   static void write(const std::string &text) {
-    const std::string line = "\r" + text;
+    const std::string line = "\r\x1b[K" + text;
     [[maybe_unused]] const ssize_t written =
         ::write(STDERR_FILENO, line.data(), line.size());
   }
 
   std::vector<ShownPart> parts() const {
+    const std::string epochs = epochs_ ? fmt::format("/{}", epochs_) : "";
     std::vector<ShownPart> parts = {
-        {fmt::format("{}/{}", pace_.step(), pace_.total()), 0}};
+        {fmt::format("epoch {}{}", epoch_, epochs), 2},
+        {fmt::format("step {}/{}", pace_.step(), pace_.total()), 0}};
     if (const double rate = pace_.stepsPerSecond(); rate > 0) {
       parts.push_back({durationText(pace_.seconds()) + "<" +
                            durationText(pace_.secondsLeft()),
@@ -110,19 +130,28 @@ private:
         return joined(all).substr(0, width - 1);
       all.erase(least);
     }
-    constexpr int64_t kWidth = 24;
-    const int64_t full =
-        pace_.total() > 0 ? pace_.step() * kWidth / pace_.total() : kWidth;
     const std::string bar =
-        fmt::format("[{:=<{}}{: <{}}] ", "", full, "", kWidth - full);
-    const std::string text = joined(all);
+                          fullText(pace_.total() > 0 ? double(pace_.step()) /
+                                                           double(pace_.total())
+                                                     : 1) +
+                          " ",
+                      text = joined(all);
     return width && bar.size() + text.size() >= width ? text : bar + text;
+  }
+
+  static std::string fullText(double share) {
+    constexpr int kWidth = 24;
+    const int full = static_cast<int>(share * kWidth);
+    return fmt::format("[{:=<{}}{: <{}}]", "", full, "", kWidth - full);
   }
 
   const bool terminal_;
   StepPace pace_;
+  StepPace::Clock::time_point told_;
+  const int64_t epochs_;
+  int64_t epoch_ = 0;
   double loss_ = 0, lr_ = 0, waited_ = 0;
-  bool open_ = false, shown_ = true;
+  bool open_ = false, shown_ = true, validates_ = false;
 };
 
 } // namespace

@@ -36,6 +36,9 @@ public:
         number(event.shareWaited), bytesOfProcess()));
   }
 
+  void onPause() override { pace_.pause(); }
+  void onValidation(const ValidationEvent &) override { pace_.resume(); }
+
   void onEpoch(const EpochEvent &event) override {
     std::string values;
     for (const auto &[name, value] : event.values)

@@ -39,6 +39,7 @@ public:
   // About once a second, while the run's folder is known to be there.
   virtual void onSecond() {}
   virtual void onPause() {} // something else is to be printed
+  virtual void onValidating(double /*share*/) {} // of it is done
   virtual void onValidation(const ValidationEvent &) {}
   virtual void onEpoch(const EpochEvent &) {} // after its validation
   virtual void onSaved(const SavedEvent &) {} // the checkpoint has its name

@@ -21,7 +21,8 @@ double StepPace::seconds() const {
 }
 
 double StepPace::stepsPerSecond() const {
-  const double elapsed = seconds();
+  const double elapsed =
+      seconds() - std::chrono::duration<double>(between_).count();
   return elapsed > 0 ? static_cast<double>(step_ - first_) / elapsed : 0;
 }
 

@@ -22,6 +22,9 @@ public:
   void start() { start_ = last_ = Clock::now(); }
   // Where the run is; true if it is to be shown.
   bool reaches(int64_t step);
+  // What is between them takes no time of steps.
+  void pause() { paused_ = Clock::now(); }
+  void resume() { between_ += Clock::now() - paused_; }
 
   int64_t step() const { return step_; }
   int64_t total() const { return total_; }
@@ -38,7 +41,8 @@ private:
   int64_t first_, total_, every_, samples_;
   std::chrono::milliseconds interval_;
   int64_t step_ = first_;
-  Clock::time_point start_ = Clock::now(), last_ = start_;
+  Clock::time_point start_ = Clock::now(), last_ = start_, paused_;
+  Clock::duration between_{};
 };
 
 // The memory that only this process has: not files that it has mapped, which

@@ -92,6 +92,7 @@ public:
   // Asked after each batch of an evaluation or a prediction: false ends it with
   // an error. Empty: nobody is asked.
   void setGoesOn(std::function<bool()> goesOn) { goesOn_ = std::move(goesOn); }
+  Status checkGoesOn() const;
 
   // All samples, by the programs of the sizes that they fit: those of the
   // largest batch; the last samples by the smallest that holds them. That is
@@ -132,7 +133,6 @@ private:
                                    std::span<const RowPorts> ports);
   Status findPosition();
   Result<int> sizeOf(BatchView batch) const;
-  Status checkGoesOn() const;
   Status checkWindow(int size);
   const plan::Program &stepOf(int size, bool updates) const;
 
