@@ -28,7 +28,7 @@ PROGRAMS = ("bin/dlc", "bin/dlc-compile", "lib/libdlc.so")  # of the main build
 PARTS = re.compile(r"(runtime|compiler|passes|tools/(?!dlc-opt))|CMakeFiles/")  # objects that are shipped
 TEXT = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|COPYRIGHT|THIRD-PARTY-PROGRAMS|EULA)", re.I)
 COMMON = re.compile(r"/usr/share/common-licenses/([A-Za-z]+(?:-[0-9]+(?:\.[0-9]+)?)?)")
-HEADER, ARCHIVE, LIBRARY, SCHEMA = "headers", "archive", "shared library", "schema"
+HEADER, ARCHIVE, LIBRARY, SCHEMA, SCRIPT = "headers", "archive", "shared library", "schema", "script"
 # SPDX's names for those of Debian's machine-readable copyright files and of wheels.
 SPDX = {"expat": "MIT", "mit": "MIT", "x11": "X11", "zlib": "Zlib", "bsd-2-clause": "BSD-2-Clause",
         "bsd-3-clause": "BSD-3-Clause", "bsd-3-clause~google": "BSD-3-Clause", "bsd-3-google": "BSD-3-Clause",
@@ -79,6 +79,12 @@ def headers(build):
     return found
 
 
+def scripts(build):
+    """What CMake has made texts of dlc of."""
+    with open(f"{build}/CMakeCache.txt") as file:
+        return {os.path.realpath(path): SCRIPT for path in re.findall(r"^\w+:FILEPATH=(/\S+\.js)$", file.read(), re.M)}
+
+
 def inputs(build, targets):
     """Archives, libraries and protocols that the commands name."""
     hows = {".a": ARCHIVE, ".proto": SCHEMA}
@@ -100,7 +106,7 @@ def libraries(build):
 def used(builds):
     files = {}
     for at, build in enumerate(builds):
-        files |= headers(build) | (inputs(build, ("dlc", "dlc-compile", "dlc_runtime")) | libraries(build) if at == 0 else {})
+        files |= headers(build) | scripts(build) | (inputs(build, ("dlc", "dlc-compile", "dlc_runtime")) | libraries(build) if at == 0 else {})
     own = [os.path.realpath(folder) + "/" for folder in (ROOT, *builds)]
     site = re.compile(r"/(site|dist)-packages/|/\.venv[^/]*/")
     return {file: how for file, how in files.items() if site.search(file) or not file.startswith(tuple(own))}
@@ -262,6 +268,7 @@ README = """Whose code is in dlc, besides its own
 
 "headers": compiled into dlc's files. "archive": linked into them. "shared library": loaded from lib/dlc beside dlc (.tar.gz and
 wheel; libdnnl.so.3 in every package), or from the Debian package that the .deb asks for. "schema": code is made from it.
+"script": a part of dlc, which copies it into the pages that dlc report writes.
 The folders here have the licence texts.
 
 Libraries under the GNU LGPL or GPL are shared libraries only, as Debian has built them, besides GCC's (with its runtime library

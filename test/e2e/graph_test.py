@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """dlc graph: pictures of the program after a phase, of artifacts and of runs; modules that are closed; names that are no markup."""
 
+import json
 import os
 import re
 import shutil
@@ -100,7 +101,8 @@ class Graph(dlc.TestCase):
         done = subprocess.run([dlc.DLC, "graph", dlc.model("mlp"), "-o", self.path("g.svg")], env={**os.environ, "PATH": self.folder},
                               capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (0, self.path("g.dot") + "\n"))
-        self.assertIn("warning: Graphviz (the program dot), which renders", done.stderr)
+        self.assertIn("warning: Graphviz (the program dot), which draws graphs, is not installed: install it and repeat the command; "
+                      f"this is '{self.path('g.dot')}', for: dot -Tsvg", done.stderr)
         self.assertTrue(nodes(self.path("g.dot")))
         dot = self.path("dot")
         with open(dot, "w") as file:
@@ -110,6 +112,48 @@ class Graph(dlc.TestCase):
                               env={**os.environ, "PATH": f"{self.folder}:/usr/bin:/bin"}, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, dlc.FAILED)
         self.assertIn(f"'{dot}' ended with code 3: no room", done.stderr)
+
+    def test_modules_that_torchs_newer_exporter_notes(self):
+        model = onnx.load(dlc.model("lenet"))
+        for i, node in enumerate(model.graph.node):
+            scopes = ["", "body", f"body.{i // 2}", "call"]
+            node.name = f"node_{i}"
+            node.metadata_props.add(key="pkg.torch.onnx.name_scopes", value=str(scopes))
+        onnx.save(model, self.path("m.onnx"))
+        closed, _ = self.draw(self.path("m.onnx"), depth=0)
+        self.find(closed, "body\\n")
+        self.find(closed, "body (backward)\\n")
+        opened, _ = self.draw(self.path("m.onnx"), depth=1)
+        for i in range(len(model.graph.node) // 2 - 1):
+            self.assertTrue(any(label.startswith(f"{i}\\n") for label in opened.values()), opened)
+
+    def test_updates_are_beside_their_modules(self):
+        labels, _ = self.draw(dlc.model("gpt_tiny"), optimizer="adamw", clip_grad=1)
+        with open(self.path("g.dot")) as file:
+            text = file.read()
+        self.assertNotIn(os.path.dirname(dlc.model("gpt_tiny")), text)  # no folder of this machine
+        closed, _ = self.draw(dlc.model("gpt_tiny"), optimizer="adamw", clip_grad=1, depth=1)
+        self.assertLess(sum(label == "mul\\nadded by dlc" for label in closed.values()), 5, closed)
+        resnet, _ = self.draw(dlc.model("resnet8"), depth=0, program="train_step")
+        self.assertFalse([label for label in resnet.values() if label.startswith("write") and "running" in label], resnet)
+
+    def test_a_page_has_what_was_drawn_in_time(self):
+        """Each depth that is readable; of dot's that does not end what it did until then."""
+        dot = self.path("dot")
+        with open(dot, "w") as file:
+            file.write(f"""#!/bin/sh
+echo run >> {self.path("runs")}
+[ $(wc -l < {self.path("runs")}) -lt 3 ] || exec sleep 60
+echo "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 1'/>" > $4
+""")
+        os.chmod(dot, 0o755)
+        done = subprocess.run([dlc.DLC, "graph", dlc.model("gpt_tiny"), "-o", self.path("g.html"), "--program=predict"],
+                              env={**os.environ, "PATH": f"{self.folder}:/usr/bin:/bin"}, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"warning: with 2 levels of modules expanded \d+ nodes are not drawn within 10 s: a lesser --depth")
+        with open(self.path("g.html"), encoding="utf-8") as file:
+            run, = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', file.read())[1])["runs"]
+        self.assertEqual([drawing["depth"] for drawing in run["graph"]["drawings"]], [0, 1])
 
     def test_errors(self):
         for options, code, message in [(dict(phase="nothing"), dlc.USAGE, "unknown phase 'nothing', known are import, canonicalize"),

@@ -3,6 +3,7 @@
 
 import csv
 import glob
+import html
 import json
 import os
 import re
@@ -23,6 +24,27 @@ def page_data(path):
     return text, json.loads(found[1])["runs"]
 
 
+def in_browser(test, page, script="", *flags):
+    """What the page is in Chromium once `script` has run in it, and what the console said."""
+    browser = shutil.which("chromium")
+    if not browser:
+        test.skipTest("there is no Chromium")
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    with open(test.path("shown.html"), "w", encoding="utf-8") as file:
+        file.write(text.replace("</body>", f"<script>{script}</script></body>"))
+    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom",
+                           "--allow-file-access-from-files", "--virtual-time-budget=5000", *flags, f"--user-data-dir={test.path('profile')}",
+                           "file://" + test.path("shown.html")], capture_output=True, text=True, timeout=120)
+    test.assertEqual([line for line in done.stderr.splitlines() if "CONSOLE" in line], [])
+    return done.stdout
+
+
+def found_in(shown):
+    """What a script has put into <pre id="found">."""
+    return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', shown)[1]))
+
+
 class Report(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -34,7 +56,7 @@ class Report(dlc.TestCase):
         return page_data(self.path("page.html"))
 
     def test_says_what_the_runs_said(self):
-        options = dict(val=dlc.data("digits-test"), epochs=2, metrics="f1", quiet=True)
+        options = dict(val=dlc.data("digits-test"), epochs=2, metrics="f1,confusion", quiet=True)
         run = dlc.train(self.artifact, dlc.data("digits-train"), self.path("a"), profile=True, **options)
         dlc.train(self.artifact, dlc.data("digits-train"), self.path("b"), seed=5, **options)
         text, (a, b) = self.report(run.folder, self.path("b") + "/")
@@ -46,9 +68,33 @@ class Report(dlc.TestCase):
         self.assertEqual(b["profile"], [])
         self.assertEqual(a["tuning"], [])
         self.assertGreater(max(a["memory"]["live"]), 0)
-        nodes, edges = a["graph"]["nodes"], a["graph"]["edges"]
-        self.assertTrue(all(0 <= i < j < len(nodes) for i, j in edges) and edges, edges)
-        self.assertNotRegex(text, r"(src|href)=|https?://(?!www\.w3\.org/2000/svg)|@import|innerHTML|eval\(")
+        self.assertIsNone(b["graph"])  # the same model
+        with open(os.path.join(run.folder, "classes.json")) as file:
+            self.assertEqual(a["confusion"], json.load(file)["confusion"])
+        with open(os.path.join(run.folder, "results.csv")) as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(a["seconds"], float(rows[-1]["time"]))
+        for best, (key, choose) in zip(a["best"], [("val_accuracy", max), ("val_f1", max), ("val_loss", min)], strict=True):
+            row = choose(rows, key=lambda row, key=key: float(row[key]))
+            self.assertEqual((best["name"], best["value"], best["epoch"]), (key, float(row[key]), int(row["epoch"])))
+        self.assertNotIn(self.folder, text)  # what one shows to others
+        self.assertEqual((a["config"]["data"], a["config"]["artifact"]), ("digits-train.npz", os.path.basename(self.artifact)))
+        self.assertIn("Released under the MIT License", text)
+        own = re.sub(r"<script>/\*!\s+\* Chart\.js .*?</script>", "", text, flags=re.DOTALL)
+        self.assertLess(len(own), len(text))
+        self.assertNotRegex(own, r"(src|href)=|https?://(?!www\.w3\.org/)|@import|innerHTML|eval\(")
+
+    def test_the_graph_of_the_model(self):
+        run = dlc.train(self.artifact, dlc.data("digits-train"), self.path("a"), steps=1, quiet=True)
+        if shutil.which("dot"):
+            _, (a,) = self.report(run.folder)
+            self.assertIn("matmul", a["graph"]["drawings"][-1]["svg"])
+        done = subprocess.run([dlc.DLC, "report", run.folder, "-o", self.path("page.html")], env={**os.environ, "PATH": self.folder},
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        _, (a,) = page_data(self.path("page.html"))
+        self.assertEqual(a["graph"], {"drawings": [], "said": "Graphviz (the program dot), which draws graphs, is not installed: "
+                                                              "install it and repeat the command"})
 
     def test_hostile_names_and_numbers(self):
         model = onnx.load(dlc.model("mlp"))
@@ -63,7 +109,8 @@ class Report(dlc.TestCase):
             json.dump([1, {"commands": 1}, {"commands": [HOSTILE, 2], "op": [], "engine": HOSTILE, "milliseconds": "x", "workspace": -1}], file)
         text, (run,) = self.report(folder)
         self.assertEqual(run["tuning"], [{"commands": HOSTILE, "op": "", "engine": HOSTILE, "ms": None, "workspace": None}])
-        self.assertTrue(any(HOSTILE in node["name"] for node in run["graph"]["nodes"]))
+        if shutil.which("dot"):
+            self.assertIn("alert(", run["graph"]["drawings"][-1]["svg"])
         for bad in "<img src=x", "<script>alert", "\u202e", "<b>":
             self.assertNotIn(bad, text)
         self.assertEqual(run["name"], os.path.basename(folder))
@@ -84,9 +131,6 @@ class Report(dlc.TestCase):
 
     def test_in_a_browser(self):
         """Every section is drawn, and the console is silent."""
-        browser = shutil.which("chromium")
-        if not browser:
-            self.skipTest("there is no Chromium")
         run = dlc.train(self.artifact, dlc.data("digits-train"), self.path("run"), val=dlc.data("digits-test"), epochs=2, profile=True, quiet=True)
         with open(os.path.join(run.folder, "tuning.json"), "w") as file:
             json.dump([{"commands": ["conv of 'c1'", "conv of 'c2'"], "op": "conv", "engine": "8", "milliseconds": 0.123, "workspace": 2048},
@@ -94,39 +138,83 @@ class Report(dlc.TestCase):
         measured = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), batch=16, stats=True)
         dlc.train(measured, dlc.data("digits-train"), self.path("other"), steps=3, seed=3, stats_every=1, quiet=True)
         self.report(run.folder, self.path("other"))
-        done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom",
-                               f"--user-data-dir={self.path('profile')}", "file://" + self.path("page.html")],
-                              capture_output=True, text=True, timeout=120)
-        self.assertNotIn("CONSOLE", done.stderr)
-        for title in "Steps", "Validation", "Settings that differ", "Timeline of a step: run", "Time by node: run", "Algorithms of libraries: run", "Parameters over steps: other", "Memory over a step: run", "Graph: other":
-            self.assertIn(f"<h2>{title}</h2>", done.stdout)
-        self.assertIn("<td>conv of 'c1', conv of 'c2'</td><td>conv</td><td>8</td><td class=\"n\">0.123</td><td class=\"n\">2 KiB</td>", done.stdout)
-        self.assertIn("the library's first choice", done.stdout)
+        shown = in_browser(self, self.path("page.html"))
+        for title in "Training", "Validation", "Timeline of a step", "Time by node", "Algorithms of libraries", "Parameters over steps", "Memory over a step":
+            self.assertIn(f"<h2>{title}</h2>", shown)
+        for cell in "best validation accuracy", "samples per second", "seed":
+            self.assertIn(f"<td>{cell}</td>", shown)
+        self.assertIn("<td>conv of 'c1', conv of 'c2'</td><td>conv</td><td>8</td><td class=\"n\">0.123</td><td class=\"n\">2 KiB</td>", shown)
+        self.assertIn("the library's first choice", shown)
+
+    def test_charts_are_read_zoomed_and_switched(self):
+        half = dlc.compile(dlc.model("lenet"), self.path("h.dlc"), batch=16, amp=True, amp_dtype="fp16")
+        for seed, name in enumerate("ab"):
+            dlc.train(half, dlc.data("mnist-train"), self.path(name), val=dlc.data("mnist-test"), epochs=1, seed=seed, metrics="confusion", quiet=True)
+        self.report(self.path("a"), self.path("b"))
+        found = found_in(in_browser(self, self.path("page.html"), """
+const named = c => c.canvas.closest('figure').querySelector('span').textContent, state = () => charts.map(c => ({title: named(c), x: [c.scales.x.min, c.scales.x.max],
+  type: c.scales.y.type, ticks: c.scales.y.ticks.map(t => [t.value, t.label]), across: c.scales.x.ticks.map(t => t.value),
+  colours: [...new Set(c.data.datasets.map(d => d.borderColor().slice(0, 7)))], shown: c.data.datasets.map((d, i) => c.isDatasetVisible(i))}));
+const all = state(), canvas = charts[0].canvas, box = canvas.getBoundingClientRect(), area = charts[0].chartArea;
+canvas.setPointerCapture = () => {};
+canvas.dispatchEvent(new KeyboardEvent('keydown', {key: 'Home'}));
+const said = canvas.closest('figure').querySelector('.said').textContent;
+for (const [type, at] of [['pointerdown', .25], ['pointermove', .5], ['pointerup', .5]])
+  canvas.dispatchEvent(new PointerEvent(type, {clientX: box.left + area.left + at * area.width, clientY: box.top + 80, pointerId: 1}));
+document.querySelectorAll('.runs button')[1].click();
+const zoomed = state();
+canvas.dispatchEvent(new MouseEvent('dblclick'));
+add(document.body, 'pre', {id: 'found'}, JSON.stringify({all, said, zoomed, back: state()}));""", "--window-size=1200,900"))
+        steps = [chart for chart in found["all"] if chart["x"][0] == 0 and "memory" not in chart["title"]]
+        self.assertEqual((steps[0]["title"], steps[0]["type"]), ("loss", "linear"))
+        self.assertRegex(found["said"], r"^step 1, a: 2\.\d+, b: 2\.\d+$")
+        for chart in steps:
+            self.assertLessEqual(3, len(chart["across"]), chart)
+            self.assertLessEqual(len(chart["across"]), 7, chart)
+            self.assertEqual(len(chart["colours"]), 2)
+            self.assertEqual(chart["colours"], steps[0]["colours"])
+            if chart["type"] == "linear":
+                self.assertTrue(3 <= len(chart["ticks"]) <= 7, chart["ticks"])
+                self.assertTrue(all(len(label.strip(" %/smµnk")) <= 5 for _, label in chart["ticks"]), chart["ticks"])
+        end = steps[0]["x"][1]
+        for chart in found["zoomed"]:
+            if chart["title"] in [step["title"] for step in steps]:
+                self.assertAlmostEqual(chart["x"][0], end / 4, delta=end / 50)
+                self.assertAlmostEqual(chart["x"][1], end / 2, delta=end / 50)
+        self.assertEqual(set(found["zoomed"][0]["shown"]), {True, False})
+        self.assertEqual(found["back"][0]["x"], [0, end])
+
+    def test_axes_of_what_spans_decades_are_logarithmic(self):
+        run = dlc.train(self.artifact, dlc.data("digits-train"), self.path("a"), steps=1, quiet=True)
+        with open(os.path.join(run.folder, "metrics.jsonl"), "w") as file:
+            file.writelines(f'{{"step": {i + 1}, "loss": {1 + i / 200}, "loss_scale": {2 ** (16 - i // 20)}, "lr": {10 ** -(i // 25)}}}\n' for i in range(200))
+        self.report(run.folder)
+        found = found_in(in_browser(self, self.path("page.html"), """add(document.body, 'pre', {id: 'found'}, JSON.stringify(Object.fromEntries(charts.map(c =>
+  [c.canvas.closest('figure').querySelector('span').textContent, [c.scales.y.type, c.scales.y.ticks.map(t => t.label)]]))));"""))
+        self.assertEqual(found["loss"][0], "linear")
+        self.assertEqual(found["loss scale (▲ skipped)"], ["logarithmic", ["128", "512", "2¹¹", "2¹³", "2¹⁵"]])
+        self.assertEqual(found["lr"], ["logarithmic", ["1e-7", "1e-5", "0.001", "0.1"]])
 
     def test_at_a_phones_width_light_and_dark(self):
         """Nothing but tables and the timeline is wider than the page, and no number is broken into lines."""
-        browser = shutil.which("chromium")
-        if not browser:
-            self.skipTest("there is no Chromium")
         for name in "a", "b":
             dlc.train(self.artifact, dlc.data("digits-train"), self.path(name), val=dlc.data("digits-test"), epochs=3, profile=True, quiet=True)
         text, _ = self.report(self.path("a"), self.path("b"))
         self.assertIn("x 1 rank)", text)
-        with open(self.path("frame.html"), "w") as file:
-            file.write("""<iframe id="f" width="360" height="800" src="page.html"></iframe><pre id="found"></pre><script>
+        os.rename(self.path("page.html"), self.path("report.html"))
+        with open(self.path("page.html"), "w") as file:
+            file.write("""<body><iframe id="f" width="360" height="800" src="report.html"></iframe></body>""")
+        script = """
 f.onload = () => { const d = f.contentDocument, all = [...d.querySelectorAll('th, td.n')];
-  found.textContent = JSON.stringify({wide: d.documentElement.scrollWidth, back: f.contentWindow.getComputedStyle(d.body).backgroundColor,
-    titles: [...d.querySelectorAll('figcaption')].map(x => x.textContent), nodes: [...d.querySelectorAll('td:first-child')].map(x => x.textContent),
-    broken: all.filter(x => x.textContent && !/\\s/.test(x.textContent) && x.clientHeight && (() => { const r = d.createRange(); r.selectNodeContents(x); return r.getClientRects().length > 1; })()).map(x => x.textContent)}); };
-</script>""")
+  const pre = document.createElement('pre'); pre.id = 'found'; document.body.append(pre);
+  pre.textContent = JSON.stringify({wide: d.documentElement.scrollWidth, back: f.contentWindow.getComputedStyle(d.body).backgroundColor,
+    titles: [...d.querySelectorAll('figcaption span')].map(x => x.textContent), nodes: [...d.querySelectorAll('td:first-child')].map(x => x.textContent),
+    broken: all.filter(x => x.textContent && !/\\s/.test(x.textContent) && x.clientHeight && (() => { const r = d.createRange(); r.selectNodeContents(x); return new Set([...r.getClientRects()].map(x => Math.round(x.top / 9))).size > 1; })()).map(x => x.textContent)}); };"""
         for scheme, back in (1, "rgb(255, 255, 255)"), (0, "rgb(20, 23, 27)"):
-            done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--virtual-time-budget=5000", "--dump-dom",
-                                   f"--blink-settings=preferredColorScheme={scheme}", f"--user-data-dir={self.path('profile')}", "file://" + self.path("frame.html")],
-                                  capture_output=True, text=True, timeout=120)
-            found = json.loads(re.search(r'<pre id="found">(.*?)</pre>', done.stdout)[1])
+            found = found_in(in_browser(self, self.path("page.html"), script, f"--blink-settings=preferredColorScheme={scheme}"))
             self.assertLessEqual(found["wide"], 360)
             self.assertEqual((found["back"], found["broken"]), (back, []))
-        self.assertEqual(found["titles"][0], "loss, and its mean around")
+        self.assertEqual(found["titles"][0], "loss")
         self.assertIn("added by dlc", found["nodes"])
         self.assertFalse([name for name in found["nodes"] if name.endswith(".onnx")])
 

@@ -13,11 +13,11 @@ import unittest
 
 import dlc
 
-# Of find_package and find_path in Dependencies.cmake: the component; None: tests use it alone, or it is part of another.
+# Of find_package, find_path and find_file in Dependencies.cmake: the component; None: tests use it alone, or it is part of another.
 DEPENDENCIES = {"Threads": "glibc", "OpenMP": "gcc-12", "ZLIB": "zlib", "JPEG": "libjpeg-turbo", "PNG": "libpng1.6",
                 "webp_include": "libwebp", "Protobuf": "protobuf", "nlohmann_json": "nlohmann-json3", "yaml-cpp": "yaml-cpp",
                 "fmt": "fmtlib", "CLI11": "cli11", "dnnl": "onednn-cpu-gomp", "Gloo": "gloo", "GTest": None,
-                "MLIR": "llvm-toolchain-22", "DLC_CUDA_INCLUDE": None, "DLC_CUDNN_FRONTEND": None}
+                "MLIR": "llvm-toolchain-22", "DLC_CHART_JS": "node-chart.js", "DLC_CUDA_INCLUDE": None, "DLC_CUDNN_FRONTEND": None}
 SYSTEM = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+)\.so|ld-linux|libdlc\.")
 PURL = re.compile(r"pkg:(deb/debian|pypi|generic|github/[\w-]+)/[a-z0-9.-]+(@[\w.%~+-]+)?(\?[\w=&.-]+)?$")
 
@@ -58,7 +58,7 @@ class Notices(dlc.TestCase):
 
     def test_each_dependency_that_is_looked_for_has_its_text(self):
         with open(f"{dlc.ROOT}/tools/cmake/Dependencies.cmake") as file:
-            names = re.findall(r"^\s*find_(?:package|path)\(([\w-]+)", file.read(), re.M)
+            names = re.findall(r"^\s*find_(?:package|path|file)\(([\w-]+)", file.read(), re.M)
         self.assertGreater(len(names), 12)
         for name in names:
             self.assertIn(name, DEPENDENCIES, "a new dependency: whose text is installed for it?")

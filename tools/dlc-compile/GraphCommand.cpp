@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc graph: a picture of the program after a phase, or of an artifact's plan.
 #include "compiler/driver/Lowered.h"
+#include "compiler/import/Survey.h"
 #include "runtime/base/Text.h"
-#include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/files/Output.h"
 #include "runtime/base/process/Log.h"
-#include "runtime/base/process/Subprocess.h"
 #include "runtime/plan/Model.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc-compile/Settings.h"
-#include "tools/dlc-compile/graph/Dot.h"
 #include "tools/dlc-compile/graph/GraphOfModule.h"
 #include "tools/dlc/FlagRows.h"
-#include "tools/dlc/report/GraphJson.h"
+#include "tools/dlc/graph/Dot.h"
+#include "tools/dlc/graph/Render.h"
 #include "tools/dlc/report/Page.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <filesystem>
+#include <map>
 
 namespace dlc::tool {
 namespace {
@@ -43,8 +43,8 @@ struct GraphArguments : Settings {
                "that computes them");
     own.count(
         "graph.depth", depth, 0,
-        "levels of modules that are drawn expanded (default: as many as " +
-            std::to_string(kMostDrawn) + " nodes allow)",
+        "levels of modules that are drawn expanded (default: as many as are "
+        "drawn within about a second; a page has all until then)",
         1000);
     addOutput(own, "graph.output", output, "FILE.svg, .dot or .html");
   }
@@ -81,47 +81,62 @@ Result<plan::ProgramGraph> graphOfArtifact(const GraphArguments &a) {
   return plan::graphOf(model.artifact.plan(), *program);
 }
 
-Result<std::string> svgOf(const std::string &dot, const std::string &program) {
-  DLC_ASSIGN(const TemporaryFolder folder, TemporaryFolder::create("graph"));
-  const std::string in = folder.path() + "/graph.dot",
-                    out = folder.path() + "/graph.svg";
-  DLC_TRY(writeNewFile(in, dot));
-  std::string last;
-  DLC_ASSIGN(const ProgramEnd end,
-             runProgram({program, "-Tsvg", in, "-o", out},
-                        [&](std::string_view line) { last = line; }));
-  if (end.code != 0)
-    return failed("'{}' ended with code {}: {}", program, end.code, last);
-  return readFile(out, size_t(1) << 30);
+// Names of nodes with the modules that torch's newer exporter noted of them, as
+// the older one writes them: "layer1/0/node_conv2d".
+Status addModules(plan::ProgramGraph &graph, const GraphArguments &a) {
+  DLC_ASSIGN(const auto uses,
+             import::surveyOnnx(a.options.model, a.options.import.budget,
+                                a.options.import.opLibraries));
+  std::map<std::string, std::string> paths;
+  for (const import::OperatorUse &use : uses)
+    for (const auto &[node, modules] : use.modules) {
+      size_t outer = 0;
+      for (const std::string &module : modules) {
+        paths[node] += module.substr(std::min(outer, module.size())) + "/";
+        outer = module.size() + 1;
+      }
+    }
+  for (plan::ProgramGraph::Node &node : graph.nodes)
+    if (const auto found =
+            paths.find(node.name.substr(0, node.name.find("; ")));
+        node.kind == plan::ProgramGraph::Kind::Op && found != paths.end())
+      node.name = found->second + node.name;
+  return {};
 }
 
-Status writeSvg(const std::string &path, const std::string &dot) {
-  const std::string program = findProgram("dot");
-  if (program.empty()) {
-    const std::string other = path.substr(0, path.size() - 4) + ".dot";
-    DLC_TRY(writeFileAtomically(other, dot));
-    warning("Graphviz (the program dot), which renders '{}', is not installed: "
-            "install it, then: dot -Tsvg {} -o {}; or use -o FILE.html",
-            path, shellQuoted(other), shellQuoted(path));
-    printOut("{}\n", other);
-    return {};
+// The picture, or what was made in its place.
+Result<std::string> draw(const GraphArguments &a,
+                         const plan::ProgramGraph &graph,
+                         const std::string &title) {
+  const std::string &path = a.output;
+  const Drawing drawing = drawingOf(graph, a.depth);
+  if (!a.depth && drawing.ranks > kMostRanks)
+    warning("{} nodes, whose names contain no modules to collapse",
+            drawing.nodes.size());
+  const auto writeDot = [&](const std::string &to) -> Result<std::string> {
+    DLC_TRY(writeFileAtomically(to, dotOf(drawing, a.colour, title)));
+    return to;
+  };
+  if (path.ends_with(".dot"))
+    return writeDot(path);
+  const bool isPage = path.ends_with(".html");
+  DLC_ASSIGN(const Json pictures,
+             render(graph, a.colour, title,
+                    isPage ? a.depth : std::optional<int64_t>(drawing.depth)));
+  const auto said = pictures["said"].get<std::string>();
+  if (pictures["drawings"].empty()) {
+    const std::string other = path.substr(0, path.rfind('.')) + ".dot";
+    warning("{}; this is '{}', for: dot -Tsvg {} -o FILE.svg", said, other,
+            shellQuoted(other));
+    return writeDot(other);
   }
-  DLC_ASSIGN(const std::string svg, svgOf(dot, program));
-  DLC_TRY(writeFileAtomically(path, svg));
-  printOut("{}\n", path);
-  return {};
-}
-
-Status writePage(const std::string &path, const Drawing &drawing,
-                 const std::string &title) {
-  plan::ProgramGraph graph;
-  graph.nodes.assign(drawing.nodes.begin(), drawing.nodes.end());
-  graph.edges = drawing.edges;
-  Json run = {{"name", title}, {"graph", graphJson(graph)}};
+  if (!said.empty())
+    warning("{}", said);
+  const Json run = {{"name", title}, {"graph", pictures}};
   DLC_TRY(writeFileAtomically(
-      path, reportPage({{"runs", Json::array({std::move(run)})}})));
-  printOut("{}\n", path);
-  return {};
+      path, isPage ? reportPage({{"runs", Json::array({run})}})
+                   : pictures["drawings"].back()["svg"].get<std::string>()));
+  return path;
 }
 
 Status graphCommand(GraphArguments &a) {
@@ -133,23 +148,18 @@ Status graphCommand(GraphArguments &a) {
                       "found '{}'",
                       a.output);
   const bool isModel = !isFolder(a.options.model);
-  DLC_ASSIGN(const plan::ProgramGraph graph,
+  DLC_ASSIGN(plan::ProgramGraph graph,
              isModel ? graphOfModel(a) : graphOfArtifact(a));
-  const Drawing drawing = drawingOf(graph, a.depth);
-  if (!a.depth && drawing.nodes.size() > 3 * kMostDrawn)
-    warning("{} nodes, whose names contain no modules to collapse",
-            drawing.nodes.size());
-  const std::string title =
-      fmt::format("{}: {} after {}", a.options.model,
-                  a.program.empty() ? "the step" : a.program,
-                  isModel ? a.options.stopAfter : "plan");
-  if (ends(".html"))
-    return writePage(a.output, drawing, title);
-  const std::string dot = dotOf(drawing, a.colour, title);
-  if (ends(".svg"))
-    return writeSvg(a.output, dot);
-  DLC_TRY(writeFileAtomically(a.output, dot));
-  printOut("{}\n", a.output);
+  if (isModel)
+    DLC_TRY(addModules(graph, a));
+  const std::filesystem::path path(a.options.model);
+  const std::string title = fmt::format(
+      "{}: {} after {}",
+      (path.has_filename() ? path : path.parent_path()).filename().string(),
+      a.program.empty() ? "the step" : a.program,
+      isModel ? a.options.stopAfter : "plan");
+  DLC_ASSIGN(const std::string written, draw(a, graph, title));
+  printOut("{}\n", written);
   return {};
 }
 

@@ -2,19 +2,35 @@
 #include "tools/dlc/report/GatherRuns.h"
 
 #include "runtime/base/files/Files.h"
+#include "runtime/base/options/Commas.h"
 #include "runtime/plan/Model.h"
 #include "runtime/plan/Ports.h"
 #include "runtime/plan/Types.h"
-#include "tools/dlc/report/GraphJson.h"
+#include "runtime/plan/graph/ProgramGraph.h"
+#include "runtime/train/metrics/Metrics.h"
+#include "tools/dlc/graph/Render.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 namespace dlc::tool {
 namespace {
 
 constexpr size_t kMostText = size_t(1) << 30;
-constexpr size_t kMostTensors = 20;
+constexpr size_t kMostTensors = 20, kMostClasses = 200;
+
+// Without the folders of absolute paths, which are this machine's.
+std::string withoutFolders(const std::string &value) {
+  std::string text;
+  for (size_t at = 0; at < value.size(); ++at) {
+    const bool isFirst = at == 0 || strchr(" ,=:'\"[(", value[at - 1]);
+    if (value[at] == '/' && isFirst)
+      at = value.rfind('/', value.find_first_of(" ,'\"])", at)) + 1;
+    text += value.substr(at, 1);
+  }
+  return text;
+}
 
 // "key: value" lines of a run's config.yaml.
 Json configOf(const std::string &path) {
@@ -26,7 +42,7 @@ Json configOf(const std::string &path) {
        begin = end + 1) {
     const std::string line = text->substr(begin, end - begin);
     if (const size_t colon = line.find(": "); colon != line.npos)
-      config[line.substr(0, colon)] = line.substr(colon + 2);
+      config[line.substr(0, colon)] = withoutFolders(line.substr(colon + 2));
   }
   return config;
 }
@@ -41,60 +57,26 @@ void addCompiled(const plan::Plan &plan, Json &config) {
                   : fmt::format("{}", a.has_i() ? double(a.i()) : a.f());
 }
 
-// Columns of a file of JSON lines; each has all lines' values, null where a
-// line has none. Only every n-th line of a long file, and its last.
-Json columnsOf(const std::string &path) {
+// Calls take(line) for the objects with a "step" of a file of JSON lines:
+// `most` of them, evenly apart, and the last one.
+template <class Take>
+void readLines(const std::string &path, size_t most, const Take &take) {
   const auto text = readFile(path, kMostText);
-  Json columns = Json::object();
   if (!text)
-    return columns;
+    return;
   const auto lines =
       static_cast<size_t>(std::count(text->begin(), text->end(), '\n'));
-  const size_t stride =
-      std::max<size_t>(1, (lines + kMostPoints - 1) / kMostPoints);
-  size_t number = 0, taken = 0;
+  const size_t stride = std::max<size_t>(1, (lines + most - 1) / most);
+  size_t number = 0;
   for (size_t begin = 0, end; (end = text->find('\n', begin)) != text->npos;
        begin = end + 1) {
     if (number++ % stride && number != lines)
       continue;
     const auto line =
         parseJson(std::string_view(*text).substr(begin, end - begin));
-    if (!line || !line->is_object() || !line->contains("step") ||
-        !(*line)["step"].is_number())
-      continue;
-    for (const auto &[key, value] : line->items()) {
-      Json &column = columns[key];
-      while (column.size() < taken)
-        column.push_back(nullptr);
-      column.push_back(value.is_number() ? value : Json(nullptr));
-    }
-    ++taken;
-    for (Json &column : columns)
-      if (column.size() < taken)
-        column.push_back(nullptr);
+    if (line && line->is_object() && line->value("step", Json()).is_number())
+      take(*line);
   }
-  return columns;
-}
-
-// Steps at which the loss scale became smaller.
-Json skippedOf(const Json &steps) {
-  Json skipped = Json::array();
-  const auto scale = steps.find("loss_scale");
-  if (scale == steps.end())
-    return skipped;
-  for (size_t i = 1; i < scale->size(); ++i)
-    if ((*scale)[i].is_number() && (*scale)[i - 1].is_number() &&
-        (*scale)[i].get<double>() < (*scale)[i - 1].get<double>())
-      skipped.push_back(steps["step"][i]);
-  return skipped;
-}
-
-// Of stats.jsonl: {"names", "steps", "values": {"norm": a row of numbers a
-// parameter}}, null where a line has none; at most kMostColumns of its lines
-// and the first kMostParameters.
-bool isOfStep(const Json &line) {
-  return line.is_object() && line.value("step", Json()).is_number() &&
-         line.value("parameters", Json()).is_object();
 }
 
 void fill(Json &list, size_t count, const Json &with) {
@@ -102,29 +84,42 @@ void fill(Json &list, size_t count, const Json &with) {
     list.push_back(with);
 }
 
+// Columns of a file of JSON lines; each has all lines' values, null where a
+// line has none.
+Json columnsOf(const std::string &path) {
+  Json columns = Json::object();
+  size_t taken = 0;
+  readLines(path, kMostPoints, [&](const Json &line) {
+    for (const auto &[key, value] : line.items()) {
+      fill(columns[key], taken, nullptr);
+      columns[key].push_back(value.is_number() ? value : Json(nullptr));
+    }
+    ++taken;
+    for (Json &column : columns)
+      fill(column, taken, nullptr);
+  });
+  return columns;
+}
+
+// What a file of JSON holds: null if it is none.
+Json jsonIn(const std::string &path) {
+  const auto text = readFile(path, kMostText);
+  auto json = text ? parseJson(*text) : Result<Json>(Json());
+  return json ? *std::move(json) : Json();
+}
+
+// Of stats.jsonl: {"names", "steps", "values": {"norm": a row of numbers a
+// parameter}}, null where a line has none; the first kMostParameters.
 Json statisticsOf(const plan::Plan &plan, const std::string &path) {
   constexpr size_t kMostColumns = 200, kMostParameters = 400;
-  const auto text = readFile(path, kMostText);
-  if (!text)
-    return nullptr;
-  const auto lines =
-      static_cast<size_t>(std::count(text->begin(), text->end(), '\n'));
-  const size_t stride =
-      std::max<size_t>(1, (lines + kMostColumns - 1) / kMostColumns);
   Json steps = Json::array(), values = Json::object(), names = Json::array();
   for (const plan::State &state : plan.states())
     if (state.trainable() && names.size() < kMostParameters)
       names.push_back(state.name());
-  size_t number = 0;
-  for (size_t begin = 0, end; (end = text->find('\n', begin)) != text->npos;
-       begin = end + 1) {
-    if (number++ % stride)
-      continue;
-    const auto line =
-        parseJson(std::string_view(*text).substr(begin, end - begin));
-    if (!line || !isOfStep(*line))
-      continue;
-    const Json &parameters = (*line)["parameters"];
+  readLines(path, kMostColumns, [&](const Json &line) {
+    const Json parameters = line.value("parameters", Json());
+    if (!parameters.is_object())
+      return;
     for (size_t i = 0; i < names.size(); ++i) {
       const Json row = parameters.value(names[i].get<std::string>(), Json());
       if (!row.is_object())
@@ -136,8 +131,8 @@ Json statisticsOf(const plan::Plan &plan, const std::string &path) {
         all[i].push_back(value.is_number() ? value : Json(nullptr));
       }
     }
-    steps.push_back((*line)["step"]);
-  }
+    steps.push_back(line["step"]);
+  });
   if (steps.empty())
     return nullptr;
   return {{"names", names}, {"steps", steps}, {"values", values}};
@@ -145,20 +140,15 @@ Json statisticsOf(const plan::Plan &plan, const std::string &path) {
 
 Json profileOf(const std::string &path) {
   Json rows = Json::array();
-  const auto text = readFile(path, kMostText);
-  if (!text)
-    return rows;
-  const auto all = parseJson(*text);
-  if (!all || !all->is_array())
-    return rows;
-  for (const Json &row : *all) {
+  for (const Json &row : jsonIn(path)) {
     if (!row.is_object() || !row.value("program", Json()).is_string() ||
         !row["program"].get<std::string>().starts_with("train_step") ||
         !row.value("seconds", Json()).is_number() ||
         !row.value("calls", Json()).is_number_unsigned() || row["calls"] == 0)
       continue;
     const double calls = row["calls"].get<double>();
-    rows.push_back({{"nodes", row.value("nodes", Json(""))},
+    const Json nodes = row.value("nodes", Json());
+    rows.push_back({{"nodes", nodes.is_string() ? nodesOf(nodes) : ""},
                     {"command", row.value("command", Json(""))},
                     {"kind", row.value("kind", Json(""))},
                     {"bucket", row.value("bucket", Json())},
@@ -167,21 +157,13 @@ Json profileOf(const std::string &path) {
     if (const Json begin = row.value("begin", Json()); begin.is_number())
       rows.back()["begin"] = 1e3 * begin.get<double>() / calls;
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const Json &a, const Json &b) {
-    return a["ms"].get<double>() > b["ms"].get<double>();
-  });
   return rows;
 }
 
-// Algorithms that were chosen: {"commands", "op", "engine", "ms", "workspace"},
-// the slowest first; those that are the library's first choice last.
+// Algorithms that were chosen: {"commands", "op", "engine", "ms", "workspace"}.
 Json tuningOf(const std::string &path) {
   Json rows = Json::array();
-  const auto text = readFile(path, kMostText);
-  const auto all = text ? parseJson(*text) : Result<Json>(Json());
-  if (!all || !all->is_array())
-    return rows;
-  for (const Json &row : *all) {
+  for (const Json &row : jsonIn(path)) {
     if (!row.is_object() || !row.value("commands", Json()).is_array())
       continue;
     std::string commands;
@@ -199,12 +181,6 @@ Json tuningOf(const std::string &path) {
          {"ms", ms.is_number() ? ms : Json()},
          {"workspace", workspace.is_number_unsigned() ? workspace : Json()}});
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const Json &a, const Json &b) {
-    const auto time = [](const Json &row) {
-      return row["ms"].is_number() ? row["ms"].get<double>() : -1;
-    };
-    return time(a) > time(b);
-  });
   return rows;
 }
 
@@ -213,7 +189,7 @@ uint64_t bytesIn(const plan::Buffer &buffer) {
 }
 
 std::string nameOf(const plan::Command &command) {
-  return command.label().empty() ? command.kind() : command.label();
+  return command.label().empty() ? command.kind() : nodesOf(command.label());
 }
 
 // The first and the last command that reads or writes each buffer; -1: none.
@@ -278,33 +254,57 @@ Json memoryOfPlan(const plan::Plan &plan) {
   return {{"at", at}, {"live", live}, {"tensors", largest}};
 }
 
-// Commands of predict, without its state, inputs and outputs.
-Json graphOfPredict(const plan::Plan &plan) {
-  const plan::Program *program = plan::findProgram(plan, "predict");
-  plan::ProgramGraph commands;
-  if (!program)
-    return graphJson(commands);
-  const plan::ProgramGraph all = plan::graphOf(plan, *program);
-  std::vector<int> places(all.nodes.size(), -1);
-  for (size_t i = 0; i < all.nodes.size(); ++i)
-    if (all.nodes[i].kind == plan::ProgramGraph::Kind::Op) {
-      places[i] = static_cast<int>(commands.nodes.size());
-      commands.nodes.push_back(all.nodes[i]);
-      auto &name = commands.nodes.back().name;
-      name = name.empty() ? commands.nodes.back().op : name;
-    }
-  for (const plan::ProgramGraph::Edge &edge : all.edges) {
-    const int from = places[static_cast<size_t>(edge.from)],
-              to = places[static_cast<size_t>(edge.to)];
-    if (from >= 0 && to >= 0)
-      commands.edges.push_back({from, to, edge.label});
+// The best validation by each metric that has one, as --best finds it.
+Json bestOf(const Json &epochs) {
+  Json best = Json::array();
+  for (const auto &[key, values] : epochs.items()) {
+    const std::string name = key.starts_with("val_") ? key.substr(4) : "";
+    const auto metrics = parseMetrics({name});
+    if (name != "loss" && !(metrics && isNumber(metrics->front())))
+      continue;
+    const bool isMore = name != "loss" && isMoreBetter(metrics->front());
+    size_t at = values.size();
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i].is_number() &&
+          (at == values.size() ||
+           (isMore ? values[i] > values[at] : values[i] < values[at])))
+        at = i;
+    if (at < values.size())
+      best.push_back({{"name", key},
+                      {"value", values[at]},
+                      {"epoch", epochs.value("epoch", Json())[at]}});
   }
-  return graphJson(commands);
+  return best;
+}
+
+// Of the last row of results.csv: how long all until then took.
+Json secondsOf(const std::string &path) {
+  const auto text = readFile(path, kMostText);
+  if (!text || !text->starts_with("epoch,step,time,"))
+    return nullptr;
+  const size_t row = text->rfind('\n', text->size() - 2) + 1;
+  const auto cells = splitAtCommas(text->substr(row));
+  return cells.size() > 2 ? Json(std::atof(cells[2].c_str())) : Json();
+}
+
+// Rows of whole numbers, as many as each has; else null.
+Json confusionOf(const std::string &path) {
+  const Json json = jsonIn(path);
+  const Json matrix =
+      json.is_object() ? json.value("confusion", Json()) : Json();
+  if (!matrix.is_array() || matrix.empty() || matrix.size() > kMostClasses)
+    return nullptr;
+  for (const Json &row : matrix)
+    if (!row.is_array() || row.size() != matrix.size() ||
+        !std::ranges::all_of(
+            row, [](const Json &n) { return n.is_number_unsigned(); }))
+      return nullptr;
+  return matrix;
 }
 
 } // namespace
 
-Result<Json> gatherRun(const std::string &run) {
+Result<Json> gatherRun(const std::string &run, std::set<std::string> &drawn) {
   if (!isFolder(run))
     return failed("no run '{}': no such folder", run);
   if (!isFolder(run + "/model.dlc") || !exists(run + "/config.yaml"))
@@ -319,7 +319,12 @@ Result<Json> gatherRun(const std::string &run) {
   const Json done = steps.contains("step") ? steps["step"].back() : Json(0);
   const std::string model = config.value("artifact", "");
   addCompiled(plan, config);
-  Json skipped = skippedOf(steps);
+  Json epochs = columnsOf(run + "/epochs.jsonl"), best = bestOf(epochs), graph;
+  if (const plan::Program *predict = plan::findProgram(plan, "predict");
+      predict && drawn.insert(predict->SerializeAsString()).second) {
+    DLC_ASSIGN(graph, render(plan::graphOf(plan, *predict),
+                             GraphColour::Precision, model + ": predict"));
+  }
   return Json{
       {"name",
        (path.has_filename() ? path : path.parent_path()).filename().string()},
@@ -329,13 +334,15 @@ Result<Json> gatherRun(const std::string &run) {
                             plan.world_size() == 1 ? "" : "s")},
       {"config", std::move(config)},
       {"steps", std::move(steps)},
-      {"epochs", columnsOf(run + "/epochs.jsonl")},
-      {"skipped", std::move(skipped)},
+      {"epochs", std::move(epochs)},
+      {"best", std::move(best)},
+      {"seconds", secondsOf(run + "/results.csv")},
+      {"confusion", confusionOf(run + "/classes.json")},
       {"stats", statisticsOf(plan, run + "/stats.jsonl")},
       {"profile", profileOf(run + "/profile.json")},
       {"tuning", tuningOf(run + "/tuning.json")},
       {"memory", memoryOfPlan(plan)},
-      {"graph", graphOfPredict(plan)}};
+      {"graph", std::move(graph)}};
 }
 
 } // namespace dlc::tool

@@ -25,8 +25,9 @@ struct ReportArguments {
 
 Status writeReport(const ReportArguments &arguments) {
   Json runs = Json::array();
+  std::set<std::string> drawn;
   for (const std::string &run : arguments.runs) {
-    DLC_ASSIGN(Json gathered, gatherRun(run));
+    DLC_ASSIGN(Json gathered, gatherRun(run, drawn));
     runs.push_back(std::move(gathered));
   }
   const std::string path =

@@ -21,17 +21,20 @@ struct DrawnNode : plan::ProgramGraph::Node {
 
 struct Drawing {
   std::vector<DrawnNode> nodes;
-  std::vector<plan::ProgramGraph::Edge> edges; // in no order of theirs
+  std::vector<plan::ProgramGraph::Edge> edges; // by their ends
   int depth = 0;
+  size_t ranks = 0; // that the edges pass: what Graphviz's time grows with
 };
 
 // Modules are what stands before the "/" of a node's name; a state is in that
 // of its first reader. The backward part of a module is apart, and updates are
-// in modules of a module "optimizer". Without `depth` as deep as kMostDrawn
-// nodes allow.
-Drawing drawingOf(const plan::ProgramGraph &graph,
-                  std::optional<int64_t> depth);
+// in modules of a module "optimizer". Without `depth` as deep as kMostRanks
+// allow.
+Drawing drawingOf(plan::ProgramGraph graph, std::optional<int64_t> depth);
 
-constexpr size_t kMostDrawn = 160;
+// "conv1; relu1", each once: what has no node is labelled by the model's file.
+std::string nodesOf(const std::string &label);
+
+constexpr size_t kMostRanks = 1200; // about a second
 
 } // namespace dlc::tool

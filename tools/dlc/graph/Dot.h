@@ -2,7 +2,7 @@
 // A drawing in Graphviz's language.
 #pragma once
 
-#include "tools/dlc-compile/graph/Drawing.h"
+#include "tools/dlc/graph/Drawing.h"
 
 namespace dlc::tool {
 

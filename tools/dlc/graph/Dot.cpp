@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc-compile/graph/Dot.h"
+#include "tools/dlc/graph/Dot.h"
 
 #include "runtime/base/Text.h"
 
@@ -72,7 +72,8 @@ public:
   std::string write(const std::string &title) {
     text_ = fmt::format(
         "digraph program {{\n"
-        "graph [rankdir=TB, labelloc=t, fontname=Helvetica, fontsize=12, "
+        "graph [rankdir=TB, newrank=true, bgcolor=transparent, labelloc=t, "
+        "fontname=Helvetica, fontsize=12, "
         "nodesep=0.2, ranksep=0.35, label={}];\n"
         "node [shape=box, style=\"filled,rounded\", fontname=Helvetica, "
         "fontsize=10, margin=\"0.1,0.04\", height=0.3, color=\"#667788\"];\n"

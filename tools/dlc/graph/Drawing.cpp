@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc-compile/graph/Drawing.h"
+#include "tools/dlc/graph/Drawing.h"
 
 #include <fmt/format.h>
 
@@ -47,6 +47,19 @@ struct Places {
           placeUpdate(i);
       placeStates();
     }
+    // What an update computes for another one is beside that; writes of running
+    // statistics are beside what reads them.
+    for (auto edge = graph.edges.rbegin(); edge != graph.edges.rend(); ++edge) {
+      const auto from = static_cast<size_t>(edge->from),
+                 to = static_cast<size_t>(edge->to);
+      if (isOp(from) && parts[from] == Part::Update &&
+          parts[to] == Part::Update && scopes[from].size() < 2)
+        scopes[from] = scopes[to];
+    }
+    for (size_t i = 0; i < scopes.size(); ++i)
+      if (const auto state = states_.find(graph.nodes[i].name);
+          isOp(i) && scopes[i].empty() && state != states_.end())
+        scopes[i] = state->second;
   }
 
 private:
@@ -93,17 +106,6 @@ public:
 
   int deepest() const { return static_cast<int>(deepest_); }
 
-  size_t countAt(int depth) const {
-    std::set<std::string> closed;
-    size_t count = 0;
-    for (size_t i = 0; i < scopes_.size(); ++i)
-      if (isOpen(i, depth))
-        ++count;
-      else
-        closed.insert(keyOf(i, depth));
-    return count + closed.size();
-  }
-
   Drawing draw(int depth) const {
     Drawing drawing;
     drawing.depth = depth;
@@ -129,6 +131,7 @@ public:
     for (const auto &[node, counts] : ops)
       drawing.nodes[node].op = countsText(counts);
     addEdges(drawing, at);
+    drawing.ranks = ranksOf(drawing);
     return drawing;
   }
 
@@ -194,6 +197,21 @@ private:
                                    : fmt::format("{} tensors", labels.size())});
   }
 
+  static size_t ranksOf(const Drawing &drawing) {
+    std::vector<size_t> rank(drawing.nodes.size());
+    size_t sum = 0;
+    for (const ProgramGraph::Edge &edge : drawing.edges) {
+      size_t &from = rank[size_t(edge.from)], &to = rank[size_t(edge.to)];
+      if (edge.from < edge.to)
+        to = std::max(to, from + 1);
+    }
+    for (const ProgramGraph::Edge &edge : drawing.edges) {
+      const size_t from = rank[size_t(edge.from)], to = rank[size_t(edge.to)];
+      sum += std::max(from, to) - std::min(from, to);
+    }
+    return sum;
+  }
+
   const ProgramGraph &graph_;
   const Places places_;
   const std::vector<Scope> &scopes_;
@@ -202,15 +220,31 @@ private:
 
 } // namespace
 
-Drawing drawingOf(const ProgramGraph &graph, std::optional<int64_t> depth) {
+std::string nodesOf(const std::string &label) {
+  std::string text;
+  std::set<std::string> seen;
+  for (size_t begin = 0, end; begin < label.size(); begin = end + 2) {
+    end = std::min(label.find("; ", begin), label.size());
+    std::string node = label.substr(begin, end - begin);
+    if (node.ends_with(".onnx"))
+      node = "added by dlc";
+    if (seen.insert(node).second)
+      text += (text.empty() ? "" : "; ") + node;
+  }
+  return text;
+}
+
+Drawing drawingOf(ProgramGraph graph, std::optional<int64_t> depth) {
+  for (ProgramGraph::Node &node : graph.nodes)
+    node.name = nodesOf(node.name);
   const Drawer drawer(graph);
   if (depth)
     return drawer.draw(
         static_cast<int>(std::min<int64_t>(*depth, drawer.deepest())));
-  int deep = drawer.deepest();
-  while (deep > 0 && drawer.countAt(deep) > kMostDrawn)
-    --deep;
-  return drawer.draw(deep);
+  Drawing drawing = drawer.draw(drawer.deepest());
+  while (drawing.depth > 0 && drawing.ranks > kMostRanks)
+    drawing = drawer.draw(drawing.depth - 1);
+  return drawing;
 }
 
 } // namespace dlc::tool
