@@ -11,6 +11,8 @@
 // An op that depends on parameters alone (a weight's cast) counts as standing
 // where it is first used, so that gradients become ready layer by layer
 // wherever earlier passes put such ops.
+// Gradients that the model itself computes (ONNX's Gradient) have no rule, but
+// what they decompose into has: they are taken apart before.
 // Of several losses each has a backward graph of its own, if each has a scale
 // or trains other parameters (--loss-params): one that starts at this loss and
 // goes on to its parameters alone. The forward graph is one, and so all of them
@@ -282,6 +284,8 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       getOperation().emitError() << "expected a function named @" << function;
       return signalPassFailure();
     }
+    while (takeApart(f)) // some become ops that have no rule, either
+      ;
     auto parts = partsOf(f);
     if (failed(parts) || failed(differentiate(f, symbols, *parts)))
       return signalPassFailure();
@@ -291,6 +295,33 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       op.replaceAllUsesWith(op.getX());
       op.erase();
     });
+  }
+
+  /// Whether `v` is what an op gives its gradient beside the value: a norm's
+  /// mean, a recurrent layer's gates. No rule goes through it, either.
+  static bool isKept(Value v) {
+    auto result = dyn_cast<OpResult>(v);
+    return result && result.getResultNumber() > 0 &&
+           isa<FloatType>(elementType(v)) &&
+           isa<ir::DecomposableInterface>(result.getOwner());
+  }
+  static bool takeApart(func::FuncOp f) {
+    llvm::SetVector<Operation *> ops;
+    f.walk([&](ir::DecomposableInterface op) {
+      if (isa<ir::DifferentiableInterface>(op.getOperation()))
+        return;
+      ops.insert(op);
+      for (Value v : op->getOperands())
+        if (isKept(v))
+          ops.insert(v.getDefiningOp());
+    });
+    for (Operation *taken : ops) {
+      auto op = cast<ir::DecomposableInterface>(taken);
+      OpBuilder builder(op);
+      op->replaceAllUsesWith(op.decompose(builder));
+      op->erase();
+    }
+    return !ops.empty();
   }
 
   /// All losses together, or those that have a backward graph each.

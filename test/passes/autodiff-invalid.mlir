@@ -7,8 +7,10 @@ func.func @train_step() -> tensor<f32> {
   %w = dlc.read @w : tensor<3xf32>
   // expected-note @below {{'dlc.lerp' here}}
   %l = dlc.lerp %w, %w, %w : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
-  // expected-note @below {{'dlc.global_norm' here}}
-  %loss = dlc.global_norm %l : (tensor<3xf32>) -> tensor<f32>
+  %column = dlc.reshape %l : (tensor<3xf32>) -> tensor<3x1xf32>
+  // expected-note @below {{'dlc.orthogonalize' here}}
+  %q = dlc.orthogonalize %column : (tensor<3x1xf32>) -> tensor<3x1xf32>
+  %loss = dlc.reduce_sum %q {axes = array<i64: 0, 1>} : (tensor<3x1xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 

@@ -116,3 +116,20 @@ func.func @train_step(%i: tensor<2xi64>) -> tensor<f32> {
 // CHECK: dlc.scatter_add %arg0, %[[KEPT]]
 // CHECK-NOT: dlc.select
 // CHECK: dlc.gradient @table
+
+// -----
+
+// A gradient that the model computes itself has no rule: it is taken apart.
+dlc.state @w : tensor<3xf32> param init = "w" trainable
+// CHECK-LABEL: func @train_step
+func.func @train_step(%y: tensor<3xf32>) -> tensor<f32> {
+  %w = dlc.read @w : tensor<3xf32>
+  %d = dlc.relu_backward %w, %y : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %loss = dlc.reduce_sum %d {axes = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+// CHECK-NOT: dlc.relu_backward
+// CHECK: %[[OFF:.*]] = dlc.compare le %arg0
+// CHECK: dlc.select %[[OFF]]
+// CHECK: %[[D:.*]] = dlc.select %[[OFF]]
+// CHECK: dlc.gradient @w, %[[D]]
