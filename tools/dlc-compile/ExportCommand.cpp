@@ -2,6 +2,7 @@
 // dlc export: trained weights as an ONNX model.
 #include "compiler/driver/artifact/Adapters.h"
 #include "compiler/driver/artifact/SourceLayout.h"
+#include "compiler/driver/artifact/StepExport.h"
 #include "compiler/export/Export.h"
 #include "compiler/import/guide/ForeignModel.h"
 #include "runtime/base/files/Atomic.h"
@@ -23,6 +24,7 @@ struct ExportArguments {
 
   std::string model, output, lora = "merged";
   int averages = 0;
+  bool step = false;
   int64_t inlineLimit = int64_t(1) << 30;
   OptionTable table;
   OptionFlags flags{table, onlySection("export")};
@@ -36,6 +38,9 @@ ExportArguments::ExportArguments() {
   table.choice(
       "export.lora", lora, {"merged", "adapters"},
       "adapters merged into the weights, or alone as a .safetensors file");
+  table.toggle("export.step", step,
+               "the training step: its inputs are a batch and the state, its "
+               "results the losses and the state after it");
   table.bytes("export.inline-limit", inlineLimit,
               "size above which weights are written to a separate file, "
               "<output>.<hash>.data");
@@ -97,6 +102,28 @@ Status exportAdapters(const ExportArguments &a, const Model &model,
   return {};
 }
 
+exporter::TensorView viewOf(const NamedTensor &t) {
+  return {t.dtype, t.shape, t.data, t.bytes};
+}
+
+/// The whole state, by its own names.
+Status exportStepOf(const ExportArguments &a, const Model &model,
+                    const NamedTensors &states) {
+  for (const char *key : {"export.ema", "export.lora"})
+    if (isGiven(a.flags.given(), key))
+      return usageError("{}: --step writes all states, expected it without "
+                        "that flag",
+                        a.table.spelling(*a.table.find(key)));
+  exporter::Tensors tensors;
+  for (const auto &[name, tensor] : states)
+    tensors[name] = viewOf(tensor);
+  DLC_TRY(exportStep(model.artifact, std::move(tensors), a.output,
+                     {static_cast<size_t>(a.inlineLimit)}));
+  info("{}: the training step, with the state of {}", a.output,
+       model.statePath);
+  return {};
+}
+
 /// The model's tensors among the states, by its own names.
 exporter::Tensors modelTensors(const plan::Plan &plan,
                                const NamedTensors &states) {
@@ -107,9 +134,7 @@ exporter::Tensors modelTensors(const plan::Plan &plan,
                    state.role() == "const";
     if (!isModel || it == states.end())
       continue;
-    const NamedTensor &t = it->second;
-    tensors[plan::modelName(state.name())] = {t.dtype, t.shape, t.data,
-                                              t.bytes};
+    tensors[plan::modelName(state.name())] = viewOf(it->second);
   }
   return tensors;
 }
@@ -139,6 +164,8 @@ Status exportCommand(ExportArguments &a) {
   std::deque<std::vector<std::byte>> copies;
   DLC_ASSIGN(NamedTensors states,
              values(files, copies, model.artifact, a.averages));
+  if (a.step)
+    return exportStepOf(a, model, states);
   DLC_ASSIGN(std::vector<Adapter> adapters, adaptersOf(model.artifact));
   if (isGiven(a.flags.given(), "export.lora") && adapters.empty())
     return usageError("--lora: '{}' has no adapters: compile with --lora=RANK",
@@ -173,7 +200,8 @@ void addExport(CommandLine &line) {
     c->get_option(name)->required();
   c->footer("Examples:\n"
             "  dlc export runs/lenet-1 --ema -o lenet-trained.onnx\n"
-            "  dlc export runs/gpt-1 --lora=adapters -o gpt-lora.safetensors");
+            "  dlc export runs/gpt-1 --lora=adapters -o gpt-lora.safetensors\n"
+            "  dlc export lenet.dlc --step -o lenet-step.onnx");
   c->callback(
       [&line, a] { line.chosen = [a] { return report(exportCommand(*a)); }; });
 }

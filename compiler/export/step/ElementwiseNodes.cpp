@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise ops and reductions. ONNX broadcasts as dlc does.
+#include "compiler/export/step/StepNodes.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace dlc::exporter {
+namespace {
+
+void addUnary(StepRows &rows) {
+  rows.same<ir::NegOp>("Neg");
+  rows.same<ir::AbsOp>("Abs");
+  rows.same<ir::SignOp>("Sign");
+  rows.same<ir::FloorOp>("Floor");
+  rows.same<ir::CeilOp>("Ceil");
+  rows.same<ir::RoundOp>("Round");
+  rows.same<ir::ExpOp>("Exp");
+  rows.same<ir::LogOp>("Log");
+  rows.same<ir::SqrtOp>("Sqrt");
+  rows.same<ir::ReciprocalOp>("Reciprocal");
+  rows.same<ir::TanhOp>("Tanh");
+  rows.same<ir::SigmoidOp>("Sigmoid");
+  rows.same<ir::StopGradientOp>("Identity");
+  rows.same<ir::ReluOp>("Relu");
+  rows.same<ir::ErfOp>("Erf");
+  rows.same<ir::SinOp>("Sin");
+  rows.same<ir::CosOp>("Cos");
+  rows.same<ir::AtanOp>("Atan");
+  rows.same<ir::SoftplusOp>("Softplus");
+  rows.on<ir::RsqrtOp>([](StepNodes &s, ir::RsqrtOp op) {
+    std::string root = s.graph.add("Sqrt", {s.wide(op.getX())});
+    s.round(op, s.graph.add("Reciprocal", {root}));
+  });
+  rows.on<ir::IsFiniteOp>([](StepNodes &s, ir::IsFiniteOp op) {
+    const Type type = wideType(ir::elementType(op.getX()));
+    const double infinity = std::numeric_limits<double>::infinity();
+    s.set(op, s.graph.add("Less", {s.graph.add("Abs", {s.wide(op.getX())}),
+                                   s.graph.number(infinity, type)}));
+  });
+  rows.on<ir::CastOp>([](StepNodes &s, ir::CastOp op) {
+    s.set(op, s.graph.cast(s.raw(op.getX()), ir::elementType(op)));
+  });
+}
+
+/// With the constants of the scalar's body, in compiler/dialect/Bodies.cpp.
+void addGelu(StepNodes &s, ir::GeluOp op) {
+  StepGraph &g = s.graph;
+  const Type type = wideType(ir::elementType(op));
+  const std::string x = s.wide(op.getX());
+  auto number = [&](double value) { return g.number(value, type); };
+  std::string inner;
+  if (op.getTanh()) {
+    std::string cube = g.add("Mul", {x, g.add("Mul", {x, x})});
+    std::string sum = g.add("Add", {x, g.add("Mul", {cube, number(0.044715)})});
+    inner = g.add("Tanh", {g.add("Mul", {sum, number(0.79788456080286536)})});
+  } else {
+    inner = g.add("Erf", {g.add("Mul", {x, number(0.70710678118654752)})});
+  }
+  s.round(op, g.add("Mul", {g.add("Mul", {x, number(0.5)}),
+                            g.add("Add", {inner, number(1)})}));
+}
+
+void addLerp(StepNodes &s, ir::LerpOp op) {
+  StepGraph &g = s.graph;
+  const Type type = wideType(ir::elementType(op));
+  const std::string a = s.wide(op.getA()), b = s.wide(op.getB()),
+                    t = s.wide(op.getT());
+  const std::string distance = g.add("Sub", {b, a});
+  const std::string rest = g.add("Sub", {g.number(1, type), t});
+  const std::string isNear =
+      g.add("Less", {g.add("Abs", {t}), g.number(0.5, type)});
+  s.round(op, g.add("Where",
+                    {isNear, g.add("Add", {a, g.add("Mul", {t, distance})}),
+                     g.add("Sub", {b, g.add("Mul", {distance, rest})})}));
+}
+
+void addCompare(StepNodes &s, ir::CompareOp op) {
+  static const char *const nodes[] = {
+      "Equal", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"};
+  std::string y = s.graph.add(nodes[unsigned(op.getPredicate())],
+                              {s.wide(op.getA()), s.wide(op.getB())});
+  if (op.getPredicate() == ir::Predicate::ne)
+    y = s.graph.add("Not", {y});
+  s.set(op, y);
+}
+
+/// Of booleans; of integers, bit by bit.
+template <class OpTy> void addLogical(StepRows &rows, const char *node) {
+  rows.on<OpTy>([node](StepNodes &s, OpTy op) {
+    const bool isBool = ir::elementType(op->getResult(0)).isInteger(1);
+    Names operands;
+    for (Value v : op->getOperands())
+      operands.push_back(s.raw(v));
+    s.set(op,
+          s.graph.add(isBool ? node : std::string("Bitwise") + node, operands));
+  });
+}
+
+void addBinary(StepRows &rows) {
+  rows.same<ir::AddOp>("Add");
+  rows.same<ir::SubOp>("Sub");
+  rows.same<ir::MulOp>("Mul");
+  rows.same<ir::DivOp>("Div");
+  rows.same<ir::PowOp>("Pow");
+  rows.same<ir::MaxOp>("Max");
+  rows.same<ir::MinOp>("Min");
+  addLogical<ir::AndOp>(rows, "And");
+  addLogical<ir::OrOp>(rows, "Or");
+  addLogical<ir::NotOp>(rows, "Not");
+  rows.on<ir::SelectOp>([](StepNodes &s, ir::SelectOp op) {
+    s.round(op, s.graph.add("Where", {s.raw(op.getCondition()),
+                                      s.wide(op.getA()), s.wide(op.getB())}));
+  });
+}
+
+/// Without axes ONNX would reduce all of them.
+template <class OpTy>
+std::string reduced(StepNodes &s, OpTy op, const char *node) {
+  const std::string x = s.wide(op.getX());
+  if (op.getAxes().empty())
+    return x;
+  return s.graph.add(node, {x, s.graph.ints(op.getAxes())},
+                     {{"keepdims", int64_t(op.getKeepdims())}});
+}
+template <class OpTy> void addReduce(StepRows &rows, const char *node) {
+  rows.on<OpTy>(
+      [node](StepNodes &s, OpTy op) { s.round(op, reduced(s, op, node)); });
+}
+
+} // namespace
+
+void addElementwiseRows(StepRows &rows) {
+  addUnary(rows);
+  addBinary(rows);
+  rows.on<ir::GeluOp>(addGelu);
+  rows.on<ir::LerpOp>(addLerp);
+  rows.on<ir::CompareOp>(addCompare);
+  rows.neverInF64<ir::ErfOp, ir::AtanOp, ir::SoftplusOp>();
+  addReduce<ir::ReduceSumOp>(rows, "ReduceSum");
+  addReduce<ir::ReduceMeanOp>(rows, "ReduceMean");
+  addReduce<ir::ReduceMaxOp>(rows, "ReduceMax");
+  addReduce<ir::ReduceMinOp>(rows, "ReduceMin");
+  rows.on<ir::ArgMaxOp>([](StepNodes &s, ir::ArgMaxOp op) {
+    s.set(op, s.graph.add("ArgMax", {s.wide(op.getX())},
+                          {{"axis", op.getAxes().front()},
+                           {"keepdims", int64_t(op.getKeepdims())}}));
+  });
+}
+
+} // namespace dlc::exporter

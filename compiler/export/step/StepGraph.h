@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph of ONNX nodes as it grows. Its values are names.
+#pragma once
+
+#include "compiler/dialect/Dlc.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace onnx {
+class GraphProto;
+class TensorProto;
+class ValueInfoProto;
+} // namespace onnx
+
+namespace dlc::exporter {
+
+using Names = std::vector<std::string>;
+
+struct Attribute {
+  const char *name;
+  std::variant<int64_t, std::vector<int64_t>, std::string> value;
+};
+
+/// ONNX's number of an element type; dlc's 8-bit integers have no sign.
+int32_t onnxType(mlir::Type element);
+
+class StepGraph {
+public:
+  StepGraph(onnx::GraphProto &graph, mlir::MLIRContext *context)
+      : graph(graph), context(context) {}
+
+  /// Whether `name` was free. What the graph names itself is another name.
+  bool claim(const std::string &name) { return taken.insert(name).second; }
+
+  /// A node of one result, whose name it gives.
+  std::string add(llvm::StringRef op, const Names &inputs,
+                  const std::vector<Attribute> &attributes = {});
+  /// The same, under a name that was claimed.
+  void addAs(const std::string &name, llvm::StringRef op, const Names &inputs,
+             const std::vector<Attribute> &attributes = {});
+
+  /// Constants: a list of integers; a number; what an attribute holds.
+  std::string ints(llvm::ArrayRef<int64_t> values);
+  std::string number(double value, mlir::Type element);
+  std::string constant(mlir::DenseElementsAttr value);
+  /// A tensor whose values come later, from the states.
+  void addState(const std::string &name, mlir::RankedTensorType type);
+
+  void addInput(const std::string &name, mlir::RankedTensorType type);
+  void addOutput(const std::string &name, mlir::RankedTensorType type);
+
+  std::string cast(const std::string &x, mlir::Type element);
+  std::string reshape(const std::string &x, llvm::ArrayRef<int64_t> shape);
+  std::string transpose(const std::string &x, llvm::ArrayRef<int64_t> perm);
+  /// Elements [start, end) of each dimension, by `steps`.
+  std::string slice(const std::string &x, llvm::ArrayRef<int64_t> starts,
+                    llvm::ArrayRef<int64_t> ends,
+                    llvm::ArrayRef<int64_t> steps);
+  /// `amounts`: before each dimension, then behind each.
+  std::string pad(const std::string &x, llvm::ArrayRef<int64_t> amounts,
+                  const std::string &value);
+
+private:
+  std::string freeName(llvm::StringRef stem);
+  onnx::TensorProto &addTensor(const std::string &name, mlir::Type element,
+                               llvm::ArrayRef<int64_t> shape);
+
+  onnx::GraphProto &graph;
+  mlir::MLIRContext *context;
+  std::set<std::string> taken;
+  std::map<std::string, std::string> constants; // by type and content
+  int64_t made = 0;
+};
+
+} // namespace dlc::exporter
