@@ -94,6 +94,16 @@ class Examples(dlc.TestCase):
         _, err = self.run_example("embed_c", self.path("none.dlc"), "1", code=dlc.FAILED)
         self.assertIn("none.dlc", err)
 
+    @unittest.skipUnless(os.path.exists(example("onnx_step")), "ONNX Runtime's headers are not here")
+    def test_onnx_runtime_alone(self):
+        dlc.dlc("export", self.mlp(optimizer="adamw", lr=0.003, batch=64), "--step", "-o", self.path("step.onnx"))
+        out, _ = self.run_example("onnx_step", self.path("step.onnx"), "60")
+        losses = [float(text) for text in re.findall(r"^step \d+: loss ([\d.]+)", out, re.M)]
+        self.assertEqual(len(losses), 6)
+        self.assertLess(losses[-1], 0.1)
+        _, err = self.run_example("onnx_step", self.path("none.onnx"), "1", code=dlc.FAILED)
+        self.assertRegex(err, r"^error: .*none\.onnx")
+
     def test_c_table(self):
         import numpy as np
         model = self.mlp(optimizer="adamw", lr=0.003, batch=64)
