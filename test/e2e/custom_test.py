@@ -80,6 +80,8 @@ class Custom(dlc.TestCase):
         dlc.dlc("eval", run.folder, "--data=" + self.path("data.npz"))
         dlc.dlc("export", run.folder, "-o", self.path("out.onnx"))
         self.assertEqual([n.op_type for n in onnx.load(self.path("out.onnx")).graph.node], ["MatMul", "Twist", "MatMul"])
+        _, err = dlc.dlc("export", run.folder, "--step", "-o", self.path("step.onnx"), code=dlc.BAD_MODEL)
+        self.assertRegex(err, r"model\.mlir:\d+: 'dlc\.custom' \(Twist\) has no form in ONNX's standard operators: dlc train runs the step")
         dlc.flip(os.path.join(artifact, "ops.libtwist.so"))
         out, err = dlc.dlc("predict", artifact, "--data=" + self.path("data.npz"), "-o", self.path("p.npz"), code=dlc.CORRUPT)
         self.assertIn("ops.libtwist.so", err)

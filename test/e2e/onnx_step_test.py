@@ -7,6 +7,7 @@ rows of each batch are in the reverse order, or to what it is rounded by when ea
 # processors: 2
 
 import os
+import re
 import sys
 
 import dlc
@@ -19,6 +20,7 @@ from onnx_step import Step  # noqa: E402
 
 STEPS = 20
 ADAMW = dict(optimizer="adamw", lr=1e-3, weight_decay=1e-2)
+OPTIMIZERS = "sgd", "adam", "adamw", "radam", "rmsprop", "rmsprop_tf", "adagrad", "lamb", "lion", "muon"
 SGD = dict(optimizer="sgd", lr=0.05, momentum=0.9, weight_decay=1e-4)
 
 
@@ -112,6 +114,23 @@ class OnnxStep(dlc.TestCase):
     def test_lstm(self):
         self.check(self.compile(os.path.join(dlc.REFS, "recurrent_lstm-old.onnx"), recurrent("lstm"), **ADAMW | dict(lr=1e-2)))
 
+    def test_optimizers(self):
+        """Every one, and what else a step may have."""
+        with np.load(dlc.data("digits-train")) as file:
+            x, y = file["x"][:160] / np.float32(16), file["y"][:160]
+        batches = x.reshape(STEPS, 8, *x.shape[1:]), y.reshape(STEPS, 8)
+        for options in (*(dict(optimizer=name) for name in OPTIMIZERS), dict(optimizer="adamw(amsgrad=true)"), dict(lora=4),
+                        dict(stats=True), dict(clip_param_grad=0.1, clip_value=0.01), dict(loss="focal"), dict(ema="0.9,0.99")):
+            with self.subTest(**options):
+                self.new_folder()
+                artifact = self.compile(dlc.model("mlp"), batches, **dict(optimizer="sgd", lr=0.01) | options)
+                run = self.train(artifact)
+                step, results = self.run_onnx(self.export(artifact))
+                np.testing.assert_allclose(results["loss"], run.metrics("loss"), rtol=1e-6)
+                first = run.initial(artifact)
+                self.assertTrue(any(np.any(value != first[name]) for name, value in step.state.items() if name in first))
+                self.assertEqual(set(step.state) - set(run.state(STEPS)), set())
+
     def test_dropout(self):
         """The masks are the same, step by step: Philox in ONNX's integers."""
         random = np.random.default_rng(1)
@@ -177,28 +196,40 @@ class OnnxStep(dlc.TestCase):
             file.write("more\n")
         dlc.rehash(artifact)
         self.refused("model.mlir", artifact, dlc.CORRUPT)
+        plan = os.path.join(artifact, "plan.pb")
+        with open(plan, "rb") as file:
+            content = file.read()
+        own = max(re.findall(rb"dlc \d+\.\d+\.\d+", content))
+        other = own[:-1] + (b"9" if own[-1:] != b"9" else b"8")
+        with open(plan, "wb") as file:
+            file.write(content.replace(own, other))
+        dlc.rehash(artifact)
+        self.refused(f"is of {other.decode()}, whose model.mlir {own.decode()} does not read: compile the model again", artifact,
+                     dlc.INCOMPATIBLE)
 
-    def small(self, nodes, kind=TensorProto.FLOAT, weights=None, **known):
-        """x w, nodes from "h" to "t", their mean."""
-        element = helper.tensor_dtype_to_np_dtype(kind)
-        tensors = {"w": np.ones((3, 4)) if weights is None else weights}
-        nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), *nodes, helper.make_node("ReduceMean", ["t"], ["cost"], keepdims=0)]
-        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", kind, ["batch", 3])],
+    def small(self, op, kind=TensorProto.FLOAT, x="x"):
+        """The mean of a function of x w."""
+        nodes = [helper.make_node("MatMul", [x, "w"], ["h"]), helper.make_node(op, ["h"], ["t"]),
+                 helper.make_node("ReduceMean", ["t"], ["cost"], keepdims=0)]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(x, kind, ["batch", 3])],
                                   [helper.make_tensor_value_info("cost", kind, [])],
-                                  [numpy_helper.from_array(v.astype(element), k) for k, v in tensors.items()]
-                                  + [numpy_helper.from_array(v, k) for k, v in known.items()])
+                                  [numpy_helper.from_array(np.ones((3, 4), helper.tensor_dtype_to_np_dtype(kind)), "w")])
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), self.path("small.onnx"))
         return dlc.compile(self.path("small.onnx"), self.path("small.dlc"), batch=4, loss="cost:graph", optimizer="sgd", lr=1,
                            schedule="constant", quiet=True)
 
     def test_an_op_without_a_form(self):
-        artifact = self.small([helper.make_node("Erf", ["h"], ["t"])], TensorProto.DOUBLE)
+        artifact = self.small("Erf", TensorProto.DOUBLE)
         with open(os.path.join(artifact, "model.mlir")) as file:
             lines = list(file)
         start = next(i for i, line in enumerate(lines) if "@train_step" in line)
         line = next(i for i, line in enumerate(lines, 1) if i > start and "dlc.erf" in line)
         self.refused(f"model.mlir:{line}: 'dlc.erf' is in f64, in which ONNX Runtime's CPU does not compute it: dlc train runs "
                      "the step", artifact, dlc.BAD_MODEL)
+
+    def test_a_name_of_two(self):
+        self.refused("'step' is the name of two of the step's inputs, states and results, of which a graph needs different ones: "
+                     "rename one in the model", self.small("Tanh", x="step"), dlc.BAD_MODEL)
 
 
 if __name__ == "__main__":
