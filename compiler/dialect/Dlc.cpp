@@ -341,7 +341,14 @@ LogicalResult WriteOp::verify() {
   return success();
 }
 LogicalResult GradientOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  return verifyState(*this, getStateAttr(), getValue(), symbolTable);
+  if (!getRows())
+    return verifyState(*this, getStateAttr(), getValue(), symbolTable);
+  auto state =
+      symbolTable.lookupNearestSymbolFrom<StateOp>(*this, getStateAttr());
+  if (!state)
+    return emitOpError("(C1) expected a state named ") << getStateAttr();
+  return expectRows(getLoc(), "(C3)", "(C3)", getRows(), getValue(),
+                    state.getTensorType());
 }
 
 } // namespace dlc::ir

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point operations of library ops; elementwise and reduce ops are
-// counted by their elements.
+// counted by their elements. What look-ups move.
+#include "compiler/dialect/MovedBytes.h"
 #include "compiler/dialect/ops/JointAttention.h"
 #include "compiler/dialect/ops/Windows.h"
 
@@ -66,9 +67,22 @@ int64_t BatchNormOp::countFlops() { return 8 * elements(getX()); }
 int64_t BatchNormBackwardOp::countFlops() { return 11 * elements(getX()); }
 int64_t GatherOp::countFlops() { return 0; }
 int64_t ScatterAddOp::countFlops() { return elements(getUpdates()); }
+int64_t UniqueRowsOp::countFlops() { return elements(getUpdates()); }
+int64_t PutRowsOp::countFlops() { return 0; }
 int64_t OrthogonalizeOp::countFlops() {
   return 4 * elements(getX()) * tensorType(getX()).getDimSize(1);
 }
+std::optional<int64_t> movedBytes(Operation *op) {
+  auto bytesOf = [](Value v) {
+    return elements(v) * ((elementType(v).getIntOrFloatBitWidth() + 7) / 8);
+  };
+  if (auto gather = dyn_cast<GatherOp>(op))
+    return bytesOf(gather.getIndices()) + 2 * bytesOf(gather.getY());
+  if (auto put = dyn_cast<PutRowsOp>(op))
+    return bytesOf(put.getRows()) + 2 * bytesOf(put.getValues());
+  return std::nullopt;
+}
+
 int64_t AllFiniteOp::countFlops() { return total(getXs()); }
 int64_t GlobalNormOp::countFlops() { return 2 * total(getXs()); }
 

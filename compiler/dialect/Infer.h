@@ -65,6 +65,12 @@ llvm::LogicalResult checkRowGradients(MaybeLoc loc, mlir::Value dy,
                                       mlir::ValueRange statistics,
                                       int64_t axis);
 
+/// That `rows` is a vector, and that `values` has for each of them a row of a
+/// tensor whose rows are as those of `like`.
+llvm::LogicalResult expectRows(MaybeLoc loc, llvm::StringRef ofRows,
+                               llvm::StringRef ofValues, mlir::Value rows,
+                               mlir::Value values, mlir::RankedTensorType like);
+
 /// The shape of a convolution's result: (C1) to (C3) and (C6) to (C8) of
 /// dlc.conv.
 llvm::LogicalResult convShape(MaybeLoc loc, mlir::RankedTensorType x,
@@ -184,6 +190,7 @@ DLC_INFER(inferSlice, SliceOp);
 DLC_INFER(inferPad, PadOp);
 DLC_INFER(inferConcat, ConcatOp);
 DLC_INFER(inferGather, GatherOp);
+DLC_INFER(inferUniqueRows, UniqueRowsOp);
 DLC_INFER(inferCrossEntropy, SoftmaxCrossEntropyOp);
 DLC_INFER(inferCrossEntropyBackward, SoftmaxCrossEntropyBackwardOp);
 #undef DLC_INFER

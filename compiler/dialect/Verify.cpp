@@ -69,6 +69,11 @@ LogicalResult ScatterAddOp::verify() {
   return expectShape(getLoc(), "(C3)", getUpdates(), shape);
 }
 
+LogicalResult PutRowsOp::verify() {
+  return expectRows(getLoc(), "(C1)", "(C2)", getRows(), getValues(),
+                    tensorType(getX()));
+}
+
 LogicalResult AllFiniteOp::verify() { return checkScalarOfMany(*this); }
 LogicalResult GlobalNormOp::verify() { return checkScalarOfMany(*this); }
 

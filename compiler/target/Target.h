@@ -59,6 +59,9 @@ struct LoweringTraits {
   /// The library's attention reads queries, keys and values in place where they
   /// lie side by side (dlc-join-attention).
   bool joinsAttention = false;
+  /// The library adds up updates by rows and puts rows in place
+  /// (dlc.unique_rows, dlc.put_rows).
+  bool updatesRows = false;
   /// Bytes of logits from which on a loss is computed in pieces of rows though
   /// memory is not short, as adding up the weight's gradient costs little; 0:
   /// never.

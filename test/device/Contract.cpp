@@ -53,7 +53,8 @@ TEST(Device, OperandCountIsChecked) {
        {"matmul", "conv", "conv_backward_data", "conv_backward_filter",
         "max_pool", "max_pool_backward", "avg_pool", "avg_pool_backward",
         "batch_norm", "batch_norm_backward", "gather", "scatter_add", "copy",
-        "all_finite", "global_norm", "orthogonalize"}) {
+        "all_finite", "global_norm", "orthogonalize", "unique_rows",
+        "put_rows"}) {
     std::vector<Tensor> none;
     const Status status = tryRun(device, kind, {}, none, none);
     EXPECT_EQ(status.code(), Code::Corrupt) << kind;

@@ -187,3 +187,46 @@ func.func @f(%i: tensor<4xi64>, %u: tensor<4x3xf32>) {
   %y = dlc.scatter_add %i, %u by = generated {axis = 0 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @f(%i: tensor<2x2xi64>, %u: tensor<4x3xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C1) expected a vector, found 'tensor<2x2xi64>'}}
+  %rows, %sums = dlc.unique_rows %i, %u {size = 5 : i64} : (tensor<2x2xi64>, tensor<4x3xf32>) -> (tensor<2x2xi64>, tensor<4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%i: tensor<5xi64>, %u: tensor<4x3xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C2) expected 5 rows of 'tensor<4x3xf32>', found 'tensor<4x3xf32>'}}
+  %rows, %sums = dlc.unique_rows %i, %u {size = 5 : i64} : (tensor<5xi64>, tensor<4x3xf32>) -> (tensor<5xi64>, tensor<4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%i: tensor<4xi64>, %u: tensor<4x3xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C3) expected rows, found 0}}
+  %rows, %sums = dlc.unique_rows %i, %u {size = 0 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> (tensor<4xi64>, tensor<4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %i: tensor<i64>, %v: tensor<1x3xf32>) {
+  // expected-error @+1 {{(C1) expected a vector, found 'tensor<i64>'}}
+  %y = dlc.put_rows %x, %i, %v : (tensor<2x3xf32>, tensor<i64>, tensor<1x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %i: tensor<4xi64>, %v: tensor<4x2xf32>) {
+  // expected-error @+1 {{(C2) expected 4 rows of 'tensor<2x3xf32>', found 'tensor<4x2xf32>'}}
+  %y = dlc.put_rows %x, %i, %v : (tensor<2x3xf32>, tensor<4xi64>, tensor<4x2xf32>) -> tensor<2x3xf32>
+  return
+}

@@ -12,5 +12,7 @@ func.func @shape(%x: tensor<2x3xf32>, %i: tensor<4xi64>, %u: tensor<4x3xf32>) {
   %concat = dlc.concat %x, %x {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
   %gather = dlc.gather %x, %i by = generated {axis = 0 : i64, padding = 1 : i64} : (tensor<2x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>
   %scatter_add = dlc.scatter_add %i, %u by = decomposed {axis = 0 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  %rows, %sums = dlc.unique_rows %i, %u {ranks = 2 : i64, size = 2 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> (tensor<4xi64>, tensor<4x3xf32>)
+  %put = dlc.put_rows %x, %rows, %sums : (tensor<2x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>
   return
 }

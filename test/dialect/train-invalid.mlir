@@ -155,6 +155,15 @@ func.func @f(%x: tensor<2xf32>) {
 
 // -----
 
+dlc.state @w : tensor<3x2xf32> param init = "w"
+func.func @f(%x: tensor<5x3xf32>, %rows: tensor<5xi64>) {
+  // expected-error @+1 {{(C3) expected 5 rows of 'tensor<3x2xf32>', found 'tensor<5x3xf32>'}}
+  dlc.gradient @w, %x at %rows : tensor<5x3xf32>, tensor<5xi64>
+  return
+}
+
+// -----
+
 dlc.state @w : tensor<3xf32> param init = "w"
 func.func @f(%x: tensor<3xf32>) {
   // expected-note @+1 {{the other write}}

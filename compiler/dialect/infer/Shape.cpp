@@ -116,4 +116,32 @@ LogicalResult inferGather(MaybeLoc loc, GatherOp::Adaptor a, Types &types) {
   return success();
 }
 
+LogicalResult expectRows(MaybeLoc loc, StringRef ofRows, StringRef ofValues,
+                         Value rows, Value values, RankedTensorType like) {
+  auto t = tensorType(rows), v = tensorType(values);
+  StringRef law = ofRows;
+  if (t.getRank() != 1)
+    return emitOptionalError(loc, law, " expected a vector, found ", t);
+  SmallVector<int64_t> shape(t.getShape());
+  if (like.getRank() > 0)
+    llvm::append_range(shape, like.getShape().drop_front());
+  law = ofValues;
+  if (like.getRank() == 0 || v != like.clone(shape))
+    return emitOptionalError(loc, law, " expected ", shape.front(), " rows of ",
+                             like, ", found ", v);
+  return success();
+}
+LogicalResult inferUniqueRows(MaybeLoc loc, UniqueRowsOp::Adaptor a,
+                              Types &types) {
+  if (failed(expectRows(loc, "(C1)", "(C2)", a.getIndices(), a.getUpdates(),
+                        tensorType(a.getUpdates()))))
+    return failure();
+  if (int64_t(a.getSize()) < 1)
+    return emitOptionalError(loc, "(C3) expected rows, found ",
+                             int64_t(a.getSize()));
+  types.push_back(a.getIndices().getType());
+  types.push_back(a.getUpdates().getType());
+  return success();
+}
+
 } // namespace dlc::ir

@@ -117,4 +117,25 @@ def Dlc_ScatterAddOp : Dlc_Op<"scatter_add", CastInfer,
   let results = (outs Dlc_Float:$y);
   let hasVerifier = 1;
 }
+def Dlc_UniqueRowsOp : Dlc_Library<"unique_rows", CastNever, "inferUniqueRows"> {
+  let summary = "the rows that scatter_add's result has of updates along axis 0: their numbers, sorted, and their sums";
+  let shapes = "indices and rows [N]; updates and sums [N, B...]";
+  let description = [{`size`: the number of rows of the whole. Negative indices count from the end; the updates of index `size` are
+    of no row. If there are fewer than N rows, those behind have the number `size` and the sum 0. `ranks`: the updates are those of
+    so many ranks. (C1) indices are a vector; (C2) each has an update; (C3) the whole has rows.}];
+  let arguments = (ins Dlc_Index:$indices, Dlc_Float:$updates, I64Attr:$size, OptionalAttr<I64Attr>:$ranks);
+  let results = (outs Dlc_Index:$rows, Dlc_Float:$sums);
+  let example = [{%rows, %sums = dlc.unique_rows %i, %u {size = 5 : i64}
+      : (tensor<4xi64>, tensor<4x3xf32>) -> (tensor<4xi64>, tensor<4x3xf32>)}];
+}
+def Dlc_PutRowsOp : Dlc_Library<"put_rows", CastNever, "inferSameAsFirst"> {
+  let summary = "x with other values in the rows of these numbers, each of which occurs once";
+  let shapes = "x and y [R, B...]; rows [N]; values [N, B...]";
+  let description = [{The number R is of no row. (C1) rows are a vector; (C2) values have x's element type and a row of x for each.}];
+  let arguments = (ins Dlc_Float:$x, Dlc_Index:$rows, Dlc_Float:$values);
+  let results = (outs Dlc_Float:$y);
+  let example = [{%y = dlc.put_rows %x, %rows, %v : (tensor<2x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>}];
+  let answers = "bool mayOverwrite(unsigned, unsigned operand) { return operand == 0; }\n";
+  let hasVerifier = 1;
+}
 #endif

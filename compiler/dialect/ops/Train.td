@@ -47,10 +47,14 @@ def Dlc_WriteOp : Dlc_StateAccess<"write", []> {
 def Dlc_GradientOp : Dlc_StateAccess<"gradient", []> {
   let summary = "declares the gradient of a parameter; insert-optimizer consumes it";
   let shapes = "value as the state";
-  let description = !strconcat("`loss`: the loss, one of several, that this gradient belongs to. ", Dlc_AccessLaws);
+  let description = [{`loss`: the loss, one of several, that this gradient belongs to. With `rows` the value is that of the state's
+    rows of these numbers, as dlc.unique_rows gives them, and the gradient of all others is 0. (C1) the state exists; (C2) the value
+    has its type; (C3) or its element type and a row of it for each number.}];
   let example = [{dlc.gradient @w, %x : tensor<2x3xf32>}];
-  let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Float:$value, OptionalAttr<StrAttr>:$loss);
-  let assemblyFormat = "$state `,` $value attr-dict `:` type($value)";
+  let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Float:$value, Optional<Dlc_Index>:$rows, OptionalAttr<StrAttr>:$loss);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$state, "::mlir::Value":$value, "::mlir::StringAttr":$loss),
+    [{ build($_builder, $_state, state, value, nullptr, loss); }]>];
+  let assemblyFormat = "$state `,` $value (`at` $rows^)? attr-dict `:` type($value) (`,` type($rows)^)?";
 }
 def Dlc_SeedOp : Dlc_AnyOp<"seed", [Pure]> {
   let summary = "d loss / d loss, the factor that scale-loss sets";

@@ -36,6 +36,7 @@ public:
             .recomputesCheap = true,
             .attendsInF32 = true,
             .joinsAttention = true,
+            .updatesRows = true,
             .largeLogits = int64_t(64) << 20};
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gather: rows of a table by index, and scatter_add, its gradient.
+// gather: rows of a table by index, and scatter_add, its gradient; that by the
+// rows that have updates, unique_rows, and put_rows, which replaces rows.
 #include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/plan/Attributes.h"
@@ -46,13 +47,17 @@ Result<Lookup> lookupOf(const CommandSpec &spec, const Operand &table,
   return lookup;
 }
 
+Status outOfRange(const Lookup &l, int64_t position) {
+  return failed(
+      "{}: index {} at position {} is out of range, expected {} to {}", l.name,
+      l.indices[position], position, -l.size, l.size - 1);
+}
+
 // Every index lies in [-size, size).
 Status checkIndices(const Lookup &l) {
   for (int64_t i = 0; i < l.count; ++i)
     if (l.indices[i] < -l.size || l.indices[i] >= l.size)
-      return failed(
-          "{}: index {} at position {} is out of range, expected {} to {}",
-          l.name, l.indices[i], i, -l.size, l.size - 1);
+      return outOfRange(l, i);
   return {};
 }
 
@@ -151,6 +156,118 @@ private:
   To *to_;
 };
 
+// The sums of a row's updates are those of ScatterAdd, bit by bit.
+template <class T> class UniqueRows final : public Command {
+public:
+  UniqueRows(const Threads &threads, Lookup lookup, const CommandSpec &spec)
+      : threads_(threads), l_(std::move(lookup)),
+        updates_(as<T>(spec.inputs[1])), rows_(as<int64_t>(spec.outputs[0])),
+        sums_(as<T>(spec.outputs[1])), order_(static_cast<size_t>(l_.count)),
+        other_(order_.size()), starts_(order_.size() + 1) {}
+
+  Status enqueue() override {
+    DLC_TRY(sort());
+    int64_t found = 0, i = 0;
+    for (; i < l_.count && order_[i].row < l_.size; ++i)
+      if (i == 0 || order_[i].row != order_[i - 1].row) {
+        starts_[found] = i;
+        rows_[found++] = order_[i].row;
+      }
+    starts_[found] = i;
+    std::fill(rows_ + found, rows_ + l_.count, l_.size);
+    std::fill(sums_ + found * l_.inner, sums_ + l_.count * l_.inner, T{});
+    threads_.parallelFor(found, 1 + kGatherGrain * found / (i * l_.inner + 1),
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t row = begin; row < end; ++row)
+                             for (int64_t column = 0; column < l_.inner;
+                                  column += kScatterBlock)
+                               addBlock(row, column);
+                         });
+    return {};
+  }
+
+private:
+  struct Update {
+    int64_t row, position;
+  };
+
+  // By row, then by position: from the lowest digit to the highest.
+  Status sort() {
+    for (int64_t i = 0; i < l_.count; ++i) {
+      if (l_.indices[i] < -l_.size || l_.indices[i] > l_.size)
+        return outOfRange(l_, i);
+      order_[i] = {rowOf(l_, i), i};
+    }
+    constexpr int kBits = 11;
+    for (int shift = 0; l_.size >> shift; shift += kBits) {
+      int64_t ends[(1 << kBits) + 1] = {};
+      const auto digit = [&](const Update &u) {
+        return u.row >> shift & ((1 << kBits) - 1);
+      };
+      for (const Update &u : order_)
+        ++ends[digit(u) + 1];
+      for (int d = 0; d < 1 << kBits; ++d)
+        ends[d + 1] += ends[d];
+      for (const Update &u : order_)
+        other_[ends[digit(u)]++] = u;
+      order_.swap(other_);
+    }
+    return {};
+  }
+
+  void addBlock(int64_t row, int64_t column) {
+    const int64_t columns = std::min(kScatterBlock, l_.inner - column);
+    Compute<T> sums[kScatterBlock] = {};
+    for (int64_t i = starts_[row]; i < starts_[row + 1]; ++i)
+      addRow(sums, updates_ + order_[i].position * l_.inner + column, columns);
+    for (int64_t c = 0; c < columns; ++c)
+      store(sums_[row * l_.inner + column + c], sums[c]);
+  }
+
+  const Threads &threads_;
+  Lookup l_;
+  const T *updates_;
+  int64_t *rows_;
+  T *sums_;
+  std::vector<Update> order_, other_;
+  std::vector<int64_t> starts_; // in the order, of each row that was found
+};
+
+class PutRows final : public Command {
+public:
+  PutRows(const Threads &threads, Lookup lookup, const CommandSpec &spec)
+      : threads_(threads), l_(std::move(lookup)),
+        bytes_(l_.inner * elementSize(typeOf(spec.inputs[0]))),
+        x_(spec.inputs[0].data), values_(spec.inputs[2].data),
+        y_(spec.outputs[0].data) {}
+
+  Status enqueue() override {
+    for (int64_t i = 0; i < l_.count; ++i)
+      if (l_.indices[i] < 0 || l_.indices[i] > l_.size)
+        return outOfRange(l_, i);
+    const int64_t grain = 1 + 4 * kGatherGrain / (bytes_ + 1);
+    if (y_ != x_)
+      threads_.parallelFor(l_.size, grain, [&](int64_t begin, int64_t end) {
+        std::memcpy(y_ + begin * bytes_, x_ + begin * bytes_,
+                    static_cast<size_t>((end - begin) * bytes_));
+      });
+    threads_.parallelFor(l_.count, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        if (l_.indices[i] < l_.size)
+          std::memcpy(y_ + l_.indices[i] * bytes_, values_ + i * bytes_,
+                      static_cast<size_t>(bytes_));
+    });
+    return {};
+  }
+
+private:
+  const Threads &threads_;
+  Lookup l_;
+  int64_t bytes_; // of a row
+  const std::byte *x_, *values_;
+  std::byte *y_;
+};
+
 Result<std::unique_ptr<Command>> bindGather(CpuDevice &device,
                                             const CommandSpec &spec) {
   DLC_TRY(expectOperands(spec, 2, 1));
@@ -182,8 +299,43 @@ Result<std::unique_ptr<Command>> bindScatterAdd(CpuDevice &device,
   });
 }
 
+Result<std::unique_ptr<Command>> bindUniqueRows(CpuDevice &device,
+                                                const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 2, 2));
+  const Operand &updates = spec.inputs[1];
+  DLC_TRY(expectFloats(spec, {updates}));
+  DLC_TRY(expectType(spec, spec.outputs[0], {plan::I64}, "the rows"));
+  DLC_TRY(
+      expectShape(spec, spec.outputs[0], shapeOf(spec.inputs[0]), "the rows"));
+  DLC_TRY(expectType(spec, spec.outputs[1], {typeOf(updates)}, "the sums"));
+  DLC_TRY(expectShape(spec, spec.outputs[1], shapeOf(updates), "the sums"));
+  // As if the updates were the table, but for its size.
+  DLC_ASSIGN(Lookup lookup, lookupOf(spec, updates, spec.inputs[0], updates));
+  lookup.size = plan::intAttribute(spec.command, "size", 0);
+  if (lookup.size < 1)
+    return corrupt(spec, fmt::format("size is {}", lookup.size));
+  return dispatchFloat(typeOf(updates),
+                       [&]<class T>(T) -> Result<std::unique_ptr<Command>> {
+                         return std::make_unique<UniqueRows<T>>(
+                             device.threads(), std::move(lookup), spec);
+                       });
+}
+
+Result<std::unique_ptr<Command>> bindPutRows(CpuDevice &device,
+                                             const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 3, 1));
+  const Operand &x = spec.inputs[0], &y = spec.outputs[0];
+  DLC_TRY(expectType(spec, spec.inputs[2], {typeOf(x)}, "the values"));
+  DLC_TRY(expectType(spec, y, {typeOf(x)}, "y"));
+  DLC_TRY(expectShape(spec, y, shapeOf(x), "y"));
+  DLC_ASSIGN(Lookup lookup, lookupOf(spec, x, spec.inputs[1], spec.inputs[2]));
+  return std::make_unique<PutRows>(device.threads(), std::move(lookup), spec);
+}
+
 constexpr Kind kGatherKinds[] = {{"gather", bindGather},
-                                 {"scatter_add", bindScatterAdd}};
+                                 {"put_rows", bindPutRows},
+                                 {"scatter_add", bindScatterAdd},
+                                 {"unique_rows", bindUniqueRows}};
 
 } // namespace
 
