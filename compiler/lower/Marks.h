@@ -20,6 +20,9 @@ constexpr llvm::StringLiteral kOverwrites = "dlc.overwrites";
 /// A cluster that is a part of one launch with others, before all commands.
 constexpr llvm::StringLiteral kJoined = "dlc.joined";
 
+/// Of a call that touches a part of its operands: the bytes that it moves.
+constexpr llvm::StringLiteral kMoved = "dlc.moved";
+
 /// Of a launch of which each rank runs some items: elements of an item, which
 /// dlc-number-parts knows.
 constexpr llvm::StringLiteral kShard = "shard";

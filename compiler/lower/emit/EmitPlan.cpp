@@ -145,6 +145,8 @@ private:
                         call.getArguments())))
         return call.emitError("has an attribute that a plan cannot hold: ")
                << call.getArguments();
+      if (auto moved = call->getAttrOfType<IntegerAttr>(kMoved))
+        c.set_bytes(moved.getInt());
       return success();
     }
     if (auto copy = dyn_cast<exec::CopyOp>(op))

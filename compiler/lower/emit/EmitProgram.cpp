@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/emit/EmitProgram.h"
+#include "compiler/dialect/MovedBytes.h"
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Marks.h"
 #include <map>
@@ -229,9 +230,12 @@ private:
         attrs.set("winograd", b.getI64IntegerAttr(tile));
     for (auto [name, isThere] : op.optionalOperands())
       attrs.set(name, b.getI64IntegerAttr(isThere));
-    exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins,
-                         outs, attrs.getDictionary(b.getContext()),
-                         cast<ir::FlopsInterface>(*op).countFlops());
+    auto call =
+        exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins,
+                             outs, attrs.getDictionary(b.getContext()),
+                             cast<ir::FlopsInterface>(*op).countFlops());
+    if (auto bytes = ir::movedBytes(op))
+      call->setAttr(kMoved, b.getI64IntegerAttr(*bytes));
     return success();
   }
   /// Operands that follow each other in the gradient region become one; the
