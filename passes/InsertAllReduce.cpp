@@ -33,9 +33,13 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     for (auto [name, index] : namedResults(f, kFoundInf))
       flags.insert(index);
     reduceResults(f, [&](unsigned i) { return !flags.contains(i); });
-    for (auto g : llvm::to_vector(f.getOps<ir::GradientOp>())) {
+    Step step(f);
+    for (ir::GradientOp g : step.gradients()) {
       b.setInsertionPoint(g);
-      g.getValueMutable().assign(gradient(b, g));
+      if (!g.getRows())
+        g.getValueMutable().assign(gradient(b, g, g.getValue()));
+      else if (options.allReduce.world > 1 && failed(exchangeRows(step, b, g)))
+        return signalPassFailure();
     }
     reduceResults(f, [&](unsigned i) { return flags.contains(i); });
     if (sendsThin() && failed(sendThin(f)))
@@ -74,7 +78,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     for (ir::GradientOp g : step.gradients()) {
       g->moveBefore(f.front().getTerminator());
       auto type = ir::tensorType(g.getValue());
-      if (type.getRank() < 2 || !type.getElementType().isF32() ||
+      if (g.getRows() || type.getRank() < 2 || !type.getElementType().isF32() ||
           type.getNumElements() == 0)
         continue;
       const int64_t n = type.getDimSize(0), m = type.getNumElements() / n,
@@ -132,18 +136,62 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
 
   /// What is rounded on its way is f32 again at the end, where its bucket is
   /// there.
-  Value gradient(OpBuilder &b, ir::GradientOp g) {
+  Value gradient(OpBuilder &b, ir::GradientOp g, Value v) {
     const std::string &wire = options.allReduce.compress;
-    Value v = g.getValue();
+    auto of = g.getRows() ? FlatSymbolRefAttr() : g.getStateAttr();
     if (wire == "none" || wire == "powersgd" || options.allReduce.world <= 1 ||
         !ir::elementType(v).isF32())
-      return mean(b, v, g.getStateAttr());
+      return mean(b, v, of);
     Type half = wire == "bf16" ? Type(b.getBF16Type()) : Type(b.getF16Type());
-    Value sent =
-        mean(b, ir::Expr(b, g.getLoc(), v).cast(half).v, g.getStateAttr());
+    Value sent = mean(b, ir::Expr(b, g.getLoc(), v).cast(half).v, of);
     g->moveBefore(g->getBlock()->getTerminator());
     b.setInsertionPoint(g);
     return ir::Expr(b, g.getLoc(), sent).cast(b.getF32Type()).v;
+  }
+
+  /// Each rank has a place for its rows among those of all, with zeros in the
+  /// places of others: a sum brings them together. They travel as distances of
+  /// their numbers from the number of none, which is 0 where no rank is.
+  LogicalResult exchangeRows(Step &step, OpBuilder &b, ir::GradientOp g) {
+    ir::StateOp state = step.findState("rng.rank");
+    if (!state && !(state = step.addScalar("rng.rank", b.getI64Type(),
+                                           ir::Role::step, 0)))
+      return failure();
+    const int64_t
+        world = options.allReduce.world,
+        size = step.findState(g.getState()).getTensorType().getDimSize(0);
+    Value rank =
+        ir::ReadOp::create(b, g.getLoc(), state.getType(), state.getSymName());
+    auto placed = [&](ir::Expr own) {
+      SmallVector<int64_t> one{1}, all{world};
+      llvm::append_range(one, own.shape());
+      llvm::append_range(all, own.shape());
+      ir::Expr place = own.make<ir::IotaOp>(
+          RankedTensorType::get(all, b.getI64Type()), uint64_t(0));
+      return select(compare(ir::Predicate::eq, place, {b, own.loc, rank}),
+                    own.reshape(one).broadcast(all), own.scalar(0));
+    };
+    auto joined = [&](Value v) {
+      SmallVector<int64_t> shape(ir::tensorType(v).getShape().drop_front());
+      shape[0] *= world;
+      return ir::Expr(b, g.getLoc(), v).reshape(shape);
+    };
+    ir::Expr rows(b, g.getLoc(), g.getRows()), none = rows.scalar(double(size));
+    ir::Expr numbers = placed(none - rows);
+    Value values = gradient(b, g, placed({b, g.getLoc(), g.getValue()}));
+    b.setInsertionPointAfterValue(numbers);
+    Value found = ir::AllReduceOp::create(b, g.getLoc(), numbers.type(),
+                                          numbers, b.getI64IntegerAttr(bucket),
+                                          nullptr, ir::Combine::sum);
+    g->moveBefore(g->getBlock()->getTerminator());
+    b.setInsertionPoint(g);
+    ir::Expr back = none - joined(found), all = joined(values);
+    auto unique =
+        ir::UniqueRowsOp::create(b, g.getLoc(), back.v, all.v, uint64_t(size),
+                                 b.getI64IntegerAttr(world));
+    g.getValueMutable().assign(unique.getSums());
+    g.getRowsMutable().assign(unique.getRows());
+    return success();
   }
 
   /// The value's mean over ranks, in the bucket that is open; `of` is the

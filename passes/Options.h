@@ -247,6 +247,11 @@ struct OptimizerOptions {
   /// --no-decay=none|norm_bias. norm_bias: no weight decay for parameters of
   /// less than two dimensions and those named *.bias.
   std::string noDecay = "none";
+  /// --sparse-embeddings=exact|lazy|off: where gradients and updates of
+  /// embedding tables are those of the rows that a step looked up
+  /// (RowGradients.cpp). exact: where other rows would not move; lazy: also
+  /// where they would, as torch's SparseAdam; off: nowhere.
+  std::string sparse = "exact";
 
   /// No option: the default of momentum under a schedule that cycles it.
   std::optional<double> cycledMomentum;

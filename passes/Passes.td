@@ -117,6 +117,13 @@ def AccumulateGradients : Dlc_Pass<"dlc-accumulate-gradients"> {
     divisor.whole micro-batches count by the first, the window is divided by the second, and both are gone.}];
 }
 
+def RowGradients : Dlc_Pass<"dlc-row-gradients"> {
+  let summary = "gradients of embedding tables are those of the rows that were looked up";
+  let description = [{Where the gradient of a state is a dlc.scatter_add along axis 0, or a sum of such, with casts and factors
+    behind: dlc.unique_rows makes one row of all updates of a row, and dlc.gradient has their numbers. By --sparse-embeddings this
+    is where the optimizer moves no other row and rows are at most half of the table, or wherever the optimizer is elementwise.}];
+}
+
 def Unscale : Dlc_Pass<"dlc-unscale"> {
   let summary = "gradients are those of the loss itself, and a flag says whether all are finite";
   let description = [{Multiplies by 1 / scale and moves @scaler.scale and @scaler.growth as torch's GradScaler does.

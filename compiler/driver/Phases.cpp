@@ -116,6 +116,10 @@ const Phase kPhases[] = {
      Train,
      {step<createAccumulateGradients>(
          [](C c) { return c.options.train.accumulate.count != 1; })}},
+    {"row-gradients",
+     "gradients of embedding tables are rows where that is enough",
+     Train,
+     {step<createRowGradients>()}},
     {"all-reduce",
      "gradients and loss are means over the ranks",
      Train,

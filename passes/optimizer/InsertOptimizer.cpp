@@ -89,8 +89,13 @@ private:
           pace.momentum && own != 0 ? *pace.momentum : t.scalar(own);
       exact.push_back(group.rule->scalars({t, rate, momentum}, o));
     }
+    // Tables without a gradient of their size come last, so that no gap is
+    // between the gradients of others.
     llvm::stable_sort(targets, [](const Updated &a, const Updated &b) {
-      return std::pair(a.bucket, a.group) < std::pair(b.bucket, b.group);
+      auto key = [](Updated u) {
+        return std::tuple(bool(u.gradient.getRows()), u.bucket, u.group);
+      };
+      return key(a) < key(b);
     });
     for (const Updated &target : targets)
       if (failed(update(target.gradient, groups[target.group],
@@ -114,9 +119,12 @@ private:
         return failure();
       states.push_back(state);
     }
-    SmallVector<Expr> old;
+    SmallVector<Expr> whole, old;
     for (ir::StateOp state : states)
-      old.push_back(Expr(step.builder, parameter.getLoc(), step.read(state)));
+      whole.push_back(Expr(step.builder, parameter.getLoc(), step.read(state)));
+    const Value rows = g.getRows();
+    for (Expr e : whole)
+      old.push_back(rows ? rowsOf(e, rows) : e);
     SmallVector<Expr> inputs;
     for (Expr e : old)
       inputs.push_back(wide(e));
@@ -125,11 +133,23 @@ private:
     auto updated = group.rule->update({inputs[0], gradient.cast(type),
                                        ArrayRef(inputs).drop_front(),
                                        rounded(exact, type), group.options});
-    for (auto [state, value, before] : llvm::zip(states, updated, old))
-      step.write(state,
-                 step.ifUpdating(value.cast(ir::elementType(before)), before));
+    for (auto [state, value, before, all] :
+         llvm::zip(states, updated, old, whole)) {
+      Expr next = step.ifUpdating(value.cast(ir::elementType(before)), before);
+      step.write(state, rows ? all.make<ir::PutRowsOp>(all.v, rows, next.v).v
+                             : next.v);
+    }
     g.erase();
     return success();
+  }
+
+  /// The number behind the last row is of none: any will do, as nobody puts
+  /// what becomes of it.
+  static Expr rowsOf(Expr whole, Value rows) {
+    Expr number(*whole.b, whole.loc, rows);
+    number = minimum(number, number.scalar(double(whole.shape()[0] - 1)));
+    return whole.make<ir::GatherOp>(whole.v, number.v, uint64_t(0),
+                                    IntegerAttr());
   }
 
   /// Moments are of the parameter's type unless halves are asked for.

@@ -58,6 +58,8 @@ struct Rule {
   int64_t rank = 0;
   /// An element's update depends on others of its tensor.
   bool isOfWholeTensors = false;
+  /// Where the gradient is 0, without momentum and weight decay, nothing moves.
+  bool restsAtZero = false;
 };
 
 /// Null when there is none of that name.

@@ -106,6 +106,7 @@ std::optional<OptimizerOptions> readOptimizer(const std::string &text,
   StringRef(plain).split(words, ',');
   OptimizerOptions o;
   o.cycledMomentum = main.cycledMomentum;
+  o.sparse = main.sparse;
   if (words[0] == main.name)
     o = main;
   o.name = words[0].str();
@@ -173,6 +174,7 @@ OptimizerOptions fallbackOptions(const OptimizerOptions &of) {
   o.name = "adamw";
   o.lr = of.lr;
   o.weightDecay = of.weightDecay;
+  o.sparse = of.sparse;
   o.resolve();
   return o;
 }

@@ -79,6 +79,11 @@ void OptimizerOptions::addTo(OptionTable &table) {
   table.choice(
       "train.no-decay", noDecay, {"none", "norm_bias"},
       "parameters without weight decay; norm_bias: vectors and biases");
+  table.choice(
+      "train.sparse-embeddings", sparse, {"exact", "lazy", "off"},
+      "updates of embedding tables by the rows that a step looks up; exact: "
+      "where other rows would not move (sgd and adagrad without momentum and "
+      "weight decay); lazy: also where they would, whose moments then stay");
 }
 
 void AccumulateOptions::addTo(OptionTable &table) {

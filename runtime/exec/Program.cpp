@@ -50,6 +50,13 @@ Status Program::bindCommands() {
   timings_.resize(commands_.size());
   for (int i = 0; i < count; ++i) {
     const plan::Command &command = program_.commands(i);
+    if (const int64_t most = plan::intAttribute(command, "ranks", 0);
+        most > 0 && context_.memory.ranks() > most)
+      return incompatible(
+          "{}: it has room for the rows of {} ranks, and there are {}: compile "
+          "with --ddp={}, or with --sparse-embeddings=off",
+          plan::describe(command), most, context_.memory.ranks(),
+          context_.memory.ranks());
     const CommandSpec spec = ownSpec(command);
     if (!context_.collectives)
       collectives.skip(plan::intAttribute(command, "bucket", -1));

@@ -63,3 +63,30 @@ func.func @train_step(%sent: tensor<2xf32>, %g: tensor<3xf32>) -> (tensor<f32> {
   dlc.gradient @b, %g : tensor<3xf32>
   return %loss : tensor<f32>
 }
+
+// -----
+
+// Rows of both ranks, each in its place; numbers are distances from that of no row, which is 0 where the other rank is.
+// CHECK: dlc.state @rng.rank
+// CHECK: @train_step(
+// CHECK: [[RANK:%.*]] = dlc.read @rng.rank
+// CHECK: [[NONE:%.*]] = dlc.constant dense<9> : tensor<i64>
+// CHECK: [[DISTANCE:%.*]] = dlc.sub [[NONE]], %arg1
+// CHECK: [[MINE:%.*]] = dlc.select {{%.*}} : (tensor<2x4xi1>, tensor<2x4xi64>, tensor<i64>) -> tensor<2x4xi64>
+// CHECK: [[NUMBERS:%.*]] = dlc.all_reduce [[MINE]] op = sum {bucket = [[B:[0-9]+]] : i64} : (tensor<2x4xi64>)
+// CHECK: [[OWN:%.*]] = dlc.select {{%.*}} : (tensor<2x4x3xi1>, tensor<2x4x3xf32>, tensor<f32>) -> tensor<2x4x3xf32>
+// CHECK: [[VALUES:%.*]] = dlc.all_reduce [[OWN]] {bucket = [[B]] : i64} : (tensor<2x4x3xf32>)
+// CHECK: [[FLAT:%.*]] = dlc.reshape [[NUMBERS]]
+// CHECK: [[BACK:%.*]] = dlc.sub [[NONE]], [[FLAT]]
+// CHECK: [[ALL:%.*]] = dlc.reshape [[VALUES]]
+// CHECK: [[ROWS:%.*]], [[SUMS:%.*]] = dlc.unique_rows [[BACK]], [[ALL]] {ranks = 2 : i64, size = 9 : i64} : (tensor<8xi64>, tensor<8x3xf32>)
+// CHECK: dlc.gradient @w, [[SUMS]] at [[ROWS]]
+// ALONE: module
+// ALONE: dlc.gradient @w, %arg0 at %arg1
+// WIRE: [[SENT:%.*]] = dlc.cast {{%.*}} : (tensor<2x4x3xf32>) -> tensor<2x4x3xbf16>
+// WIRE: dlc.all_reduce [[SENT]]
+dlc.state @w : tensor<9x3xf32> param init = "w" trainable
+func.func @train_step(%g: tensor<4x3xf32>, %rows: tensor<4xi64>) {
+  dlc.gradient @w, %g at %rows : tensor<4x3xf32>, tensor<4xi64>
+  return
+}

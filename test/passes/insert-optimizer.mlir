@@ -120,3 +120,24 @@ func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dl
   dlc.gradient @w, %g : tensor<2xf32>
   return %loss : tensor<f32>
 }
+
+// -----
+
+// Of a gradient that is rows the rule takes these rows, and the state gets them back. The number behind the last row is of none.
+// PLAIN: module
+// PLAIN: [[W:%.*]] = dlc.read @table :
+// PLAIN: [[LAST:%.*]] = dlc.constant dense<8> : tensor<i64>
+// PLAIN: [[ROW:%.*]] = dlc.min %arg1, [[LAST]]
+// PLAIN: [[OLD:%.*]] = dlc.gather [[W]], [[ROW]] {axis = 0 : i64}
+// PLAIN: [[MOVE:%.*]] = dlc.mul {{.*}}, %arg0
+// PLAIN: [[NEW:%.*]] = dlc.sub [[OLD]], [[MOVE]]
+// PLAIN: [[PUT:%.*]] = dlc.put_rows [[W]], %arg1, [[NEW]] : (tensor<9x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<9x3xf32>
+// PLAIN: dlc.write @table, [[PUT]]
+// ADAM: dlc.read @table :
+// ADAM-COUNT-3: dlc.gather {{.*}} -> tensor<4x3xf32>
+// ADAM-COUNT-3: dlc.put_rows {{.*}} -> tensor<9x3xf32>
+dlc.state @table : tensor<9x3xf32> param init = "table" trainable
+func.func @train_step(%g: tensor<4x3xf32>, %rows: tensor<4xi64>) {
+  dlc.gradient @table, %g at %rows : tensor<4x3xf32>, tensor<4xi64>
+  return
+}

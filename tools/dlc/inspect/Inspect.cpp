@@ -91,6 +91,22 @@ Ordered partsOf(const plan::Plan &plan) {
   return {{"parts", parts}, {"whole", whole}};
 }
 
+// The parameters of which a program moves some rows alone.
+Ordered movedByRows(const plan::Plan &plan, const plan::Program &program) {
+  Ordered names = Ordered::array();
+  for (const plan::Command &command : program.commands()) {
+    if (command.kind() != "put_rows")
+      continue;
+    const plan::Buffer &moved =
+        program.buffers(static_cast<int>(command.outputs(0)));
+    for (const plan::State &state : plan.states())
+      if (state.role() == "param" && state.region() == moved.region() &&
+          state.offset() == moved.offset())
+        names.push_back(state.name());
+  }
+  return names;
+}
+
 Ordered programsOf(const plan::Plan &plan) {
   Ordered programs = Ordered::object();
   for (const plan::Program &program : plan.programs()) {
@@ -106,6 +122,7 @@ Ordered programsOf(const plan::Plan &plan) {
                                 {"commands", program.commands_size()},
                                 {"kinds", kinds},
                                 {"collectives", collectivesOf(program)},
+                                {"moved_by_rows", movedByRows(plan, program)},
                                 {"scratch_bytes", program.scratch_bytes()},
                                 {"live_bytes", memoryOf(plan, program).live}};
   }
@@ -234,6 +251,12 @@ void printProgram(const std::string &name, const Ordered &program) {
     kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ",
                          count.get<uint64_t>(), printable(kind));
   printOut("  {}\n", kinds);
+  if (const Ordered &names = program["moved_by_rows"]; !names.empty()) {
+    std::string list;
+    for (const Ordered &name : names)
+      list += (list.empty() ? "" : ", ") + textOf(name);
+    printOut("  moved by rows: {}\n", list);
+  }
   const Ordered &collectives = program["collectives"];
   if (collectives["buckets"].get<uint64_t>() > 0)
     printOut("  collectives: {} buckets, {}\n",

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of an embedding table is zero but for the rows that the step has
+// looked up. Here it becomes those rows, one each, with their numbers: all that
+// follows (clipping, loss scale, ranks, update) is of so many rows, and only
+// they are read and written.
+//   That is the same function where an optimizer leaves a row alone whose
+// gradient is zero. By --sparse-embeddings=lazy others do, too: moments of rows
+// that were not looked up neither decay nor move them.
+#include "compiler/target/Target.h"
+#include "passes/Passes.h"
+#include "passes/Step.h"
+#include "passes/optimizer/ParameterGroups.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+
+namespace dlc {
+#define GEN_PASS_DEF_ROWGRADIENTS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// What a gradient is made of.
+struct Lookups {
+  SmallVector<ir::ScatterAddOp> parts;
+  SmallVector<Operation *> behind; // their sum: casts and factors, last first
+  bool areAll = true;              // nothing else is in it, nor reads it
+
+  explicit Lookups(Value gradient) {
+    Value v = gradient;
+    for (Operation *op = v.getDefiningOp(); isScaling(op);
+         op = v.getDefiningOp()) {
+      areAll &= v.hasOneUse();
+      behind.push_back(op);
+      v = op->getOperand(0);
+    }
+    SmallVector<Value> sums{v};
+    while (!sums.empty()) {
+      Value each = sums.pop_back_val();
+      areAll &= each.hasOneUse();
+      if (auto add = each.getDefiningOp<ir::AddOp>(); add && each.hasOneUse())
+        sums.append({add.getB(), add.getA()});
+      else if (auto part = each.getDefiningOp<ir::ScatterAddOp>();
+               part && part.getAxis() == 0)
+        parts.push_back(part);
+      else
+        areAll = false;
+    }
+  }
+
+  int64_t count() const {
+    int64_t n = 0;
+    for (ir::ScatterAddOp part : parts)
+      n += ir::tensorType(part.getIndices()).getNumElements();
+    return n;
+  }
+
+private:
+  static bool isScaling(Operation *op) {
+    auto factor = dyn_cast_or_null<ir::MulOp>(op);
+    return isa_and_nonnull<ir::CastOp>(op) ||
+           (factor && ir::tensorType(factor.getB()).getRank() == 0);
+  }
+};
+
+struct RowGradients : impl::RowGradientsBase<RowGradients> {
+  RowGradients() {
+    reads<&StepOptions::optimizer, &StepOptions::accumulate,
+          &StepOptions::allReduce, &StepOptions::statistics,
+          &StepOptions::target>();
+  }
+
+  void runOnOperation() final {
+    auto f = findFunction(getOperation(), "train_step");
+    if (!f)
+      return signalPassFailure();
+    Step step(f);
+    auto groups = groupParameters(step, options.optimizer);
+    if (failed(groups))
+      return signalPassFailure();
+    for (const ParameterGroup &group : *groups)
+      if (group.options.sparse != "off")
+        for (ir::GradientOp g : group.gradients)
+          visit(g, group);
+    sayLazy(f);
+    if (taken)
+      eraseUnused(f);
+  }
+
+private:
+  void visit(ir::GradientOp g, const ParameterGroup &group) {
+    const Lookups lookups(g.getValue());
+    auto type = ir::tensorType(g.getValue());
+    if (lookups.parts.empty() || type.getNumElements() == 0 ||
+        lookups.count() == 0)
+      return;
+    const bool isLazy = group.options.sparse == "lazy", isExact = rests(group);
+    // Sorting and moving rows twice costs about as much as half of the table.
+    if (!isLazy && (!isExact || 2 * lookups.count() * options.allReduce.world >
+                                    type.getDimSize(0)))
+      return;
+    const std::string why = whyWhole(lookups, group);
+    if (why.empty()) {
+      takeRows(g, lookups);
+      if (!isExact)
+        lazy[group.rule->name].push_back(g.getState());
+    } else if (isLazy || StringRef(why).starts_with("--")) {
+      g->getParentOfType<func::FuncOp>().emitRemark()
+          << "the gradient of '" << g.getState()
+          << "' is of the whole table: " << why;
+    }
+  }
+
+  static bool rests(const ParameterGroup &group) {
+    const OptimizerOptions &o = group.options;
+    return group.rule->restsAtZero && *o.weightDecay == 0 &&
+           o.momentum.value_or(0) == 0;
+  }
+
+  /// Why no rows can do; empty: they can.
+  std::string whyWhole(const Lookups &lookups,
+                       const ParameterGroup &group) const {
+    if (options.accumulate.count > 1)
+      return "--accumulate adds up whole gradients";
+    if (options.allReduce.level() > 0)
+      return "--zero splits whole gradients among the ranks";
+    if (options.statistics.enabled)
+      return "--stats measures whole gradients";
+    if (!makeTarget(options.target)->lowering().updatesRows)
+      return "--target=" + options.target.name + " does not update rows";
+    if (group.rule->isOfWholeTensors)
+      return group.rule->name.str() + " computes with all of it";
+    return lookups.areAll ? "" : "the table is not only looked up";
+  }
+
+  void takeRows(ir::GradientOp g, const Lookups &lookups) {
+    OpBuilder b(g);
+    SmallVector<Value> indices, updates;
+    for (ir::ScatterAddOp part : lookups.parts) {
+      Expr index(b, g.getLoc(), part.getIndices()),
+          update(b, g.getLoc(), part.getUpdates());
+      const int64_t n = index.type().getNumElements();
+      SmallVector<int64_t> shape{n};
+      llvm::append_range(shape,
+                         ir::tensorType(part.getY()).getShape().drop_front());
+      indices.push_back(index.reshape(n));
+      updates.push_back(update.reshape(shape));
+    }
+    auto joined = [&](ArrayRef<Value> parts) -> Value {
+      return parts.size() == 1
+                 ? parts.front()
+                 : ir::ConcatOp::create(b, g.getLoc(), parts, uint64_t(0));
+    };
+    const int64_t size = ir::tensorType(g.getValue()).getDimSize(0);
+    Value index = joined(indices), update = joined(updates);
+    auto rows = ir::UniqueRowsOp::create(b, g.getLoc(), index, update, size,
+                                         IntegerAttr());
+    Value value = rows.getSums();
+    for (Operation *op : llvm::reverse(lookups.behind)) {
+      Operation *same = b.clone(*op);
+      same->setOperand(0, value);
+      same->getResult(0).setType(
+          ir::tensorType(value).clone(ir::elementType(op->getResult(0))));
+      value = same->getResult(0);
+    }
+    g.getValueMutable().assign(value);
+    g.getRowsMutable().assign(rows.getRows());
+    taken = true;
+  }
+
+  /// It is another function than the optimizer's.
+  void sayLazy(func::FuncOp f) {
+    for (const auto &[rule, names] : lazy)
+      f.emitRemark() << "--sparse-embeddings=lazy: " << rule << " moves '"
+                     << llvm::join(names, "', '")
+                     << "' in rows that a step looks up; other rows and their "
+                        "moments stay as they are";
+    lazy.clear();
+  }
+
+  bool taken = false;
+  std::map<StringRef, SmallVector<StringRef>> lazy; // by the optimizer's name
+};
+
+} // namespace
+} // namespace dlc
