@@ -17,7 +17,7 @@ import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PRODUCT = ("compiler/", "passes/", "runtime/", "tools/")
-ENDINGS = (".cpp", ".h", ".hpp", ".c", ".cu", ".td", ".proto", ".py", ".sh", ".cmake")
+ENDINGS = (".cpp", ".h", ".hpp", ".c", ".cu", ".td", ".proto", ".py", ".sh", ".cmake", ".js", ".css")
 CORE = ("compiler/dialect/", "compiler/kernel/", "compiler/lower/", "compiler/placement/", "compiler/target/",
         "compiler/reference/", "compiler/driver/", "passes/", "runtime/exec/", "runtime/device/", "runtime/plan/",
         "runtime/collective/")

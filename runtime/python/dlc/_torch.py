@@ -213,8 +213,7 @@ def load_into(session: Session, module: torch.nn.Module) -> None:
             missing.append(name)
     if missing:
         raise UsageError(f"the session has no state for the module's parameters {', '.join(missing)}: was it made from "
-                         "another module, or under other names? What was frozen by an option stays as it is where the "
-                         "module says requires_grad_(False)")
+                         "another module, or under other names?")
     with torch.no_grad():
         for name, tensor in module.state_dict(keep_vars=True).items():
             if name in found:
