@@ -94,6 +94,9 @@ class NamedBuffers(dlc.TestCase):
             self.assertEqual(self.named([node("Mul", ["b", name], ["y"])] if numbers.ndim == 1 else [node("MatMul", ["b", name], ["y"])], **{name: numbers}),
                              {name: (2,)})
         self.assertEqual(self.named([node("Mul", ["b", "embed_scale"], ["y"])], embed_scale=np.sqrt(40)), {"embed_scale": (2,)})
+        bias = [node("Add", ["b", "m.final_logits_bias"], ["y"])]
+        self.assertEqual(self.named(bias, m_dot_final_logits_bias=np.zeros((1, 8))), {"m.final_logits_bias": (2, "kept")})
+        self.assertEqual(self.named(bias, m_dot_final_logits_bias=np.zeros(8)), {"m.final_logits_bias": (0, "trained")})
         turned = [node("Mul", ["x", "inv_freq"], ["t"]), node("Sin", ["t"], ["s"]), node("Cos", ["t"], ["c"]), node("Add", ["s", "c"], ["d"]),
                   node("Add", ["d", "b"], ["y"])]
         self.assertEqual(self.named(turned, inv_freq=random.rand(8)), {"inv_freq": (2, "kept")})

@@ -195,7 +195,8 @@ BufferSign bufferSignOf(const std::string &value, const std::string &name,
                        tables = *Pattern::parse(
                            "relative_position_index|relative_coords|"
                            "anchor"),
-                       scales = *Pattern::parse("embed_scale$");
+                       scales = *Pattern::parse("embed_scale$"),
+                       biases = *Pattern::parse("(^|[._])final_logits_bias$");
   const Weight &weight = *file.weights.find(value);
   const UseOfBuffer use(file, flow);
   auto by = [](BufferSign sign, bool shown) {
@@ -207,6 +208,9 @@ BufferSign bufferSignOf(const std::string &value, const std::string &name,
                                     !besideStatistics(name, file).empty()));
   if (masks.search(name) && !learnedMasks.search(name))
     return by(BufferSign::Values, isMaskOfTwo(weight));
+  if (biases.search(name)) // a layer's own has one dimension
+    return by(BufferSign::Use,
+              weight.shape.size() == 2 && weight.shape[0] == 1);
   if (scales.search(name))
     return by(BufferSign::Values, isRoot(weight));
   if (waves.search(name) && formulaOf(weight) != Formula::None)
