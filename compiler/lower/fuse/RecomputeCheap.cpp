@@ -132,8 +132,8 @@ private:
     llvm::SmallSetVector<Operation *, 8> found;
     const auto add = [&](Value read) {
       for (Operation *user : read.getUsers())
-        if (ir::isGradient(user->getLoc()) && !Clusters::atEnd(user) &&
-            position[user] <= position[gradient])
+        if ((read != v || ir::isGradient(user->getLoc())) &&
+            !Clusters::atEnd(user) && position[user] <= position[gradient])
           found.insert(user);
     };
     add(v);
