@@ -90,7 +90,7 @@ func.func @batch_norm(%i: tensor<1x8x8x4xf32>, %w: tensor<4xf32>, %b: tensor<4xf
 
 // -----
 // A GELU is computed again with its gradient, and the product that reads it waits for that; not where another op needs the
-// product's result before.
+// product's result before, also one that is no gradient: what adds up the gradients of micro-batches.
 // CHECK-LABEL: func @gelu
 // CHECK: %[[X:.*]] = dlc.matmul
 // CHECK: %[[Y:.*]] = dlc.gelu %[[X]]
@@ -102,6 +102,14 @@ func.func @batch_norm(%i: tensor<1x8x8x4xf32>, %w: tensor<4xf32>, %b: tensor<4xf
 // CHECK-LABEL: func @needed
 // CHECK: %[[Y:.*]] = dlc.gelu
 // CHECK: dlc.matmul %[[Y]], %[[D:.*]] :
+// CHECK-NOT: dlc.gelu %
+// CHECK: return
+// CHECK-LABEL: func @summed
+// CHECK: %[[Y:.*]] = dlc.gelu
+// CHECK-NEXT: dlc.matmul %[[Y]], %[[Y]]
+// CHECK-NEXT: %[[D:.*]] = dlc.matmul %arg1, %arg1
+// CHECK-NEXT: %[[W:.*]] = dlc.matmul %[[Y]], %[[D]]
+// CHECK-NEXT: dlc.add %arg2, %[[W]]
 // CHECK-NOT: dlc.gelu %
 // CHECK: return
 func.func @gelu(%i: tensor<16x16xf32>, %g: tensor<16x16xf32>) -> (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) {
@@ -121,4 +129,15 @@ func.func @needed(%i: tensor<16x16xf32>, %g: tensor<16x16xf32>) -> (tensor<16x16
   %dw = dlc.matmul %y, %d : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32> loc(fused<"gradient">["d"])
   %dx = dlc.gelu_backward %dw, %x : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32> loc(fused<"gradient">["d"])
   return %p, %dx : tensor<16x16xf32>, tensor<16x16xf32>
+}
+func.func @summed(%i: tensor<16x16xf32>, %g: tensor<16x16xf32>, %s: tensor<16x16xf32>)
+    -> (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) {
+  %x = dlc.matmul %i, %i : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %y = dlc.gelu %x : (tensor<16x16xf32>) -> tensor<16x16xf32>
+  %p = dlc.matmul %y, %y : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %d = dlc.matmul %g, %g : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32> loc(fused<"gradient">["d"])
+  %dw = dlc.matmul %y, %d : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32> loc(fused<"gradient">["d"])
+  %sum = dlc.add %s, %dw : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %dx = dlc.gelu_backward %d, %x : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32> loc(fused<"gradient">["d"])
+  return %p, %sum, %dx : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>
 }

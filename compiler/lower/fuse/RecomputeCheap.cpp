@@ -79,6 +79,12 @@ public:
   }
 
 private:
+  auto programOrder() {
+    return [this](Operation *a, Operation *b) {
+      return position[a] < position[b];
+    };
+  }
+
   /// Whether the backward part no longer reads `v`, but a chain.
   void decide(Value v) {
     Chain chain{v, {}};
@@ -99,9 +105,7 @@ private:
       return;
     }
     SmallVector<Operation *> sorted = chain.ops.takeVector();
-    llvm::sort(sorted, [&](Operation *a, Operation *b) {
-      return position[a] < position[b];
-    });
+    llvm::sort(sorted, programOrder());
     chain.ops.insert(sorted.begin(), sorted.end());
     firsts.insert(chain.before);
     moved.insert(chain.waiting.begin(), chain.waiting.end());
@@ -139,15 +143,14 @@ private:
     add(v);
     for (size_t i = 0; i < found.size(); ++i) {
       if (i == kMostWaiting || firsts.contains(found[i]) ||
+          moved.contains(found[i]) ||
           !isa<ir::LibraryInterface, ir::AllReduceOp, ir::ReshapeOp>(found[i]))
         return false;
       for (Value result : found[i]->getResults())
         add(result);
     }
     waiting.assign(found.begin(), found.end());
-    llvm::sort(waiting, [&](Operation *a, Operation *b) {
-      return position[a] < position[b];
-    });
+    llvm::sort(waiting, programOrder());
     return true;
   }
 
@@ -166,9 +169,7 @@ private:
       add(found[i]->getResult(0));
     if (llvm::none_of(found, isCostly))
       return nullptr;
-    return *llvm::max_element(found, [&](Operation *a, Operation *b) {
-      return position[a] < position[b];
-    });
+    return *llvm::max_element(found, programOrder());
   }
 
   static bool isCheap(Value v) {
@@ -244,5 +245,4 @@ struct RecomputeCheap : impl::RecomputeCheapBase<RecomputeCheap> {
 };
 
 } // namespace
-
 } // namespace dlc
