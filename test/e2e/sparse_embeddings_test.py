@@ -209,6 +209,13 @@ class SparseEmbeddings(dlc.TestCase):
         _, said = dlc.dlc("train", self.compile(optimizer="sgd"), data=self.path("data.npz"), run=self.path("run"), steps=1, code=dlc.FAILED)
         self.assertTrue(re.search("64", said), said)
 
+    def test_step_as_onnx(self):
+        """ONNX has no such rows: export --step names the option that it needs."""
+        words = "--step", "-o", self.path("step.onnx")
+        _, err = dlc.dlc("export", self.compile(**OPTIMIZERS["sgd"]), *words, code=dlc.BAD_MODEL)
+        self.assertIn("'dlc.unique_rows' has no form in ONNX's standard operators: compile with --sparse-embeddings=off", err)
+        dlc.dlc("export", self.compile(**OPTIMIZERS["sgd"], sparse_embeddings="off"), *words)
+
 
 if __name__ == "__main__":
     dlc.main()

@@ -55,7 +55,7 @@ class StepCases(dlc.TestCase):
         onnx.save(proto, self.path("m.onnx"))
         trained = "|".join(rf"^{short}\.({'|'.join(CASES[name].inputs)})$" for short, name in chosen.items())
         artifact = dlc.compile(self.path("m.onnx"), self.path("m.dlc"), batch=2, loss="total:graph", optimizer="sgd", lr=1,
-                               schedule="constant", train=trained, quiet=True)
+                               schedule="constant", train=trained, sparse_embeddings="off", quiet=True)
         dlc.dlc("export", artifact, "--step", "-o", self.path("step.onnx"))
         onnx.checker.check_model(self.path("step.onnx"), full_check=True)
         step = Step(self.path("step.onnx"))

@@ -58,8 +58,10 @@ static InFlightDiagnostic refuse(Operation *op) {
 LogicalResult StepRows::add(StepNodes &nodes, Operation *op) const {
   auto row = rows.find(op->getName().getStringRef());
   if (row == rows.end())
-    return refuse(op) << "has no form in ONNX's standard operators: dlc train "
-                         "runs the step";
+    return refuse(op) << "has no form in ONNX's standard operators: "
+                      << (isa<ir::UniqueRowsOp, ir::PutRowsOp>(op)
+                              ? "compile with --sparse-embeddings=off"
+                              : "dlc train runs the step");
   if (row->second.isNeverF64 && ir::elementType(op->getResult(0)).isF64())
     return refuse(op) << "is in f64, in which ONNX Runtime's CPU does not "
                          "compute it: dlc train runs the step";

@@ -203,12 +203,10 @@ private:
   }
 
   static void copy(Operation *op, IRMapping &copies, OpBuilder &b) {
-    if (auto norm = dyn_cast<ir::FusedBatchNormOp>(op)) {
+    if (auto norm = dyn_cast<ir::FusedBatchNormOp>(op))
       copies.map(norm.getY(), normAgain(norm, copies, b));
-      return;
-    }
-    Operation *made = b.clone(*op, copies);
-    made->setLoc(repeated(op->getLoc()));
+    else
+      b.clone(*op, copies)->setLoc(repeated(op->getLoc()));
   }
 
   /// As the call computes it, of the statistics that it saved.
