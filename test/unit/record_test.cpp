@@ -183,7 +183,7 @@ TEST_F(Record, BarSaysWhereTheRunIs) {
     bar->onStep(step(2, 0.25));
     bar->onPause();
   });
-  EXPECT_TRUE(text.starts_with("step 2/10  ")) << text;
+  EXPECT_TRUE(text.starts_with("epoch 1  step 2/10  ")) << text;
   EXPECT_NE(text.find("  loss 0.25  lr 0.25  data wait 25 %  "), text.npos)
       << text;
   options.quiet = true;
