@@ -13,7 +13,7 @@ class StepNodes {
 public:
   explicit StepNodes(StepGraph &graph) : graph(graph) {}
 
-  void set(mlir::Value v, const std::string &name) { names[v] = name; }
+  void set(mlir::Value v, std::string name) { names[v] = std::move(name); }
   /// The value in its own type.
   const std::string &raw(mlir::Value v) const { return names.at(v); }
   /// In a type that ONNX Runtime's CPU computes in: f32 for halves, i32 for
