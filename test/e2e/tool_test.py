@@ -41,7 +41,7 @@ class Tool(dlc.TestCase):
         """RUN=$(dlc train ...) works; messages are on stderr, plain lines without a terminal."""
         out, err = self.end(self.train("--steps=20", "--log-every=10"))
         self.assertEqual(out, "runs/mlp-1\n")
-        self.assertRegex(err, r"(?m)^step 10/20 ")
+        self.assertRegex(err, r"(?m)^epoch 1  step 10/20 ")
         self.assertNotRegex(err, "[\r\x1b]")
 
     def test_quiet(self):
@@ -62,8 +62,8 @@ class Tool(dlc.TestCase):
         os.close(main)
         self.end(process)
         text = text.decode()
-        self.assertIn("\r[", text)
-        self.assertRegex(text.splitlines()[-1], r"\[=+\] 200/200 .* loss \d")
+        self.assertIn("\r\x1b[K[", text)
+        self.assertRegex(text.splitlines()[-1], r"\[=+\] epoch 3  step 200/200 .* loss \d")
 
     def test_runs_get_numbers(self):
         for number in 1, 2:

@@ -345,7 +345,7 @@ while True:
         dlc.set_log(lambda level, line: lines.append((level, line)))
         self.addCleanup(dlc.set_log, lambda level, line: None)
         self.trainer(quiet=False).run()
-        self.assertTrue(any(level == 0 and line.startswith("step ") for level, line in lines), lines)
+        self.assertTrue(any(level == 0 and line.startswith("epoch 1/1  step ") for level, line in lines), lines)
 
 
 if __name__ == "__main__":
