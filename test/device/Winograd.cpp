@@ -25,6 +25,7 @@ const std::vector<WinogradShape> kWinogradShapes = {
     {"filtersLast", 2, 16, 48, 6, 6, {1, 1, 1, 1}, true},
     {"chunks", 1, 112, 16, 10, 10},
     {"filtersOutside", 5, 208, 32, 12, 20},
+    {"oddBlocksOutside", 1, 208, 48, 5, 6},
 };
 
 Case winogradCase(const WinogradShape &s, const std::string &kind,

@@ -27,18 +27,23 @@ private:
   void filtersOutside(const float *x, const float *w, const float *bias,
                       float *y, float *scratch) const;
   WinogradPlanes inputsAt(float *data) const;
-  WinogradPlanes sumsAt(float *data) const;
   WinogradPlanes filtersAt(float *data) const;
-  // Sums over input channels [begin, end), whose filters these are, of tiles;
-  // from the first channel on, or added.
+  // Planes of one block of outputs each, one after the other.
+  int64_t filterFloats() const;
+  int64_t sumFloats() const;
+  // Sums over input channels [begin, end), whose filters these are, of tiles
+  // and some blocks of outputs; from the first channel on, or added.
   void multiply(const WinogradPlanes &inputs, const WinogradPlanes &filters,
-                int64_t begin, int64_t end, const WinogradPlanes &sums,
-                int64_t tiles) const;
+                int64_t begin, int64_t end, float *sums, int64_t tiles,
+                int64_t blocks) const;
+  void putOutputs(float *sums, int64_t first, int64_t last, int64_t block,
+                  int64_t blocks, const float *bias, float *y) const;
 
   WinogradConv c_;
   const Threads &threads_;
   const WinogradLoops &loops_;
   bool tilesOutside_;
+  int64_t columns_;  // blocks of outputs of a product
   int64_t together_; // tiles
   int64_t chunk_;    // input channels whose filters are held
 };

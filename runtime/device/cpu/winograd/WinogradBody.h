@@ -287,35 +287,43 @@ void filterGradients<1>(const WinogradConv &c, const WinogradPlanes &from,
             from.at(plane, at, i)[lane];
 }
 
-// `Rows` rows of a product, with all sums in registers.
-template <int Rows>
+// `Rows` rows of `Columns` columns of a product, with all sums in registers. An
+// element of `a` is loaded once for all columns: with one vector a row, a load
+// for each multiplication would keep half of the units waiting.
+template <int Rows, int Columns>
 void rowsOf(const WinogradProduct &p, const float *a, float *c) {
-  Vec sums[Rows][kParts] = {};
+  constexpr int kVectors = Columns * kParts;
+  const auto offset = [](int v, int64_t column) {
+    return v / kParts * column + v % kParts * kLanes;
+  };
+  Vec sums[Rows][kVectors] = {};
   const float *b = p.b;
   for (int64_t block = 0; block < p.blocks; ++block, a += p.aBlock) {
     const float *of = a;
     for (int64_t k = 0; k < p.depth; ++k, of += p.aDepth, b += kWinogradLanes) {
-      Vec right[kParts];
-      repeat<kParts>([&](int v) { right[v] = load(b + v * kLanes); });
+      Vec right[kVectors];
+      repeat<kVectors>(
+          [&](int v) { right[v] = load(b + offset(v, p.bColumn)); });
       repeat<Rows>([&](int r) {
-        repeat<kParts>([&](int v) { sums[r][v] += of[r * p.aRow] * right[v]; });
+        const float left = of[r * p.aRow];
+        repeat<kVectors>([&](int v) { sums[r][v] += left * right[v]; });
       });
     }
   }
   repeat<Rows>([&](int r) {
-    repeat<kParts>([&](int v) {
-      float *const to = c + r * kWinogradLanes + v * kLanes;
+    repeat<kVectors>([&](int v) {
+      float *const to = c + r * kWinogradLanes + offset(v, p.cColumn);
       store(to, p.adds ? load(to) + sums[r][v] : sums[r][v]);
     });
   });
 }
 
-template <int Rows>
+template <int Rows, int Columns>
 void rowsOf(int64_t rows, const WinogradProduct &p, const float *a, float *c) {
   if constexpr (Rows > 1)
     if (rows < Rows)
-      return rowsOf<Rows - 1>(rows, p, a, c);
-  rowsOf<Rows>(p, a, c);
+      return rowsOf<Rows - 1, Columns>(rows, p, a, c);
+  rowsOf<Rows, Columns>(p, a, c);
 }
 
 // Groups of rows of nearly equal size.
@@ -323,17 +331,19 @@ void product(const WinogradProduct &p) {
   const int64_t groups = (p.rows + kRows - 1) / kRows;
   for (int64_t g = 0; g < groups; ++g) {
     const int64_t begin = p.rows * g / groups, end = p.rows * (g + 1) / groups;
-    rowsOf<kRows>(end - begin, p, p.a + begin * p.aRow,
-                  p.c + begin * kWinogradLanes);
+    const float *const a = p.a + begin * p.aRow;
+    float *const c = p.c + begin * kWinogradLanes;
+    p.columns == kColumns ? rowsOf<kRows, kColumns>(end - begin, p, a, c)
+                          : rowsOf<kRows, 1>(end - begin, p, a, c);
   }
 }
 
 template <int M>
-constexpr WinogradLoops kLoops = {
-    kRows,      kLanes,     inputs<M>,          gradients<M>,
-    outputs<M>, filters<M>, filterGradients<M>, product};
+constexpr WinogradLoops kLoops = {kRows,      kColumns,           kLanes,
+                                  inputs<M>,  gradients<M>,       outputs<M>,
+                                  filters<M>, filterGradients<M>, product};
 
 template <>
-constexpr WinogradLoops kLoops<1> = {
-    kRows,   kLanes,  inputs<1>,          gradients<1>,
-    nullptr, nullptr, filterGradients<1>, product};
+constexpr WinogradLoops kLoops<1> = {kRows,     kColumns,           kLanes,
+                                     inputs<1>, gradients<1>,       nullptr,
+                                     nullptr,   filterGradients<1>, product};

@@ -10,20 +10,20 @@ namespace {
 namespace v4 {
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4,prefer-vector-width=512")
-constexpr int kLanes = 16, kRows = 14;
+constexpr int kLanes = 16, kRows = 14, kColumns = 2;
 #include "runtime/device/cpu/winograd/WinogradBody.h"
 #pragma GCC pop_options
 } // namespace v4
 namespace v3 {
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v3")
-constexpr int kLanes = 8, kRows = 6;
+constexpr int kLanes = 8, kRows = 6, kColumns = 1;
 #include "runtime/device/cpu/winograd/WinogradBody.h"
 #pragma GCC pop_options
 } // namespace v3
 #endif
 namespace baseline {
-constexpr int kLanes = 4, kRows = 3;
+constexpr int kLanes = 4, kRows = 3, kColumns = 1;
 #include "runtime/device/cpu/winograd/WinogradBody.h"
 } // namespace baseline
 

@@ -63,7 +63,7 @@ struct WinogradPlanes {
 };
 
 // c[r, :] (+)= sum over blocks and depth of a[r, block, depth] *
-// b[block, depth, :], rows of kWinogradLanes floats.
+// b[block, depth, :], rows of kWinogradLanes floats, for each of the columns.
 struct WinogradProduct {
   const float *a;
   int64_t aRow, aDepth, aBlock; // strides
@@ -71,12 +71,15 @@ struct WinogradProduct {
   const float *b;
   float *c;
   bool adds;
+  int64_t columns = 1;              // at most WinogradLoops::columns
+  int64_t bColumn = 0, cColumn = 0; // floats from column to column
 };
 
 // With m = 1 there are neither outputs nor filters.
 struct WinogradLoops {
-  int64_t rows;  // of a product that are computed together
-  int64_t lanes; // floats of a vector
+  int64_t rows;    // of a product that are computed together
+  int64_t columns; // likewise
+  int64_t lanes;   // floats of a vector
   // Tiles [begin, end) of x, of dy and, from their planes, of y.
   void (*inputs)(const WinogradConv &conv, const float *x, int64_t begin,
                  int64_t end, const WinogradPlanes &to);
