@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of 8 floats, and products of small matrices in registers: pieces of
-// multiversioned loops (Simd.h).
-#pragma once
+// Vectors of floats, and products of small matrices in registers: what
+// AttentionBody.h includes for each kind of CPU, in a namespace that has
+// kLanes, the floats of a vector, and kBlockRows. It includes nothing itself:
+// all here is compiled for that CPU.
 
-#include "runtime/device/cpu/Half.h"
-
-#include <algorithm>
-
-namespace dlc {
-
-using Lanes = float __attribute__((vector_size(32)));
-using IntLanes = int32_t __attribute__((vector_size(32)));
+using Lanes = float __attribute__((vector_size(4 * kLanes)));
+using IntLanes = int32_t __attribute__((vector_size(4 * kLanes)));
 
 DLC_INLINE void read(const float *from, Lanes &to) {
   __builtin_memcpy(&to, from, sizeof to);
@@ -19,12 +14,19 @@ DLC_INLINE void write(const Lanes &from, float *to) {
   __builtin_memcpy(to, &from, sizeof from);
 }
 DLC_INLINE float sum(const Lanes &x) {
-  return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
+  float halves[kLanes];
+  write(x, halves);
+#pragma GCC unroll 4
+  for (int n = kLanes / 2; n > 0; n /= 2)
+#pragma GCC unroll 16
+    for (int l = 0; l < n; ++l)
+      halves[l] += halves[l + n];
+  return halves[0];
 }
 
 template <class T> DLC_INLINE void readAs(const T *from, Lanes &to) {
-  float lanes[8];
-  for (int l = 0; l < 8; ++l)
+  float lanes[kLanes];
+  for (int l = 0; l < kLanes; ++l)
     lanes[l] = load(from[l]);
   read(lanes, to);
 }
@@ -50,7 +52,7 @@ DLC_INLINE void exponential(Lanes &x) {
 // A product of the register block: kRows rows of `a` times a panel of kColumns
 // columns of `b`.
 struct Block {
-  static constexpr int64_t kRows = 6, kColumns = 16;
+  static constexpr int64_t kRows = kBlockRows, kColumns = 2 * kLanes;
 };
 
 // How a matrix is read: element (i, j) is at i * row + j * column.
@@ -59,37 +61,39 @@ struct Strided {
   int64_t row, column;
 };
 
-// c[kRows, kColumns] = or += a b over `inner`; b is a panel: inner rows of
-// kColumns. Adds in the order of the inner dimension.
-template <bool kAdds>
+// c[kRows, Vectors * kLanes] = or += a b over `inner`; b is a panel: inner rows
+// of kColumns. Adds in the order of the inner dimension.
+template <bool kAdds, int Vectors>
 DLC_INLINE void multiplyBlock(const Strided &a, const float *b, int64_t inner,
                               float *c, int64_t ofRow) {
-  Lanes sums[Block::kRows][2];
-#pragma GCC unroll 6
+  Lanes sums[Block::kRows][Vectors];
+#pragma GCC unroll 16
   for (int i = 0; i < Block::kRows; ++i)
 #pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j)
+    for (int j = 0; j < Vectors; ++j)
       if (kAdds)
-        read(c + i * ofRow + j * 8, sums[i][j]);
+        read(c + i * ofRow + j * kLanes, sums[i][j]);
       else
         sums[i][j] = Lanes{};
   const float *at = a.data;
   for (int64_t l = 0; l < inner; ++l, at += a.column, b += Block::kColumns) {
-    Lanes low, high;
-    read(b, low);
-    read(b + 8, high);
-#pragma GCC unroll 6
+    Lanes right[Vectors];
+#pragma GCC unroll 2
+    for (int j = 0; j < Vectors; ++j)
+      read(b + j * kLanes, right[j]);
+#pragma GCC unroll 16
     for (int i = 0; i < Block::kRows; ++i) {
       const float factor = at[i * a.row];
-      sums[i][0] += factor * low;
-      sums[i][1] += factor * high;
+#pragma GCC unroll 2
+      for (int j = 0; j < Vectors; ++j)
+        sums[i][j] += factor * right[j];
     }
   }
-#pragma GCC unroll 6
+#pragma GCC unroll 16
   for (int i = 0; i < Block::kRows; ++i)
 #pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j)
-      write(sums[i][j], c + i * ofRow + j * 8);
+    for (int j = 0; j < Vectors; ++j)
+      write(sums[i][j], c + i * ofRow + j * kLanes);
 }
 
 // Indices [begin, end).
@@ -97,9 +101,9 @@ struct InnerRange {
   int64_t begin, end;
 };
 
-// c[rows, columns] = or += a b, rows and columns rounded up to blocks. The
-// block at (i, j) sums over innerOf(i, j) and is left alone where that is
-// empty. Panels of b are ofPanel floats apart.
+// c[rows, columns] = or += a b, rows rounded up to blocks and columns to
+// vectors. The block at (i, j) sums over innerOf(i, j) and is left alone where
+// that is empty. Panels of b are ofPanel floats apart.
 template <bool kAdds, class InnerOf>
 DLC_INLINE void multiply(const Strided &a, const float *b, int64_t ofPanel,
                          int64_t rows, int64_t columns, InnerOf innerOf,
@@ -107,11 +111,19 @@ DLC_INLINE void multiply(const Strided &a, const float *b, int64_t ofPanel,
   for (int64_t j = 0; j < columns; j += Block::kColumns)
     for (int64_t i = 0; i < rows; i += Block::kRows) {
       const InnerRange inner = innerOf(i, j);
-      if (inner.begin < inner.end)
-        multiplyBlock<kAdds>(
-            {a.data + i * a.row + inner.begin * a.column, a.row, a.column},
-            b + j / Block::kColumns * ofPanel + inner.begin * Block::kColumns,
-            inner.end - inner.begin, c + i * ofRow + j, ofRow);
+      if (inner.begin >= inner.end)
+        continue;
+      const Strided from = {a.data + i * a.row + inner.begin * a.column, a.row,
+                            a.column};
+      const float *const panel =
+          b + j / Block::kColumns * ofPanel + inner.begin * Block::kColumns;
+      float *const to = c + i * ofRow + j;
+      if (columns - j > kLanes)
+        multiplyBlock<kAdds, 2>(from, panel, inner.end - inner.begin, to,
+                                ofRow);
+      else
+        multiplyBlock<kAdds, 1>(from, panel, inner.end - inner.begin, to,
+                                ofRow);
     }
 }
 
@@ -135,24 +147,24 @@ DLC_INLINE void packPanels(const T *from, int64_t ofRow, int64_t rows,
   }
 }
 
-// The lanes of 8 vectors as rows become columns.
-DLC_INLINE void transpose(Lanes (&x)[8]) {
-  // Pairs of rows, of pairs, of quadruples change places.
-  for (int i = 0; i < 8; i += 2) {
-    const Lanes a = x[i], b = x[i + 1];
-    x[i] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-    x[i + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-  }
-  for (int i : {0, 1, 4, 5}) {
-    const Lanes a = x[i], b = x[i + 2];
-    x[i] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-    x[i + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-  }
-  for (int i = 0; i < 4; ++i) {
-    const Lanes a = x[i], b = x[i + 4];
-    x[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-    x[i + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-  }
+// The vectors of each pair that lies Step apart exchange groups of Step lanes.
+template <int Step, int... L>
+DLC_INLINE void exchange(Lanes (&x)[kLanes], std::integer_sequence<int, L...>) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i)
+    if (!(i & Step)) {
+      const Lanes a = x[i], b = x[i + Step];
+      x[i] =
+          __builtin_shufflevector(a, b, (L & Step ? kLanes + L - Step : L)...);
+      x[i + Step] =
+          __builtin_shufflevector(a, b, (L & Step ? kLanes + L : L + Step)...);
+    }
+}
+// The lanes of kLanes vectors as rows become columns.
+template <int Step = 1> DLC_INLINE void transpose(Lanes (&x)[kLanes]) {
+  exchange<Step>(x, std::make_integer_sequence<int, kLanes>());
+  if constexpr (2 * Step < kLanes)
+    transpose<2 * Step>(x);
 }
 
 // Panels of the transpose of a row-major [columns, rows] matrix.
@@ -160,26 +172,24 @@ template <class T>
 DLC_INLINE void packTransposed(const T *from, int64_t ofRow, int64_t rows,
                                int64_t columns, float *to, int64_t ofPanel) {
   for (int64_t j = 0; j < columns + (-columns & (Block::kColumns - 1));
-       j += 8) {
+       j += kLanes) {
     float *const half =
         to + j / Block::kColumns * ofPanel + j % Block::kColumns;
-    const int64_t width = std::clamp<int64_t>(columns - j, 0, 8);
+    const int64_t width = std::clamp<int64_t>(columns - j, 0, kLanes);
     int64_t i = 0;
-    for (; width == 8 && i + 8 <= rows; i += 8) {
-      Lanes x[8];
-#pragma GCC unroll 8
-      for (int l = 0; l < 8; ++l)
+    for (; width == kLanes && i + kLanes <= rows; i += kLanes) {
+      Lanes x[kLanes];
+#pragma GCC unroll 16
+      for (int l = 0; l < kLanes; ++l)
         readAs(from + (j + l) * ofRow + i, x[l]);
       transpose(x);
-#pragma GCC unroll 8
-      for (int l = 0; l < 8; ++l)
+#pragma GCC unroll 16
+      for (int l = 0; l < kLanes; ++l)
         write(x[l], half + (i + l) * Block::kColumns);
     }
     for (; i < rows; ++i)
-      for (int64_t l = 0; l < 8; ++l)
+      for (int64_t l = 0; l < kLanes; ++l)
         half[i * Block::kColumns + l] =
             l < width ? load(from[(j + l) * ofRow + i]) : 0;
   }
 }
-
-} // namespace dlc
