@@ -209,18 +209,19 @@ struct StatisticsOptions {
   void addTo(OptionTable &table);
 };
 
-/// Formulas, names and defaults are torch.optim's, those of rmsprop_tf, lamb
-/// and lion timm's. What is unset gets the optimizer's default
+/// Formulas, names and defaults are torch.optim's, those of rmsprop_tf, lamb,
+/// lion and lars timm's, but lars's lr, momentum and vectors
+/// (OptimizerNorms.cpp). What is unset gets the optimizer's default
 /// (OptimizerRules.h).
 struct OptimizerOptions {
-  /// --optimizer=sgd|adam|adamw|radam|rmsprop|rmsprop_tf|adagrad|lamb|
-  /// lion|muon. muon moves matrices; all else moves by adamw with its default
-  /// betas and eps.
+  /// --optimizer=sgd|adam|adamw|radam|nadam|adafactor|lars|rmsprop|rmsprop_tf|
+  /// adagrad|lamb|lion|muon. muon moves matrices; all else moves by adamw with
+  /// its default betas and eps.
   std::string name = "sgd";
   /// --lr
   std::optional<double> lr;
-  /// --weight-decay: decoupled for adamw, lion and muon, else part of the
-  /// gradient (of the update for lamb).
+  /// --weight-decay: decoupled for adamw, lion, muon and adafactor, else part
+  /// of the gradient (of the update for lamb).
   std::optional<double> weightDecay;
   /// momentum, nesterov, dampening
   std::optional<double> momentum;
@@ -228,6 +229,16 @@ struct OptimizerOptions {
   double dampening = 0;
   /// betas=[A,B], eps, alpha
   std::optional<double> beta1, beta2, epsilon, alpha;
+  /// Of nadam. momentum_decay: how fast the momentum grows to beta1;
+  /// decoupled_weight_decay: as adamw's.
+  std::optional<double> momentumDecay;
+  bool decoupledDecay = false;
+  /// Of adafactor. beta2_decay: exponent of 1 - beta2 = t^beta2_decay; eps2:
+  /// least size of a parameter that counts; clip_threshold: greatest size of an
+  /// update, torch's d. eps is torch's eps[0], by default that of f32.
+  std::optional<double> beta2Decay, eps2, clipThreshold;
+  /// Of lars. trust_coefficient
+  std::optional<double> trustCoefficient;
   /// amsgrad: the denominator's second moment is the largest one so far.
   bool amsgrad = false;
   /// --lr-scale=REGEX:FACTOR and --weight-decay-scale=REGEX:FACTOR: factors for
@@ -240,9 +251,9 @@ struct OptimizerOptions {
   /// --optimizer-group=REGEX:NAME[(KEY=VALUE,...)]: the optimizer of the
   /// parameters whose name the expression is found in; the first counts. Keys
   /// are flags of the optimizer: lr, weight-decay, momentum, nesterov,
-  /// dampening, beta1, beta2, eps, alpha, amsgrad. What is not given is as for
-  /// `name`, if that is the same optimizer, else the optimizer's default. The
-  /// schedule scales every lr by the same factor.
+  /// dampening, beta1, beta2, eps, alpha, amsgrad, ... What is not given is as
+  /// for `name`, if that is the same optimizer, else the optimizer's default.
+  /// The schedule scales every lr by the same factor.
   std::vector<std::string> groups;
   /// --no-decay=none|norm_bias. norm_bias: no weight decay for parameters of
   /// less than two dimensions and those named *.bias.

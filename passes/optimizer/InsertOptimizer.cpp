@@ -87,7 +87,10 @@ private:
       double own = o.momentum.value_or(o.beta1.value_or(0));
       Expr momentum =
           pace.momentum && own != 0 ? *pace.momentum : t.scalar(own);
-      exact.push_back(group.rule->scalars({t, rate, momentum}, o));
+      Rates rates{t, rate, momentum};
+      if (failed(multiply(group, rates)))
+        return failure();
+      exact.push_back(group.rule->scalars(rates, o));
     }
     // Tables without a gradient of their size come last, so that no gap is
     // between the gradients of others.
@@ -104,12 +107,37 @@ private:
     return success();
   }
 
+  /// The product of the rule's factors, a state that all groups of an optimizer
+  /// share. As in torch it is f32.
+  LogicalResult multiply(const ParameterGroup &group, Rates &rates) {
+    if (!group.rule->factor)
+      return success();
+    auto found = products.find(group.optimizer);
+    if (found == products.end()) {
+      std::string name = "step.product";
+      if (group.optimizer >= 0)
+        name += "." + std::to_string(group.optimizer + 1);
+      Type f32 = step.builder.getF32Type(), f64 = step.builder.getF64Type();
+      ir::StateOp state = step.addScalar(name, f32, ir::Role::step, 1);
+      if (!state)
+        return failure();
+      Expr before = step.read(state);
+      Expr factor = group.rule->factor(rates, group.options);
+      Expr after = (before.cast(f64) * factor).cast(f32);
+      step.write(state, step.ifUpdating(after, before));
+      found = products.emplace(group.optimizer, after.cast(f64)).first;
+    }
+    rates.product = found->second;
+    return success();
+  }
+
   LogicalResult update(ir::GradientOp g, const ParameterGroup &group,
                        ArrayRef<Expr> exact) {
     ir::StateOp parameter = step.findState(g.getState());
     SmallVector<ir::StateOp> states{parameter};
-    for (Moment moment : group.rule->moments(group.options)) {
-      auto type = momentType(parameter.getTensorType());
+    const int64_t rank = parameter.getTensorType().getRank();
+    for (Moment moment : group.rule->moments(group.options, rank)) {
+      auto type = momentType(parameter.getTensorType(), moment.mean);
       ir::StateOp state = step.addState(
           (parameter.getSymName() + "." + moment.suffix).str(), type,
           ir::Role::moment,
@@ -153,11 +181,14 @@ private:
   }
 
   /// Moments are of the parameter's type unless halves are asked for.
-  RankedTensorType momentType(RankedTensorType parameter) const {
+  RankedTensorType momentType(RankedTensorType parameter, int64_t mean) const {
     bool isF32 = parameter.getElementType().isF32();
-    return isF32 && options.moments == "bf16"
-               ? parameter.clone(step.builder.getBF16Type())
-               : parameter;
+    SmallVector<int64_t> shape(parameter.getShape());
+    if (mean)
+      shape[shape.size() - mean] = 1;
+    return RankedTensorType::get(shape, isF32 && options.moments == "bf16"
+                                            ? step.builder.getBF16Type()
+                                            : parameter.getElementType());
   }
 
   /// The scalars in `element`, made once.
@@ -173,6 +204,7 @@ private:
   const OptimizerOptions &options;
   const ScheduleOptions &schedule;
   llvm::DenseMap<std::pair<const Expr *, Type>, SmallVector<Expr>> casts;
+  std::map<int64_t, Expr> products; // by optimizer
 };
 
 struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizers that look at a whole parameter: its norm, or its singular
-// values.
+// The optimizers that look at a whole parameter: its norm, the means of its
+// rows and columns, or its singular values.
 #include "passes/optimizer/OptimizerRules.h"
 #include <cmath>
 
@@ -29,7 +29,9 @@ void boundGradients(Step &step, ArrayRef<ir::GradientOp> gradients) {
   step.multiplyGradients(1.0 / maximum(total, total.scalar(1)), gradients);
 }
 
-Moments lambMoments(const OptimizerOptions &) { return {{"m"}, {"v"}}; }
+Moments lambMoments(const OptimizerOptions &, int64_t) {
+  return {{"m"}, {"v"}};
+}
 Exprs lambScalars(const Rates &r, const OptimizerOptions &o) {
   Expr n = r.t + 1.0;
   return {r.lr, 1.0 - pow(r.momentum, n),
@@ -59,7 +61,7 @@ Exprs lamb(const Update &u) {
 constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
 constexpr int kIterations = 5;
 
-Moments muonMoments(const OptimizerOptions &) { return {{"m"}}; }
+Moments muonMoments(const OptimizerOptions &, int64_t) { return {{"m"}}; }
 Exprs muonScalars(const Rates &r, const OptimizerOptions &o) {
   return {r.lr, r.momentum, 1.0 - r.momentum, 1.0 - r.lr * *o.weightDecay};
 }
@@ -90,6 +92,73 @@ Exprs muon(const Update &u) {
   Expr lr = u.scalars[0] * std::sqrt(std::max(1.0, rows / columns));
   Expr w = *o.weightDecay != 0 ? u.w * u.scalars[3] : u.w;
   return {w - lr * orthogonal(step, *o.epsilon), m};
+}
+
+//===--- lars: the paper's layers, timm/optim/lars.py's formula -----------===//
+
+Moments larsMoments(const OptimizerOptions &o, int64_t) {
+  return *o.momentum != 0 ? Moments{{"m"}} : Moments{};
+}
+Exprs larsScalars(const Rates &r, const OptimizerOptions &) {
+  return {r.lr, r.momentum};
+}
+/// coefficient ||w|| / (||g|| + decay ||w||), 1 where a norm is 0. Vectors,
+/// biases and norms' factors, move by sgd.
+Exprs lars(const Update &u) {
+  const OptimizerOptions &o = u.options;
+  Expr g = withDecay(u.g, u.w, o), momentum = u.scalars[1];
+  if (u.w.rank() > 1) {
+    Expr a = norm(u.w), b = norm(u.g), zero = a.scalar(0), one = a.scalar(1);
+    Expr ratio =
+        a * *o.trustCoefficient / (b + a * *o.weightDecay + *o.epsilon);
+    ratio = select(compare(ir::Predicate::gt, b, zero), ratio, one);
+    g = g * select(compare(ir::Predicate::gt, a, zero), ratio, one);
+  }
+  if (u.moments.empty())
+    return {u.w - u.scalars[0] * g};
+  Expr m = u.moments[0] * momentum + g;
+  return {u.w - u.scalars[0] * (*o.nesterov ? g + m * momentum : m), m};
+}
+
+//===--- adafactor: torch/optim/_adafactor.py -----------------------------===//
+
+/// A matrix has means of squares by row and by column, as has a stack of them.
+Moments adafactorMoments(const OptimizerOptions &, int64_t rank) {
+  return rank > 1 ? Moments{{"vr", 0, 1}, {"vc", 0, 2}} : Moments{{"v"}};
+}
+Exprs adafactorScalars(const Rates &r, const OptimizerOptions &o) {
+  Expr n = r.t + 1.0;
+  return {pow(n, n.scalar(*o.beta2Decay)), minimum(r.lr, 1.0 / sqrt(n)),
+          1.0 - r.lr * *o.weightDecay};
+}
+static Expr rootMeanSquare(Expr x) {
+  return norm(x) / std::sqrt(double(x.type().getNumElements()));
+}
+Exprs adafactor(const Update &u) {
+  const OptimizerOptions &o = u.options;
+  const int64_t rank = u.w.rank();
+  Expr share = u.scalars[0], squares = u.g * u.g, size = rootMeanSquare(u.w);
+  size = maximum(size, size.scalar(*o.eps2)) * u.scalars[1];
+  auto mean = [&](Expr moment, int64_t axis) {
+    return average(moment, squares.mean({axis}, true), share);
+  };
+  Exprs moments;
+  if (rank > 1)
+    moments = {mean(u.moments[0], rank - 1), mean(u.moments[1], rank - 2)};
+  else
+    moments = {average(u.moments[0], squares, share)};
+  Expr v = moments[0];
+  if (rank > 1) {
+    Expr all = v.mean({rank - 2}, true);
+    v = v * moments[1] / maximum(all, all.scalar(*o.epsilon));
+  }
+  Expr step = u.g * rsqrt(maximum(v, v.scalar(*o.epsilon * *o.epsilon)));
+  Expr excess = rootMeanSquare(step) / *o.clipThreshold;
+  size = size / maximum(excess, excess.scalar(1));
+  Expr w = *o.weightDecay != 0 ? u.w * u.scalars[2] : u.w;
+  Exprs result{w - step * size};
+  result.append(moments);
+  return result;
 }
 
 } // namespace dlc

@@ -31,7 +31,7 @@ Expr shrunk(Expr w, Expr by, const OptimizerOptions &o) {
 
 //===--- sgd --------------------------------------------------------------===//
 
-Moments sgdMoments(const OptimizerOptions &o) {
+Moments sgdMoments(const OptimizerOptions &o, int64_t) {
   return *o.momentum != 0 ? Moments{{"m"}} : Moments{};
 }
 /// The first step is not dampened.
@@ -53,7 +53,7 @@ Exprs sgd(const Update &u) {
 
 //===--- adam, adamw ------------------------------------------------------===//
 
-Moments adamMoments(const OptimizerOptions &o) {
+Moments adamMoments(const OptimizerOptions &o, int64_t) {
   return o.amsgrad ? Moments{{"m"}, {"v"}, {"vmax"}} : Moments{{"m"}, {"v"}};
 }
 /// n counts the updates with this one: lr / (1 - beta1^n), sqrt(1 - beta2^n).
@@ -80,7 +80,7 @@ template <bool decoupled> Exprs adam(const Update &u) {
 
 //===--- rmsprop, rmsprop_tf, adagrad -------------------------------------===//
 
-Moments rmspropMoments(const OptimizerOptions &o) {
+Moments rmspropMoments(const OptimizerOptions &o, int64_t) {
   return *o.momentum != 0 ? Moments{{"v"}, {"m"}} : Moments{{"v"}};
 }
 Exprs rmspropScalars(const Rates &r, const OptimizerOptions &) {
@@ -100,8 +100,8 @@ Exprs rmsprop(const Update &u) {
 
 /// As TensorFlow: averages start at 1, epsilon is under the root, the momentum
 /// holds steps that are already scaled by the rate.
-Moments rmspropTfMoments(const OptimizerOptions &o) {
-  Moments moments = rmspropMoments(o);
+Moments rmspropTfMoments(const OptimizerOptions &o, int64_t rank) {
+  Moments moments = rmspropMoments(o, rank);
   moments[0].init = 1;
   return moments;
 }
@@ -117,7 +117,7 @@ Exprs rmspropTf(const Update &u) {
   return {u.w - m, v, m};
 }
 
-Moments adagradMoments(const OptimizerOptions &) { return {{"v"}}; }
+Moments adagradMoments(const OptimizerOptions &, int64_t) { return {{"v"}}; }
 Exprs adagradScalars(const Rates &r, const OptimizerOptions &) {
   return {r.lr};
 }
@@ -128,7 +128,7 @@ Exprs adagrad(const Update &u) {
 
 //===--- lion -------------------------------------------------------------===//
 
-Moments lionMoments(const OptimizerOptions &) { return {{"m"}}; }
+Moments lionMoments(const OptimizerOptions &, int64_t) { return {{"m"}}; }
 Exprs lionScalars(const Rates &r, const OptimizerOptions &o) {
   return {r.lr, r.momentum, 1.0 - r.momentum, shrinkage(r, o)};
 }
@@ -163,23 +163,62 @@ Exprs radam(const Update &u) {
   return {u.w - size * (m / root), m, v};
 }
 
-/// Members of OptimizerReads that have a type, by flag.
-const std::pair<StringRef, std::optional<double> OptimizerReads::*> numbers[] =
-    {{"momentum", &OptimizerReads::momentum},
-     {"beta1", &OptimizerReads::beta1},
-     {"beta2", &OptimizerReads::beta2},
-     {"betas", &OptimizerReads::beta1},
-     {"eps", &OptimizerReads::epsilon},
-     {"alpha", &OptimizerReads::alpha}};
+//===--- nadam ------------------------------------------------------------===//
+
+/// The momentum of the n-th update, which grows to beta1 (Dozat 2016).
+Expr growing(Expr n, const Rates &r, const OptimizerOptions &o) {
+  return r.momentum * (1.0 - pow(n.scalar(0.96), n * *o.momentumDecay) * 0.5);
+}
+Expr nadamFactor(const Rates &r, const OptimizerOptions &o) {
+  return growing(r.t + 1.0, r, o);
+}
+Exprs nadamScalars(const Rates &r, const OptimizerOptions &o) {
+  Expr n = r.t + 1.0, mu = growing(n, r, o), next = growing(n + 1.0, r, o);
+  return {r.lr * (1.0 - mu) / (1.0 - *r.product),
+          r.lr * next / (1.0 - *r.product * next),
+          1.0 - pow(n.scalar(*o.beta2), n), 1.0 - r.momentum, shrinkage(r, o)};
+}
+Exprs nadam(const Update &u) {
+  const OptimizerOptions &o = u.options;
+  Expr w = o.decoupledDecay ? shrunk(u.w, u.scalars[4], o) : u.w;
+  Expr g = o.decoupledDecay ? u.g : withDecay(u.g, u.w, o);
+  Expr m = average(u.moments[0], g, u.scalars[3]);
+  Expr v = averageOfSquares(u.moments[1], g, *o.beta2);
+  Expr root = sqrt(v / u.scalars[2]) + *o.epsilon;
+  return {w - u.scalars[0] * (g / root) - u.scalars[1] * (m / root), m, v};
+}
+
+/// Options that are numbers, by flag: what a rule reads, what is given.
+struct Number {
+  StringRef flag;
+  std::optional<double> OptimizerReads::*own;
+  std::optional<double> OptimizerOptions::*given;
+};
+#define DLC_NUMBER(FLAG, MEMBER)                                               \
+  { FLAG, &OptimizerReads::MEMBER, &OptimizerOptions::MEMBER }
+const Number numbers[] = {DLC_NUMBER("momentum", momentum),
+                          DLC_NUMBER("beta1", beta1),
+                          DLC_NUMBER("beta2", beta2),
+                          DLC_NUMBER("betas", beta1),
+                          DLC_NUMBER("eps", epsilon),
+                          DLC_NUMBER("alpha", alpha),
+                          DLC_NUMBER("momentum-decay", momentumDecay),
+                          DLC_NUMBER("beta2-decay", beta2Decay),
+                          DLC_NUMBER("eps2", eps2),
+                          DLC_NUMBER("clip-threshold", clipThreshold),
+                          DLC_NUMBER("trust-coefficient", trustCoefficient)};
+#undef DLC_NUMBER
 
 bool readsFlag(const OptimizerReads &reads, StringRef flag) {
-  for (auto [name, field] : numbers)
-    if (flag == name)
-      return (reads.*field).has_value();
+  for (const Number &number : numbers)
+    if (flag == number.flag)
+      return (reads.*number.own).has_value();
   if (flag == "nesterov")
     return reads.nesterov.has_value();
   if (flag == "dampening")
     return reads.dampening;
+  if (flag == "decoupled-weight-decay")
+    return reads.decoupledDecay;
   return flag != "amsgrad" || reads.amsgrad;
 }
 
@@ -207,6 +246,33 @@ const Rule rules[] = {
     {"adamw", likeAdam({.lr = 1e-3, .weightDecay = 1e-2, .amsgrad = true}),
      adamMoments, adamScalars, adam<true>},
     {"radam", likeAdam({.lr = 1e-3}), adamMoments, radamScalars, radam},
+    {"nadam",
+     likeAdam({.lr = 2e-3, .momentumDecay = 4e-3, .decoupledDecay = true}),
+     adamMoments, nadamScalars, nadam, nullptr, 0, false, false, nadamFactor},
+    {"adafactor",
+     {.lr = 1e-2,
+      .epsilon = 0x1p-23,
+      .beta2Decay = -0.8,
+      .eps2 = 1e-3,
+      .clipThreshold = 1},
+     adafactorMoments,
+     adafactorScalars,
+     adafactor,
+     nullptr,
+     0,
+     true},
+    {"lars",
+     {.lr = 0.1,
+      .momentum = 0.9,
+      .epsilon = 1e-8,
+      .trustCoefficient = 1e-3,
+      .nesterov = false},
+     larsMoments,
+     larsScalars,
+     lars,
+     nullptr,
+     0,
+     true},
     {"rmsprop",
      {.lr = 1e-2, .momentum = 0, .epsilon = 1e-8, .alpha = 0.99},
      rmspropMoments,
@@ -279,9 +345,9 @@ static std::optional<std::string> defaultText(const OptimizerReads &reads,
                                               StringRef flag) {
   if (flag == "lr" || flag == "weight-decay")
     return numberText(flag == "lr" ? reads.lr : reads.weightDecay);
-  for (auto [name, field] : numbers)
-    if (auto number = reads.*field; name == flag && number)
-      return numberText(*number) +
+  for (const Number &number : numbers)
+    if (auto value = reads.*number.own; number.flag == flag && value)
+      return numberText(*value) +
              (flag == "betas" ? "," + numberText(*reads.beta2) : "");
   return std::nullopt;
 }
@@ -324,11 +390,9 @@ void OptimizerOptions::resolve() {
   fill(lr, own.lr);
   fill(weightDecay, own.weightDecay);
   if (own.momentum)
-    fill(momentum, cycledMomentum ? cycledMomentum : own.momentum);
-  fill(beta1, own.beta1);
-  fill(beta2, own.beta2);
-  fill(epsilon, own.epsilon);
-  fill(alpha, own.alpha);
+    fill(momentum, cycledMomentum);
+  for (const Number &number : numbers)
+    fill(this->*number.given, own.*number.own);
   if (!nesterov)
     nesterov = own.nesterov.value_or(false);
 }

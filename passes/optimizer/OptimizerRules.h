@@ -12,13 +12,15 @@ namespace dlc {
 struct Moment {
   llvm::StringRef suffix;
   double init = 0;
+  int64_t mean = 0; // 1, 2: of the last, the last but one dimension
 };
 
 /// What changes from step to step, f64 scalars.
 struct Rates {
-  ir::Expr t;        // updates done before this one
-  ir::Expr lr;       // of this update
-  ir::Expr momentum; // or beta1
+  ir::Expr t;                           // updates done before this one
+  ir::Expr lr;                          // of this update
+  ir::Expr momentum;                    // or beta1
+  std::optional<ir::Expr> product = {}; // of Rule::factor, with this update's
 };
 
 /// One parameter in a step. All in one float type; scalars have rank 0.
@@ -33,20 +35,23 @@ struct Update {
 struct OptimizerReads {
   double lr, weightDecay = 0;
   std::optional<double> momentum = {}, beta1 = {}, beta2 = {}, epsilon = {},
-                        alpha = {};
+                        alpha = {}, momentumDecay = {}, beta2Decay = {},
+                        eps2 = {}, clipThreshold = {}, trustCoefficient = {};
   std::optional<bool> nesterov = {};
-  bool dampening = false, amsgrad = false; // off by default
+  bool dampening = false, amsgrad = false, decoupledDecay = false; // off
 };
 
 /// An optimizer is a row of these (OptimizerRules.cpp). Formulas: torch.optim's
-/// single-tensor code, and timm's.
+/// single-tensor code, timm's for rmsprop_tf, lamb, lion and lars (always_adapt
+/// for matrices, no adaptation of vectors: You, Gitman, Ginsburg 2017).
 struct Rule {
   using Exprs = llvm::SmallVector<ir::Expr>;
   using Moments = llvm::SmallVector<Moment>;
 
   llvm::StringRef name;
   OptimizerReads reads;
-  Moments (*moments)(const OptimizerOptions &);
+  /// Of a parameter of that rank.
+  Moments (*moments)(const OptimizerOptions &, int64_t rank);
   /// The scalars of a group in f64, rounded once to the parameters' type.
   Exprs (*scalars)(const Rates &, const OptimizerOptions &);
   /// The new parameter and the new moments. Elementwise wherever the formula
@@ -60,6 +65,9 @@ struct Rule {
   bool isOfWholeTensors = false;
   /// Where the gradient is 0, without momentum and weight decay, nothing moves.
   bool restsAtZero = false;
+  /// What each update multiplies a state by that starts at 1, @step.product;
+  /// may be null.
+  ir::Expr (*factor)(const Rates &, const OptimizerOptions &) = nullptr;
 };
 
 /// Null when there is none of that name.
@@ -75,13 +83,20 @@ std::vector<std::string> readersOf(llvm::StringRef flag);
 std::string defaultsText(llvm::StringRef flag);
 
 /// The parts of rules with reductions over, or products of, a parameter.
-Rule::Moments lambMoments(const OptimizerOptions &options);
+Rule::Moments lambMoments(const OptimizerOptions &options, int64_t rank);
 Rule::Exprs lambScalars(const Rates &rates, const OptimizerOptions &options);
 Rule::Exprs lamb(const Update &update);
 void boundGradients(Step &step, llvm::ArrayRef<ir::GradientOp> gradients);
-Rule::Moments muonMoments(const OptimizerOptions &options);
+Rule::Moments muonMoments(const OptimizerOptions &options, int64_t rank);
 Rule::Exprs muonScalars(const Rates &rates, const OptimizerOptions &options);
 Rule::Exprs muon(const Update &update);
+Rule::Moments larsMoments(const OptimizerOptions &options, int64_t rank);
+Rule::Exprs larsScalars(const Rates &rates, const OptimizerOptions &options);
+Rule::Exprs lars(const Update &update);
+Rule::Moments adafactorMoments(const OptimizerOptions &options, int64_t rank);
+Rule::Exprs adafactorScalars(const Rates &rates,
+                             const OptimizerOptions &options);
+Rule::Exprs adafactor(const Update &update);
 
 /// m + (g - m) (1 - beta), the second moment v beta + g^2 (1 - beta), and
 /// g + decay w.

@@ -38,12 +38,39 @@ static void addBetas(OptionTable &table, OptimizerOptions &o) {
   };
 }
 
+/// An argument of the optimizers that read it.
+static void own(Option &row) {
+  const Words readers = readersOf(row.name());
+  std::string argument = row.name();
+  std::replace(argument.begin(), argument.end(), '-', '_');
+  row.only("train.optimizer", readers)
+      .in("train.optimizer", std::move(argument), readers);
+}
+
+static void addRareArguments(OptionTable &table, OptimizerOptions &o) {
+  own(table.number("train.momentum-decay", o.momentumDecay, 0, kNoLimit,
+                   "growth of the momentum to beta1; default " +
+                       defaultsText("momentum-decay")));
+  own(table.toggle("train.decoupled-weight-decay", o.decoupledDecay,
+                   "weight decay apart from the gradient, as in adamw"));
+  own(table.number("train.beta2-decay", o.beta2Decay, -kNoLimit, 0,
+                   "exponent of 1 - beta2 = t^beta2_decay; default " +
+                       defaultsText("beta2-decay")));
+  own(table.number("train.eps2", o.eps2, 0, kNoLimit,
+                   "lower bound of the root mean square of a parameter, by "
+                   "which its update is scaled; default " +
+                       defaultsText("eps2")));
+  own(table.number("train.clip-threshold", o.clipThreshold, 1, kNoLimit,
+                   "bound on the root mean square of an update; default " +
+                       defaultsText("clip-threshold")));
+  own(table.number("train.trust-coefficient", o.trustCoefficient, kAboveZero,
+                   kNoLimit,
+                   "ratio of an update's norm to the parameter's at lr 1; "
+                   "default " +
+                       defaultsText("trust-coefficient")));
+}
+
 void OptimizerOptions::addTo(OptionTable &table) {
-  auto own = [](Option &row) {
-    const Words readers = readersOf(row.name());
-    row.only("train.optimizer", readers)
-        .in("train.optimizer", row.name(), readers);
-  };
   table.choice("train.optimizer", name, optimizerNames(), "update rule");
   table.number("train.lr", lr, 0, kNoLimit,
                "learning rate (default " + defaultsText("lr") + ")");
@@ -65,6 +92,7 @@ void OptimizerOptions::addTo(OptionTable &table) {
   own(table.toggle("train.amsgrad", amsgrad,
                    "AMSGrad: the denominator uses the maximum of all second "
                    "moments so far"));
+  addRareArguments(table, *this);
   table.choice("train.moments", moments, {"f32", "bf16"},
                "storage type of moments; arithmetic is f32");
   table.list("train.lr-scale", lrScale, "REGEX:FACTOR",

@@ -23,14 +23,15 @@ constexpr std::array<std::string_view, 28> kNames = {
     // what safetensors keeps for itself
     "__metadata__"};
 
-constexpr std::array<std::string_view, 14> kPrefixes = {
+constexpr std::array<std::string_view, 15> kPrefixes = {
     kPrefix, "ema/", "grad/", kCache, "accumulate.", "scaler.scale.",
-    "scaler.growth.", "scaler.hysteresis.", "moment.", "powersgd.",
+    "scaler.growth.", "scaler.hysteresis.", "step.product", "moment.",
+    "powersgd.",
     // programs of another size
     "predict@", "train_step@", "eval_step@", "accumulate_step@"};
 
-constexpr std::array<std::string_view, 5> kMoments = {
-    ".m", ".v", ".vmax", ".powersgd_q", ".powersgd_error"};
+constexpr std::array<std::string_view, 7> kMoments = {
+    ".m", ".v", ".vmax", ".vr", ".vc", ".powersgd_q", ".powersgd_error"};
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 

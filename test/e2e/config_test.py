@@ -46,6 +46,12 @@ class Config(dlc.TestCase):
                 (["--optimizer=rmsprop"], "optimizer rmsprop, lr 0.01, weight-decay 0, momentum 0, eps 1e-08, alpha 0.99"),
                 (["--optimizer=adagrad"], "optimizer adagrad, lr 0.01, weight-decay 0, eps 1e-10"),
                 (["--optimizer=lion"], "optimizer lion, lr 0.0001, weight-decay 0, betas [0.9, 0.99]"),
+                (["--optimizer=nadam"], "optimizer nadam, lr 0.002, weight-decay 0, betas [0.9, 0.999], eps 1e-08, momentum-decay 0.004, "
+                                        "decoupled-weight-decay false"),
+                (["--optimizer=adafactor"], "optimizer adafactor, lr 0.01, weight-decay 0, eps 1.1920928955078125e-07, beta2-decay -0.8, "
+                                            "eps2 0.001, clip-threshold 1"),
+                (["--optimizer=lars"], "optimizer lars, lr 0.1, weight-decay 0, momentum 0.9, nesterov false, eps 1e-08, "
+                                       "trust-coefficient 0.001"),
                 (["--optimizer=muon"], "optimizer muon, lr 0.001, weight-decay 0.1, momentum 0.95, nesterov true, eps 1e-07")):
             with self.subTest(words):
                 _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("out.dlc"), *words)

@@ -34,7 +34,7 @@ class FindLr(dlc.TestCase):
 
     def test_steps_are_those_of_that_rate(self):
         """Compiled for another rate and schedule, it trains as if it had been compiled for the test's."""
-        for optimizer in ("sgd", "adamw", "rmsprop", "adagrad", "lamb", "lion", "muon", "radam"):
+        for optimizer in ("sgd", "adamw", "rmsprop", "adagrad", "lamb", "lion", "muon", "radam", "nadam", "lars"):
             with self.subTest(optimizer):
                 own = dict(optimizer=optimizer, weight_decay=0.01)
                 wanted = self.losses(self.compile(lr=0.02, schedule="constant", **own), LEVEL["lr_steps"])
@@ -85,6 +85,8 @@ class FindLr(dlc.TestCase):
     def test_refused(self):
         self.find(self.compile(optimizer="rmsprop_tf"), code=dlc.USAGE)
         self.assertRegex(self.messages, r"moments of rmsprop_tf hold the learning rate.*--optimizer=rmsprop")
+        self.find(self.compile(optimizer="adafactor"), code=dlc.USAGE)
+        self.assertRegex(self.messages, r"adafactor bounds the learning rate .* compile with another --optimizer")
         parts = self.compile("gpt_tiny", batch=8, ddp=2, zero=3)
         self.find(parts, code=dlc.USAGE, data=dlc.data("text-train"))
         self.assertRegex(self.messages, r"each rank has a part of state '.*--zero=2 or less")

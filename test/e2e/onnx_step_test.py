@@ -20,7 +20,7 @@ from onnx_step import Step  # noqa: E402
 
 STEPS = 20
 ADAMW = dict(optimizer="adamw", lr=1e-3, weight_decay=1e-2)
-OPTIMIZERS = "sgd", "adam", "adamw", "radam", "rmsprop", "rmsprop_tf", "adagrad", "lamb", "lion", "muon"
+OPTIMIZERS = "sgd", "adam", "adamw", "radam", "rmsprop", "rmsprop_tf", "adagrad", "lamb", "lion", "muon", "nadam", "adafactor", "lars"
 SGD = dict(optimizer="sgd", lr=0.05, momentum=0.9, weight_decay=1e-4)
 
 

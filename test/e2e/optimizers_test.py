@@ -14,8 +14,10 @@ class Optimizers(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.arrays = np.load(REFERENCE)
-        resnet8 = dlc.Reference("resnet8")
-        cls.data = {"mlp": (cls.arrays["images"], cls.arrays["classes"]), "resnet8": (resnet8.inputs, resnet8.labels)}
+        cls.data = {"mlp": (cls.arrays["images"], cls.arrays["classes"])}
+        for model in "resnet8", "lenet":
+            reference = dlc.Reference(model)
+            cls.data[model] = reference.inputs, reference.labels
 
     def run_(self, model, steps, **options):
         x, y = self.data[model]
@@ -34,6 +36,58 @@ class Optimizers(dlc.TestCase):
         self.assertGreater(len(finals), 3)
         for k in finals:
             self.assertNear(state[k[len(start):]], self.arrays[k], tolerance, k)
+
+    def check_moved(self, key, model="mlp", **options):
+        """Each parameter's movement, within 30 times what the order of a batch's rows does to PyTorch's own."""
+        reference = {k[len(key) + 1:]: self.arrays[k] for k in self.arrays.files if k.startswith(key + "/")}
+        run = self.run_(model, len(reference["losses"]), **options)
+        np.testing.assert_allclose(run.metrics("loss"), reference["losses"], rtol=1e-5)
+        state, initial = run.state(len(reference["losses"])), run.initial(self.path("model.dlc"))
+        names = [k[len("noise/"):] for k in reference if k.startswith("noise/")]
+        self.assertGreater(len(names), 3)
+        for name in names:
+            first = initial[name].astype(np.float64)
+            self.assertNear(state[name] - first, reference["final/" + name] - first,
+                            max(2e-6, 30 * reference["noise/" + name]), name)
+        return run
+
+    def test_nadam(self):
+        run = self.check_moved("nadam", optimizer="nadam", lr=2e-3)
+        self.assertLess(run.state(20)["step.product"], 1e-3)
+
+    def test_nadam_with_weight_decay(self):
+        own = "nadam(momentum_decay=0.02,betas=[0.8,0.95])"
+        self.check_moved("nadam_decay", optimizer=own, lr=5e-3, weight_decay=0.05)
+
+    def test_nadam_with_decoupled_weight_decay(self):
+        self.check_moved("nadamw", optimizer="nadam(decoupled_weight_decay)", lr=5e-3, weight_decay=0.05)
+
+    def test_two_nadams(self):
+        """Each has a product of its own."""
+        run = self.check_moved("nadam_groups", optimizer="nadam", lr=2e-3, optimizer_group="^f1:nadam(lr=1e-3,beta1=0.8)")
+        self.assertLess(run.state(20)["step.product.1"], run.state(20)["step.product"])
+
+    def test_adafactor(self):
+        run = self.check_moved("adafactor", optimizer="adafactor", lr=1e-2)
+        state = run.state(20)
+        rows, columns = state["f1.weight"].shape
+        self.assertEqual((state["f1.weight.vr"].shape, state["f1.weight.vc"].shape), ((rows, 1), (1, columns)))
+
+    def test_adafactor_with_all_arguments(self):
+        own = "adafactor(beta2_decay=-0.5,eps=1e-5,eps2=0.1,clip_threshold=1.5)"
+        self.check_moved("adafactor_decay", optimizer=own, lr=0.5, weight_decay=0.1)
+
+    def test_adafactor_of_filters(self):
+        self.check_moved("adafactor_lenet", model="lenet", optimizer="adafactor", lr=1e-2)
+
+    def test_lars(self):
+        self.check_moved("lars", model="lenet", optimizer="lars", lr=0.5)
+
+    def test_lars_with_weight_decay(self):
+        self.check_moved("lars_decay", optimizer="lars(momentum=0.5,nesterov)", lr=0.1, weight_decay=0.01)
+
+    def test_lars_without_momentum(self):
+        self.check_moved("lars_plain", optimizer="lars(momentum=0)", lr=0.1)
 
     def test_sgd_with_dampening(self):
         self.check("dampened", optimizer="sgd", lr=0.05, momentum=0.9, dampening=0.5, weight_decay=1e-3)
@@ -95,7 +149,8 @@ class Optimizers(dlc.TestCase):
 
     def test_what_the_optimizer_does_not_read_is_an_error(self):
         for flag, optimizer in [("momentum", "adam"), ("alpha", "sgd"), ("eps", "lion"), ("amsgrad", "lamb"),
-                                ("betas", "muon"), ("dampening", "rmsprop"), ("nesterov", "adagrad")]:
+                                ("betas", "muon"), ("dampening", "rmsprop"), ("nesterov", "adagrad"), ("eps2", "nadam"),
+                                ("momentum-decay", "adam"), ("trust-coefficient", "sgd")]:
             value = {"amsgrad": True, "nesterov": True, "betas": "0.9,0.99"}.get(flag, 0.5)
             _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("m.dlc"), optimizer=optimizer,
                              **{flag: value}, code=dlc.USAGE)
@@ -114,7 +169,7 @@ class OneKernel(dlc.TestCase):
         return sum(1 for names in written if parameters & set(names))
 
     def test_one_group(self):
-        for optimizer in "sgd", "adam", "adamw", "radam", "rmsprop", "rmsprop_tf", "adagrad", "lion":
+        for optimizer in "sgd", "adam", "adamw", "radam", "nadam", "rmsprop", "rmsprop_tf", "adagrad", "lion":
             self.assertEqual(self.updates(optimizer=optimizer), 1, optimizer)
 
     def test_with_all_that_moves_along(self):

@@ -83,6 +83,16 @@ class Resume(dlc.TestCase):
     def test_muon_beside_adamw(self):
         self.check("lenet", "mnist-train", 1, batch=16, optimizer="muon", no_decay="norm_bias", lr_scale="^c1:0.5")
 
+    def test_nadam(self):
+        """The product of its momenta is a state, which a skipped step leaves alone."""
+        self.check("lenet", "mnist-train", 1, batch=16, optimizer="nadam", lr=1e-3, loss_scale="dynamic", schedule="onecycle")
+
+    def test_adafactor_on_two_ranks(self):
+        self.check("lenet", "mnist-train", 1, batch=16, ddp=2, optimizer="adafactor", moments="bf16", ema=0.99)
+
+    def test_lars(self):
+        self.check("lenet", "mnist-train", 1, batch=16, optimizer="lars", accumulate=2, no_decay="norm_bias", weight_decay=0.01)
+
     def test_moments_that_start_at_one(self):
         self.check("lenet", "mnist-train", 1, batch=16, optimizer="rmsprop_tf", lr=1e-4, momentum=0.9)
 

@@ -71,6 +71,13 @@ class Zero(dlc.TestCase):
     def test_no_moments(self):
         self.check("plain", levels=(2, 3), bucket_mb=0.05, **dict(dlc.CONSTANT_SGD, lr=0.05))
 
+    def test_norms_of_whole_gradients(self):
+        """At level 1 they are complete on each rank; only lars's momentum is in parts."""
+        self.check("lars", levels=(1,), optimizer="lars", lr=0.1, schedule="constant", weight_decay=0.01)
+
+    def test_a_product_beside_the_moments(self):
+        self.check("nadam", optimizer="nadam", lr=1e-3, schedule="constant", clip_grad=1)
+
     def test_averages(self):
         """Two sets of averages of the parameters, evaluated on all ranks."""
         data = dlc.data("mnist-test")
@@ -132,13 +139,15 @@ class Zero(dlc.TestCase):
         """What cannot be in parts is said to be so, by its name."""
         for options, message in (
                 (dict(optimizer="lamb", lr=1e-3), r"--zero: what updates '.*\.m' needs more of its tensor"),
+                (dict(optimizer="adafactor"), r"--zero: what updates '.*\.vr' needs more of its tensor .*use another optimizer, or --zero=0"),
         ):
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, zero=1, code=dlc.BAD_MODEL, **options)
             self.assertRegex(err, message)
         for options, message in (
                 (dict(clip_param_grad=0.1, clip_value=0.1, clip_grad=1), r"--zero=2: .* the gradients of '.*', of which each rank has a part; use --zero=1"),
+                (dict(optimizer="lars"), r"--zero=2: what reads the gradients of '.*', of which each rank has a part; use --zero=1"),
         ):
-            _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, zero=2, code=dlc.BAD_MODEL, **ADAMW, **options)
+            _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, zero=2, code=dlc.BAD_MODEL, **(ADAMW | options))
             self.assertRegex(err, message)
         for option in dict(zero=1), dict(compress="bf16"):
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("one.dlc"), **ADAMW, **option)

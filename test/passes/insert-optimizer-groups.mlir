@@ -3,6 +3,9 @@
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.5 momentum=0 lr-scale=^b:10,bias:3 weight-decay=0.5 weight-decay-scale=b[.]w:0.5" | FileCheck %s --check-prefix=SCALE
 // RUN: %dlc-opt %s --dlc-insert-optimizer=optimizer=muon | FileCheck %s --check-prefix=MUON
 // RUN: %dlc-opt %s --dlc-insert-optimizer=optimizer=lamb | FileCheck %s --check-prefix=LAMB
+// RUN: %dlc-opt %s --dlc-insert-optimizer=optimizer=lars | FileCheck %s --check-prefix=LARS
+// RUN: %dlc-opt %s --dlc-insert-optimizer="optimizer=adafactor moments=bf16" | FileCheck %s --check-prefix=FACTORED
+// RUN: %dlc-opt %s --dlc-insert-optimizer="optimizer=nadam optimizer-group=^a:nadam(beta1=0.8) lr-scale=bias:2" | FileCheck %s --check-prefix=PRODUCTS
 // RUN: not %dlc-opt %s --dlc-insert-optimizer=lr-scale=c:2 2>&1 | FileCheck %s --check-prefix=NOBODY
 // RUN: not %dlc-opt %s --dlc-insert-optimizer=lr-scale=bias 2>&1 | FileCheck %s --check-prefix=FACTOR
 // RUN: not %dlc-opt %s --dlc-insert-optimizer=weight-decay-scale=bias:-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
@@ -61,6 +64,31 @@
 // LAMB: dlc.read @a.weight
 // LAMB-COUNT-2: dlc.reduce_sum {{.*}} {axes = array<i64: 0, 1>} : (tensor<4x2xf32>) -> tensor<f32>
 // LAMB: dlc.write @a.weight
+
+// Matrices move by the ratio of two norms, vectors by sgd.
+// LARS: dlc.read @a.weight
+// LARS-COUNT-2: dlc.reduce_sum {{.*}} {axes = array<i64: 0, 1>} : (tensor<4x2xf32>) -> tensor<f32>
+// LARS: dlc.write @a.weight
+// LARS: dlc.read @a.bias
+// LARS-NOT: dlc.reduce_sum
+// LARS: dlc.write @a.bias
+
+// The second moment of a matrix is of its rows and its columns.
+// FACTORED: dlc.state @a.weight.vr : tensor<4x1xbf16> moment init = 0.000000e+00 : bf16 of = @a.weight
+// FACTORED: dlc.state @a.weight.vc : tensor<1x2xbf16> moment
+// FACTORED: dlc.state @a.bias.v : tensor<4xbf16> moment
+// FACTORED: dlc.read @a.weight :
+// FACTORED: dlc.reduce_mean {{.*}} {axes = array<i64: 1>, keepdims} : (tensor<4x2xf32>) -> tensor<4x1xf32>
+// FACTORED: dlc.reduce_mean {{.*}} {axes = array<i64: 0>, keepdims} : (tensor<4x2xf32>) -> tensor<1x2xf32>
+// FACTORED: dlc.write @a.weight.vr, {{.*}} : tensor<4x1xbf16>
+
+// Each optimizer has a product, which its groups share.
+// PRODUCTS: dlc.state @step.product.1 :
+// PRODUCTS: dlc.state @step.product :
+// PRODUCTS-NOT: dlc.state @step.product
+// PRODUCTS: dlc.write @step.product.1,
+// PRODUCTS: dlc.write @step.product,
+// PRODUCTS-NOT: dlc.write @step.product
 
 // NOBODY: --lr-scale=c:2 matches no trained parameter
 // FACTOR: --lr-scale: expected REGEX:FACTOR with a factor of at least 0, found 'bias'

@@ -4,6 +4,7 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="optimizer=adam amsgrad" | FileCheck %s --check-prefix=AMSGRAD
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=optimizer=rmsprop_tf | FileCheck %s --check-prefix=TF
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=optimizer=lion | FileCheck %s --check-prefix=LION
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=optimizer=nadam | FileCheck %s --check-prefix=NADAM
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="optimizer=adamw moments=bf16" | FileCheck %s --check-prefix=HALF
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer=moments=fp16 2>&1 | FileCheck %s --check-prefix=MOMENTS
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer=optimizer=sgdm 2>&1 | FileCheck %s --check-prefix=UNKNOWN
@@ -75,6 +76,21 @@
 // LION: [[SIGN:%.*]] = dlc.sign
 // LION: dlc.mul {{.*}}, [[SIGN]]
 
+// NADAM: dlc.state @step.product : tensor<f32> step init = 1.000000e+00 : f32
+// NADAM-DAG: dlc.constant dense<0.95999
+// NADAM-DAG: [[OLD:%.*]] = dlc.read @step.product : tensor<f32>
+// NADAM: [[WIDE:%.*]] = dlc.cast [[OLD]] : (tensor<f32>) -> tensor<f64>
+// NADAM: [[NEXT:%.*]] = dlc.mul [[WIDE]],
+// NADAM: [[NEW:%.*]] = dlc.cast [[NEXT]] : (tensor<f64>) -> tensor<f32>
+// NADAM: dlc.write @step.product, [[NEW]]
+// NADAM: dlc.write @w.m
+// NADAM: dlc.write @w.v
+// With a flag, the product stays where it is in an overflow.
+// NADAM: [[OK:%.*]] = dlc.all_finite
+// NADAM: [[OLD:%.*]] = dlc.read @step.product
+// NADAM: [[KEPT:%.*]] = dlc.select [[OK]], {{.*}}, [[OLD]]
+// NADAM: dlc.write @step.product, [[KEPT]]
+
 // Moments in half: widened before the arithmetic, rounded when they are written; the parameter moves by what was not
 // rounded.
 // HALF: dlc.state @w : tensor<2xf32>
@@ -91,7 +107,7 @@
 // HALF: dlc.write @w.v, [[RV]] : tensor<2xbf16>
 
 // MOMENTS: moments: 'fp16' is not one of f32, bf16
-// UNKNOWN: optimizer: 'sgdm' is not one of sgd, adam, adamw, radam, rmsprop, rmsprop_tf, adagrad, lamb, lion, muon
+// UNKNOWN: optimizer: 'sgdm' is not one of sgd, adam, adamw, radam, nadam, adafactor, lars, rmsprop, rmsprop_tf, adagrad, lamb, lion, muon
 // NESTEROV: nesterov needs a momentum above 0
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}) {

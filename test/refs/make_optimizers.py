@@ -8,6 +8,9 @@ images[4], classes[4]       four batches of mlp, used in turn; resnet8's are tho
 OPTIMIZER/losses[50]        before each of 50 steps; OPTIMIZER is a key of OPTIMIZERS or RESNET
 OPTIMIZER/final/STATE       parameters after them (f32)
 
+Of MOVED, 20 steps, and also
+OPTIMIZER/noise/STATE       how far the movement is from that with the rows of each batch in reverse order, by its norm
+
 One thread. torch's Muon iterates in bf16; here, as in dlc, it does so in f32, which is the same formula without
 its rounding.
 """
@@ -18,6 +21,7 @@ import numpy as np
 import torch
 from make_refs import data, export, here, state
 from timm.optim.lamb import Lamb
+from timm.optim.lars import Lars
 from timm.optim.lion import Lion
 from timm.optim.rmsprop_tf import RMSpropTF
 from torch import optim
@@ -82,15 +86,39 @@ OPTIMIZERS = {
     "no_decay": grouped(optim.AdamW, norm_bias(0.1), lr=1e-3),
     "scaled": grouped(optim.AdamW, scales),
 }
+
+
+def lars(**options):
+    """Matrices by Lars, whose ratio holds without weight decay, too; vectors by SGD."""
+    def make(model):
+        parameters = list(model.parameters())
+        return [Lars([p for p in parameters if p.ndim > 1], always_adapt=True, **options),
+                optim.SGD([p for p in parameters if p.ndim <= 1], **options)]
+    return make
+
+
+MOVED = {
+    "nadam": ("mlp", each(optim.NAdam, lr=2e-3)),
+    "nadam_decay": ("mlp", each(optim.NAdam, lr=5e-3, weight_decay=0.05, momentum_decay=0.02, betas=(0.8, 0.95))),
+    "nadamw": ("mlp", each(optim.NAdam, lr=5e-3, weight_decay=0.05, decoupled_weight_decay=True)),
+    "nadam_groups": ("mlp", lambda model: [optim.NAdam(model.f1.parameters(), lr=1e-3, betas=(0.8, 0.999)),
+                                           optim.NAdam(model.f2.parameters(), lr=2e-3)]),
+    "adafactor": ("mlp", each(optim.Adafactor, lr=1e-2)),
+    "adafactor_decay": ("mlp", each(optim.Adafactor, lr=0.5, beta2_decay=-0.5, eps=(1e-5, 1e-1), d=1.5, weight_decay=0.1)),
+    "adafactor_lenet": ("lenet", each(optim.Adafactor, lr=1e-2)),
+    "lars": ("lenet", lars(lr=0.5, momentum=0.9)),
+    "lars_decay": ("mlp", lars(lr=0.1, momentum=0.5, weight_decay=0.01, nesterov=True)),
+    "lars_plain": ("mlp", lars(lr=0.1)),
+}
 RESNET = {"resnet8": grouped(optim.SGD, norm_bias(1e-3), lr=0.01, momentum=0.5, dampening=0.5)}
 SMALL = 10000  # elements; of resnet8 larger weights are not kept, nor biases, which start at 0 and are mostly rounding
 
 
-def train(name, make, x, y):
+def train(name, make, x, y, steps=STEPS):
     model, losses = export.make(name), []
     updates = make(model)
     updates = updates if isinstance(updates, list) else [updates]
-    for step in range(STEPS):
+    for step in range(steps):
         loss = F.cross_entropy(model(torch.from_numpy(x[step % BATCHES])), torch.from_numpy(y[step % BATCHES]))
         model.zero_grad()
         loss.backward()
@@ -98,6 +126,20 @@ def train(name, make, x, y):
             update.step()
         losses.append(loss.item())
     return dict(losses=losses) | {f"final/{k}": v for k, v in state(model).items()}
+
+
+def moved(name, make):
+    """20 steps, and their noise."""
+    x, y = data(name)
+    first = {k: v.copy() for k, v in state(export.make(name)).items()}
+    result, other = train(name, make, x, y, 20), train(name, make, x[:, ::-1].copy(), y[:, ::-1].copy(), 20)
+    kept = [k for k, v in first.items() if v.size < SMALL]
+    out = dict(losses=result["losses"])
+    for k in kept:
+        last = result[f"final/{k}"]
+        out |= {f"final/{k}": last,
+                f"noise/{k}": np.linalg.norm(other[f"final/{k}"] - last) / np.linalg.norm(last - first[k])}
+    return out
 
 
 def main():
@@ -114,6 +156,10 @@ def main():
         out |= {f"{name}/{k}": np.asarray(v) for k, v in result.items()
                 if k == "losses" or k.endswith(".weight") and v.size < SMALL}
         print(name, np.round(result["losses"][-1], 4))
+    for name, (model, make) in MOVED.items():
+        result = moved(model, make)
+        out |= {f"{name}/{k}": np.asarray(v) for k, v in result.items()}
+        print(name, np.round(result["losses"][-1], 4), {k: float(v) for k, v in result.items() if k.startswith("noise")})
     np.savez_compressed(os.path.join(here, "optimizers_ref.npz"), **out)
 
 

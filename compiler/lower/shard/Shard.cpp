@@ -316,7 +316,8 @@ private:
     return state.emitError("--zero: what updates '")
            << state.getSymName()
            << "' needs more of its tensor than the element that it updates "
-              "(as lamb and muon do) and cannot be done in parts; use another "
+              "(as lamb, adafactor and muon do) and cannot be done in "
+              "parts; use another "
               "optimizer, or --zero=0";
   }
 

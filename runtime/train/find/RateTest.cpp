@@ -15,13 +15,20 @@ namespace {
 constexpr double kMostRatio = 1e6; // beyond it rounding is most of a movement
 
 Status checkProportional(const plan::Plan &plan) {
-  constexpr std::string_view kHoldsRate = "rmsprop_tf";
-  for (const plan::Attribute &attribute : plan.schedule())
-    if (attribute.name().starts_with("optimizer") &&
-        attribute.s().find(kHoldsRate) != std::string::npos)
-      return usageError("--find-lr: the moments of {} hold the learning rate: "
-                        "compile with --optimizer=rmsprop for the test",
-                        kHoldsRate);
+  for (const plan::Attribute &attribute : plan.schedule()) {
+    if (!attribute.name().starts_with("optimizer"))
+      continue;
+    if (attribute.s().find("rmsprop_tf") != std::string::npos)
+      return usageError(
+          "--find-lr: the moments of rmsprop_tf hold the learning "
+          "rate: compile with --optimizer=rmsprop for the test");
+    if (attribute.s().find("adafactor") != std::string::npos)
+      return usageError(
+          "--find-lr: adafactor bounds the learning rate of update "
+          "t by 1 / sqrt(t), so that its updates are not "
+          "proportional to it: compile with another --optimizer "
+          "for the test");
+  }
   return {};
 }
 

@@ -139,7 +139,8 @@ public:
 private:
   // What another optimizer begins anew.
   bool isOfOptimizer(const std::string &name, const std::string &role) const {
-    return done_.startsOptimizer() && (role == "moment" || name == "step");
+    return done_.startsOptimizer() && (role == "moment" || name == "step" ||
+                                       name.starts_with("step.product"));
   }
 
   Status take(const plan::State &state) {
