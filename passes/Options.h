@@ -82,6 +82,14 @@ struct LossOptions {
   void addTo(OptionTable &table);
 };
 
+/// Further losses, by a teacher's results (loss/Distill.h).
+struct DistillOptions {
+  /// --distill=kl|mse[(temperature=T,weight=W,student=OUTPUT,teacher=OUTPUT)]
+  std::vector<std::string> terms;
+
+  void addTo(OptionTable &table);
+};
+
 /// Automatic mixed precision; the levels are Apex's.
 struct AmpOptions {
   /// --amp=O0|O1|O2|O3; alone: O1.
@@ -398,6 +406,7 @@ struct StepOptions {
   bool debugOverflow = false;
   TargetOptions target;
   LossOptions loss;
+  DistillOptions distill;
   AmpOptions amp;
   ScalerOptions scaler;
   AccumulateOptions accumulate;

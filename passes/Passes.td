@@ -42,8 +42,13 @@ def AppendLoss : Dlc_Pass<"dlc-append-loss"> {
     A loss computed by the graph (result attribute dlc.loss) is used as it is.
     Rows with weights are divided by those of all ranks and micro-batches: a dlc.all_reduce of their sums at the begin of the step, and
     with `accumulate` results divisor.own and divisor.whole for dlc-accumulate-gradients (loss/TrainingLoss.h).
+    With `distill`, @train_step calls @teacher with its inputs and adds losses between both models' results, "loss.distill".
     OUTPUT[+OUTPUT]:KIND[:WEIGHT][:label=NUMBER][:as=NAME],...: the weighted sum of losses of outputs, with labels "y.NAME" (none
     with a NUMBER, which is then the label of all rows) and results "loss.NAME", NAME being OUTPUT if not said.}];
+}
+
+def InlineTeacher : Dlc_Pass<"dlc-inline-teacher"> {
+  let summary = "what @train_step calls of @teacher stands in it";
 }
 
 def TrainMode : Dlc_Pass<"dlc-train-mode"> {

@@ -2,10 +2,12 @@
 #include "compiler/driver/Lowered.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/driver/MergeSizes.h"
+#include "compiler/driver/Teacher.h"
 #include "compiler/driver/artifact/DecisionFiles.h"
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/placement/Placer.h"
 #include "passes/Passes.h"
+#include "passes/loss/Distill.h"
 #include "runtime/base/options/Pattern.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/plan/Sizes.h"
@@ -66,6 +68,8 @@ private:
   /// The first size is the model; programs of the others are added to it.
   Status addSize(const plan::Size &size) {
     DLC_ASSIGN(import::ImportedModel model, import(size));
+    if (!options.teacher.empty())
+      DLC_TRY(addTeacher(model, size));
     const bool isFirst = lowered.sizes.empty();
     lowered.sizes.push_back(size);
     lowered.sizes.back().set_batch(model.batch);
@@ -110,6 +114,26 @@ private:
     return imported;
   } catch (...) {
     return caughtException(options.model, Code::BadModel);
+  }
+  /// Of the same batch. Its own outputs and what --distill names are results.
+  Status addTeacher(import::ImportedModel &model, const plan::Size &size) try {
+    const import::ImportOptions own = options.importing(size);
+    import::ImportOptions o;
+    o.batch = model.batch;
+    o.dims = own.dims;
+    o.opLibraries = own.opLibraries;
+    o.device = own.device;
+    o.budget = own.budget;
+    DLC_ASSIGN(const auto terms, parseDistill(options.train.distill.terms));
+    for (const DistillTerm &term : terms)
+      if (!term.teacher.empty())
+        o.features.push_back(term.teacher);
+    Status added = dlc::addTeacher(context, model, options.teacher, o);
+    return added.ok() ? added
+                      : errorOf(log, added.code(), options.teacher,
+                                "the teacher cannot be imported");
+  } catch (...) {
+    return caughtException(options.teacher, Code::BadModel);
   }
   Location atFile() {
     return NameLoc::get(StringAttr::get(&context, options.model));

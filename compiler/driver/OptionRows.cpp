@@ -271,6 +271,19 @@ void addMemory(OptionTable &table, CompileOptions &o) {
 
 void CompileOptions::addTo(OptionTable &table) {
   addModel(table, *this);
+  table.text("train.teacher", teacher, "FILE",
+             "ONNX model that a step computes, too, in inference mode, for "
+             "--distill; its weights do not train, and it is no part of eval, "
+             "predict and export");
+  table.require([this](auto &) {
+    if (teacher.empty() != train.distill.terms.empty())
+      return usageError("--teacher and --distill need each other: "
+                        "--teacher=FILE --distill='kl(temperature=2)'");
+    return !teacher.empty() && predictOnly
+               ? usageError("--teacher is a part of training steps, which "
+                            "--predict-only leaves out: drop one of the two")
+               : Status();
+  });
   train.addTo(table);
   addFineTune(table, import);
   Words operators;

@@ -25,6 +25,8 @@ struct CompileOptions {
   /// --dim NAME=N[,N...]: symbolic dimensions by name.
   std::map<std::string, std::vector<int64_t>> dims;
   import::ImportOptions import;
+  /// --teacher=FILE: the model whose results train.distill compares with.
+  std::string teacher;
   StepOptions train;
   MemoryOptions memory;
   /// --predict-only: no training step, but the model as it is.

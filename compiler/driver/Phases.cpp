@@ -76,7 +76,9 @@ const Phase kPhases[] = {
      "@train_step returns a scalar loss, @eval_step the loss of each row",
      Train,
      {step<createAppendLoss>(), step<createTrainMode>(),
-      step<createRandomize>()}},
+      step<createRandomize>(), step<createInlineTeacher>([](C c) {
+        return !c.options.train.distill.terms.empty();
+      })}},
     {"randomize",
      "dropout is gone, noise is a function of the seed",
      Predict,

@@ -10,6 +10,7 @@
 //   rows (LossResults.h).
 #include "passes/Passes.h"
 #include "passes/Step.h"
+#include "passes/loss/Distill.h"
 #include "passes/loss/LossKinds.h"
 #include "passes/loss/LossResults.h"
 #include "passes/loss/LossTerms.h"
@@ -97,8 +98,9 @@ LogicalResult appendFromGraph(func::FuncOp predict, unsigned result, bool train,
   if (op)
     nameLabels(f, op);
   if (train) {
-    addResult(f, loss.reshape({}), "loss");
-    if (failed(divideByAll(f, trainedOfGraph(loss, samplesOf(f)), options)))
+    if (failed(addTotal(predict, f, loss.reshape({}),
+                        {{trainedOfGraph(loss, samplesOf(f)), 1}}, outputs,
+                        nullptr, options)))
       return failure();
   } else {
     addGraphRows(f, loss, op);
@@ -210,24 +212,17 @@ LogicalResult appendTraining(func::FuncOp predict, ArrayRef<Term> terms,
     present = addInput(f, RankedTensorType::get({copy.samples}, b.getF32Type()),
                        kSampleWeight);
   std::optional<Expr> total;
-  SmallVector<TrainedLoss> parts;
+  SmallVector<WeightedLoss> parts;
   for (auto [term, given] : llvm::zip(terms, copy.inputs)) {
-    TrainedLoss &part = parts.emplace_back(lossOf(
-        term, term.taken(copy.outputs), given, copy.samples, present, b));
+    TrainedLoss part =
+        lossOf(term, term.taken(copy.outputs), given, copy.samples, present, b);
     part.name = term.name;
+    parts.push_back({part, term.weight});
     Expr weighted = term.weight == 1 ? part.loss : part.loss * term.weight;
     total = total ? *total + weighted : weighted;
   }
-  addResult(f, *total, "loss");
-  for (auto [term, part] : llvm::zip(terms, parts)) {
-    if (term.name.empty())
-      continue;
-    addResult(f, part.loss, "loss." + term.name);
-    if (term.weight != 1)
-      f.setResultAttr(f.getNumResults() - 1, kLossWeight,
-                      b.getF64FloatAttr(term.weight));
-  }
-  if (failed(divideByAll(f, parts, options)))
+  if (failed(addTotal(predict, f, *total, std::move(parts), copy.outputs,
+                      present, options)))
     return failure();
   copy.finish();
   return success();
@@ -258,7 +253,7 @@ void appendEvaluation(func::FuncOp predict, ArrayRef<Term> terms) {
 
 struct AppendLoss : impl::AppendLossBase<AppendLoss> {
   AppendLoss() {
-    reads<&StepOptions::loss, &StepOptions::accumulate,
+    reads<&StepOptions::loss, &StepOptions::distill, &StepOptions::accumulate,
           &StepOptions::allReduce>();
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loss and what is said of it.
 #include "passes/Options.h"
+#include "passes/loss/Distill.h"
 #include "passes/loss/LossKinds.h"
 #include "passes/loss/LossParams.h"
 #include "passes/loss/LossTerms.h"
@@ -249,6 +250,21 @@ void LossOptions::addTo(OptionTable &table) {
                "says");
   table.require(
       [this, &table](auto &given) { return checkLoss(*this, table, given); });
+}
+
+void DistillOptions::addTo(OptionTable &table) {
+  Option &row = table.list(
+      "train.distill", terms,
+      "{kl,mse}[(temperature=T,weight=W,student=NAME,teacher=NAME)]",
+      "loss between an output of the model and one of the --teacher's, added "
+      "to "
+      "--loss: kl of logits at a temperature, or mse; default: the first "
+      "outputs, weight 1");
+  row.set = [this](auto &words) -> Status {
+    DLC_TRY(parseDistill(words).status());
+    terms = words;
+    return {};
+  };
 }
 
 } // namespace dlc

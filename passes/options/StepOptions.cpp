@@ -303,6 +303,7 @@ void StepOptions::addTo(OptionTable &table) {
   random.addTo(table);
   placement.addTo(table);
   loss.addTo(table);
+  distill.addTo(table);
   optimizer.addTo(table);
   accumulate.addTo(table);
   clip.addTo(table);
@@ -320,6 +321,13 @@ void StepOptions::addTo(OptionTable &table) {
     return statistics.enabled && allReduce.level() > 0
                ? usageError("--stats needs complete parameters on each rank, "
                             "but --zero shards them: drop one of the two")
+               : Status();
+  });
+  table.require([this](auto &) {
+    return !distill.terms.empty() && (!loss.params.empty() || scaler.perLoss)
+               ? usageError("--distill adds to the loss of all parameters, so "
+                            "that it conflicts with --loss-params and "
+                            "--loss-scale-per-loss: drop one")
                : Status();
   });
   table.require([this](auto &) { return checkScaler(*this); });

@@ -23,9 +23,9 @@ constexpr std::array<std::string_view, 28> kNames = {
     // what safetensors keeps for itself
     "__metadata__"};
 
-constexpr std::array<std::string_view, 15> kPrefixes = {
+constexpr std::array<std::string_view, 16> kPrefixes = {
     kPrefix, "ema/", "grad/", kCache, "accumulate.", "scaler.scale.",
-    "scaler.growth.", "scaler.hysteresis.", "step.product", "moment.",
+    "scaler.growth.", "scaler.hysteresis.", "step.product", kTeacher, "moment.",
     "powersgd.",
     // programs of another size
     "predict@", "train_step@", "eval_step@", "accumulate_step@"};

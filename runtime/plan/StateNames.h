@@ -18,6 +18,10 @@ bool isReserved(std::string_view name);
 // Keys or values of a text's tokens, "cache/NUMBER": not part of checkpoints.
 bool isCache(std::string_view state);
 
+// What the states of a teacher's tensors begin with; they are of no use but for
+// its training steps, and not part of an export.
+constexpr std::string_view kTeacher = "teacher/";
+
 // The state of the model's tensor `name`; `isTensor` says whether the model has
 // one of a name (the moments of "w" are "w.m", so that a tensor "w.m" beside it
 // is kept as "model/w.m/"). Different tensors have different states.

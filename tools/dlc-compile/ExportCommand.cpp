@@ -132,7 +132,8 @@ exporter::Tensors modelTensors(const plan::Plan &plan,
     auto it = states.find(state.name());
     bool isModel = state.role() == "param" || state.role() == "buffer" ||
                    state.role() == "const";
-    if (!isModel || it == states.end())
+    if (!isModel || it == states.end() ||
+        state.name().starts_with(plan::kTeacher))
       continue;
     tensors[plan::modelName(state.name())] = viewOf(it->second);
   }

@@ -25,6 +25,8 @@ STEPS = {
     "sums of parts in fp16": "lenet --amp --amp-dtype=fp16 --optimizer=sgd --ddp=2 --zero=3 --clip-grad=1",
     "adagrad": "mlp --optimizer=adagrad --batch=7",
     "muon": "mlp --optimizer=muon",
+    "adafactor": "lenet --optimizer=adafactor --moments=bf16 --batch=4",
+    "nadam and lars": "mlp --optimizer=nadam --optimizer-group=f1:lars",
     "a U-Net in bf16": "zoo_unet-script-train --amp",
     "experts in fp16": "zoo_experts-dynamo-eval --amp --amp-dtype=fp16",
     "a detector's own loss": "zoo_yolo-script-train --loss=out:graph",
