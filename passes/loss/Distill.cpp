@@ -218,6 +218,11 @@ LogicalResult addTotal(func::FuncOp predict, func::FuncOp f, Expr total,
   auto further = distill(predict, f, outputs, present, options, *total.b);
   if (failed(further))
     return failure();
+  for (const WeightedLoss &part : parts)
+    if (!further->empty() && StringRef(part.loss.name).starts_with("distill"))
+      return predict.emitError() << "--loss: the loss '" << part.loss.name
+                                 << "' has the name of one of --distill; give "
+                                    "it another by as=NAME";
   for (const WeightedLoss &part : *further) {
     Expr loss = part.loss.loss;
     total = total + (part.weight == 1 ? loss : loss * part.weight)

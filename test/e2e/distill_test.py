@@ -137,6 +137,8 @@ class Distill(dlc.TestCase):
         self.refused(dlc.BAD_MODEL, r"output 'logits' of the model is f32 \[8, 10\], output '/tanh/Tanh_output_0' of the "
                      r"teacher f32 \[8, 48\]; a loss needs two of one shape", distill="mse(teacher=/tanh/Tanh_output_0)")
         self.refused(dlc.USAGE, r"no node of the model's main graph has this name", distill="mse(teacher=nothing)")
+        self.refused(dlc.BAD_MODEL, "the loss 'distill' has the name of one of --distill; give it another by as=NAME",
+                     loss="logits:cross_entropy:as=distill")
         self.refused(dlc.FAILED, "missing.onnx.*no such file", teacher=self.path("missing.onnx"))
 
     def test_teachers_that_do_not_fit(self):
