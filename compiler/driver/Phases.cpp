@@ -202,8 +202,8 @@ const Phase kPhases[] = {
         return c.traits.recomputesCheap && !c.options.train.debugOverflow;
       }),
       {[](C c) {
-        return createFuse(
-            {c.options.train.debugOverflow, c.traits.repeatsCheapOps});
+        return createFuse({c.options.train.debugOverflow,
+                           c.traits.repeatsCheapOps, c.traits.fewLaunches});
       }},
       plain<createGenerateOps>(),
       ask<createFuseMatmul>([](C c) { return chooses(c, "matmul"); }),
@@ -222,7 +222,7 @@ const Phase kPhases[] = {
      "casts of parameters are one launch, as are those of adjacent gradients",
      Both,
      {plain<createJoinCasts>([](C c) {
-       return c.traits.joinsCasts && !c.options.train.debugOverflow;
+       return c.traits.fewLaunches && !c.options.train.debugOverflow;
      })}},
     {"recompute",
      "activations that are not kept are computed again where they are read",

@@ -114,7 +114,9 @@ def Fuse : Lower_FunctionPass<"dlc-fuse"> {
   let description = "Ops that share loops become one dlc.fused.";
   let options = [Option<"apart", "apart", "bool", "false", "each op a cluster of its own">,
     Option<"repeat", "repeat", "bool", "false", "compute cheap values again where that reads no more, for a device whose "
-      "arithmetic costs nothing next to its memory">];
+      "arithmetic costs nothing next to its memory">,
+    Option<"few", "few", "bool", "false", "few launches: a loss comes from the kernel of its gradient, small reductions that "
+      "stand apart run together">];
 }
 
 def GenerateOps : Lower_FunctionPass<"dlc-generate-ops"> {

@@ -47,9 +47,9 @@ struct LoweringTraits {
   /// Kernels of column sums also store what they add up, where it is computed
   /// from memory and others read it, too.
   bool storesSummed = false;
-  /// Casts of all parameters are one launch, as launches cost more than what a
-  /// cache keeps between a cast and its use.
-  bool joinsCasts = false;
+  /// Launches cost more than what a cache keeps: casts of all parameters are
+  /// one, a loss comes with its gradient, small sums run together.
+  bool fewLaunches = false;
   /// The library's convolutions read 8 channels of halves at once: strided ones
   /// of less are computed as ones of blocks of pixels (dlc-block-images).
   bool blocksFewChannels = false;

@@ -159,3 +159,41 @@ func.func @residual_of_many(%p: tensor<8192x768xbf16>, %q: tensor<8192x768xbf16>
   %e = dlc.exp %w : (tensor<8192x768xf32>) -> tensor<8192x768xf32>
   return %s, %e : tensor<768xf32>, tensor<8192x768xf32>
 }
+
+// That a gradient is complete on one rank reads nothing: the sums of two gradients follow each other. In a bucket it is sent
+// while the step goes on.
+// CHECK-LABEL: func @gradients
+// CHECK: dlc.all_reduce
+// CHECK: dlc.reduce_sum
+// GPU-LABEL: func @gradients
+// GPU: dlc.reduce_sum {{.*}} -> tensor<64x1x768xf32>
+// GPU: dlc.reduce_sum {{.*}} -> tensor<128x1x512xf32>
+// GPU: dlc.reduce_sum {{.*}} -> tensor<1x1x768xf32>
+// GPU-NEXT: dlc.reduce_sum {{.*}} -> tensor<1x1x512xf32>
+// GPU: dlc.cast {{.*}} -> tensor<768xf32>
+// GPU: dlc.cast {{.*}} -> tensor<512xf32>
+// GPU-COUNT-2: dlc.all_reduce
+// GPU: dlc.add
+// GPU-LABEL: func @buckets
+// GPU: dlc.reduce_sum {{.*}} -> tensor<1x1x768xf32>
+// GPU: dlc.all_reduce
+// GPU: dlc.reduce_sum {{.*}} -> tensor<128x1x512xf32>
+func.func @gradients(%x: tensor<8192x768xbf16>, %y: tensor<8192x512xbf16>, %w: tensor<768xf32>) -> (tensor<768xf32>, tensor<512xf32>) {
+  %a = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<8192x768xbf16>) -> tensor<768xbf16>
+  %b = dlc.cast %a : (tensor<768xbf16>) -> tensor<768xf32>
+  %c = dlc.all_reduce %b : (tensor<768xf32>) -> tensor<768xf32>
+  %d = dlc.reduce_sum %y {axes = array<i64: 0>} : (tensor<8192x512xbf16>) -> tensor<512xbf16>
+  %e = dlc.cast %d : (tensor<512xbf16>) -> tensor<512xf32>
+  %f = dlc.all_reduce %e : (tensor<512xf32>) -> tensor<512xf32>
+  %g = dlc.add %w, %c : (tensor<768xf32>, tensor<768xf32>) -> tensor<768xf32>
+  return %g, %f : tensor<768xf32>, tensor<512xf32>
+}
+func.func @buckets(%x: tensor<8192x768xbf16>, %y: tensor<8192x512xbf16>) -> (tensor<768xf32>, tensor<512xf32>) {
+  %a = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<8192x768xbf16>) -> tensor<768xbf16>
+  %b = dlc.cast %a : (tensor<768xbf16>) -> tensor<768xf32>
+  %c = dlc.all_reduce %b {bucket = 0 : i64} : (tensor<768xf32>) -> tensor<768xf32>
+  %d = dlc.reduce_sum %y {axes = array<i64: 0>} : (tensor<8192x512xbf16>) -> tensor<512xbf16>
+  %e = dlc.cast %d : (tensor<512xbf16>) -> tensor<512xf32>
+  %f = dlc.all_reduce %e {bucket = 0 : i64} : (tensor<512xf32>) -> tensor<512xf32>
+  return %c, %f : tensor<768xf32>, tensor<512xf32>
+}

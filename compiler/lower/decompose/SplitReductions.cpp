@@ -120,12 +120,26 @@ void split(ir::ReductionInterface op, int64_t few,
   op.erase();
 }
 
-/// Moves `rest` to where one of its results is first read: nothing then stands
-/// between the first stages of sums of one value, which can be one kernel, nor
-/// between the second ones.
-void sink(const llvm::SmallPtrSetImpl<Operation *> &rest, Block &block) {
-  llvm::SmallSetVector<Operation *, 16> waiting;
-  auto isRead = [&](Operation *by) {
+/// What is left of reductions behind their first stages moves to where a result
+/// is first read: nothing then stands between the first stages of sums of one
+/// value, which can be one kernel, nor between the second ones.
+class Sinker {
+public:
+  /// With `gradients`, where these are complete on one rank is no reader.
+  Sinker(const llvm::SmallPtrSetImpl<Operation *> &rest, bool gradients)
+      : rest(rest), gradients(gradients) {}
+
+  void run(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (mayWait(&op))
+        waiting.insert(&op);
+      else if (!waiting.empty() && reads(&op))
+        moveTo(&op);
+    }
+  }
+
+private:
+  bool reads(Operation *by) const {
     return by
         ->walk([&](Operation *op) {
           return llvm::any_of(op->getOperands(),
@@ -136,19 +150,34 @@ void sink(const llvm::SmallPtrSetImpl<Operation *> &rest, Block &block) {
                      : WalkResult::advance();
         })
         .wasInterrupted();
-  };
-  for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (rest.contains(&op)) {
-      waiting.insert(&op);
-    } else if (!waiting.empty() && isRead(&op)) {
-      auto moved = waiting.takeVector();
-      std::stable_partition(moved.begin(), moved.end(),
-                            llvm::IsaPred<ir::ReductionInterface>);
-      for (Operation *w : moved)
-        w->moveBefore(&op);
-    }
   }
-}
+  static bool isComplete(Operation *op) {
+    auto reduce = dyn_cast_or_null<ir::AllReduceOp>(op);
+    return reduce && !reduce.getBucket();
+  }
+  bool mayWait(Operation *op) const {
+    if (rest.contains(op))
+      return true;
+    return gradients &&
+           (isa<ir::ReshapeOp, ir::CastOp>(op) || isComplete(op)) &&
+           reads(op) && !isComplete(op->getOperand(0).getDefiningOp());
+  }
+  void moveTo(Operation *reader) {
+    auto moved = waiting.takeVector();
+    llvm::stable_sort(moved, [](Operation *a, Operation *b) {
+      return orderOf(a) < orderOf(b);
+    });
+    for (Operation *op : moved)
+      op->moveBefore(reader);
+  }
+  static int orderOf(Operation *op) {
+    return isa<ir::ReductionInterface>(op) ? 0 : isComplete(op) ? 2 : 1;
+  }
+
+  const llvm::SmallPtrSetImpl<Operation *> &rest;
+  const bool gradients;
+  llvm::SmallSetVector<Operation *, 16> waiting;
+};
 
 struct SplitReductions : impl::SplitReductionsBase<SplitReductions> {
   using SplitReductionsBase::SplitReductionsBase;
@@ -162,7 +191,8 @@ struct SplitReductions : impl::SplitReductionsBase<SplitReductions> {
     llvm::SmallPtrSet<Operation *, 16> rest;
     for (ir::ReductionInterface op : ops)
       split(op, fewOutputs, rest);
-    sink(rest, getOperation().front());
+    Sinker(rest, /*gradients=*/fewOutputs > kFewOutputs)
+        .run(getOperation().front());
   }
 };
 

@@ -60,6 +60,41 @@ Ints operandShape(Operation *op) {
   return tensorType(op->getOperand(0)).getShape();
 }
 
+//===--- the order of ops -------------------------------------------------===//
+
+void moveWritesToEnd(Block &block) {
+  for (auto write : llvm::to_vector(block.getOps<ir::WriteOp>()))
+    write->moveBefore(block.getTerminator());
+}
+
+/// Whether `op` computes from small values what only `late` ops and `end` read.
+static bool mayBeLate(Operation *op, const LateOps &late, Operation *end) {
+  const bool computes =
+      isReduce(op) ? elementCount(resultShape(op)) == 1
+                   : classify(op) == Class::Compute || isa<ir::ReshapeOp>(op);
+  return computes && !op->use_empty() && !op->hasAttr(kOverwrites) &&
+         llvm::all_of(
+             op->getUsers(),
+             [&](Operation *u) { return u == end || late.contains(u); }) &&
+         llvm::all_of(op->getOperands(), [](Value v) {
+           return elementCount(tensorType(v).getShape()) <= kTiny;
+         });
+}
+LateOps moveResultsBehind(Block &block) {
+  LateOps late;
+  Operation *at = nullptr; // the next call, or what stands late before it
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (isa<ir::LibraryInterface>(op)) {
+      at = &op;
+    } else if (at && mayBeLate(&op, late, block.getTerminator())) {
+      op.moveBefore(at);
+      at = &op;
+      late.insert(&op);
+    }
+  }
+  return late;
+}
+
 //===--- the loops --------------------------------------------------------===//
 
 Domain Domain::of(Operation *op) {

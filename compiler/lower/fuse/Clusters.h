@@ -90,11 +90,19 @@ struct Clusters {
   static bool atEnd(mlir::Operation *op);
 };
 
+/// Writes to states run last.
+void moveWritesToEnd(mlir::Block &block);
+/// What only the function's results need of small values, as a mean loss, runs
+/// just ahead of the next library call: what it reads may then come from the
+/// kernel of a gradient. Returns these ops.
+using LateOps = llvm::SmallPtrSet<mlir::Operation *, 16>;
+LateOps moveResultsBehind(mlir::Block &block);
+
 /// Elementwise clusters whose results only states take join when they have a
 /// tensor in common: a parameter and its moments are one kernel.
 void joinWriters(Clusters &clusters);
 /// Small reductions over the same loops become one kernel: their launches cost
-/// more than their work.
-void joinSmallReductions(Clusters &clusters);
+/// more than their work. With `apart` also if others stand between them.
+void joinSmallReductions(Clusters &clusters, bool apart);
 
 } // namespace dlc

@@ -9,12 +9,13 @@
 //   2. the loops fit (Domain below) and the whole is one kernel, which
 //      KernelGraph says: shapes do not tell whether a square tensor's row sums
 //      are used at their own rows. Where cheap ops are repeated, a number a
-//      row comes with the reduction of the rows that it is made from.
+//      row comes with the last reduction of the rows that it is made from.
 // Otherwise, if it is cheap (Leaves.h), it is repeated in those clusters of its
 // users that then read no more; for what remains it starts a cluster of its
 // own. Constants and iotas are cloned into every cluster that uses them. Then
-// clusters join (FuseJoin.cpp). Each op is looked at once with its uses, so the
-// time is linear in the size of the program.
+// clusters join (FuseJoin.cpp). With `few` what only the function returns runs
+// late: a loss comes from the kernel of its gradient. Each op is looked at once
+// with its uses, so the time is linear in the size of the program.
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/fuse/Clusters.h"
@@ -49,13 +50,15 @@ constexpr size_t kReaders = 8;
 class Fuser {
 public:
   Fuser(Block &block, FuseOptions options)
-      : block(block), apart(options.apart) {
+      : block(block), apart(options.apart), few(options.few && !apart) {
     if (options.repeat && !apart)
       leaves.emplace(block);
   }
 
   void run() {
-    moveWritesToEnd();
+    moveWritesToEnd(block);
+    if (few)
+      late = moveResultsBehind(block);
     for (Operation &op : block)
       op.removeDiscardableAttr(kApart);
     number();
@@ -67,7 +70,7 @@ public:
         place(&op, Class::Compute);
     if (!apart) {
       joinWriters(clusters);
-      joinSmallReductions(clusters);
+      joinSmallReductions(clusters, /*apart=*/few);
     }
     auto order = clusters.fromLast();
     for (Cluster *c : llvm::reverse(order))
@@ -91,10 +94,6 @@ public:
   }
 
 private:
-  void moveWritesToEnd() {
-    for (auto write : llvm::to_vector(block.getOps<ir::WriteOp>()))
-      write->moveBefore(block.getTerminator());
-  }
   void number() {
     int64_t i = 0;
     for (Operation &op : block)
@@ -114,6 +113,13 @@ private:
                runsAt(u) > c.last;
       });
     });
+  }
+  bool isBefore(Operation *a, Operation *b) {
+    return clusters.position[a] < clusters.position[b];
+  }
+  /// Whether c only computes results of the function, and op more.
+  bool isTooLate(Operation *op, const Cluster &c) const {
+    return late.contains(c.ops.front()) && !late.contains(op);
   }
   /// An op that is repeated runs with its cluster, wherever the op stands.
   int64_t runsAt(Operation *op) {
@@ -238,9 +244,9 @@ private:
     clusters.all.push_back(std::move(cluster));
   }
   bool joins(Operation *op, Class cls) {
-    bool narrow = isNarrowEpilogue(op);
+    bool narrow = !late.contains(op) && isNarrowEpilogue(op);
     for (Cluster *c : candidates(op, cls)) {
-      if (!mayRunIn(op, *c) || c->overwrites(op) ||
+      if (!mayRunIn(op, *c) || c->overwrites(op) || isTooLate(op, *c) ||
           inputsWith(op, *c).size() > kMaxInputs ||
           (narrow && c->domain.reduces && c->domain.isFull(resultShape(op))))
         continue;
@@ -263,20 +269,23 @@ private:
     if (c.domain.reduces || !isa<ir::ElementwiseInterface>(op))
       return false;
     SmallVector<Operation *> ops{op};
-    Operation *reduction = nullptr;
-    for (size_t i = 0; i < ops.size() && !reduction; ++i)
+    Operation *reduction = nullptr; // the last one
+    for (size_t i = 0; i < ops.size(); ++i)
       for (Value v : ops[i]->getOperands()) {
         Operation *def = v.getDefiningOp();
         if (!def || clusters.clusterOf.contains(def) ||
             llvm::is_contained(ops, def) || resultShape(def) != resultShape(op))
           continue;
-        if (isReduce(def) && !reduction)
+        const bool reduces = isReduce(def);
+        if (reduces && (!reduction || isBefore(reduction, def)))
           reduction = def;
-        else if (isa<ir::ElementwiseInterface>(def) && ops.size() < kFinishing)
+        if (!reduces && isa<ir::ElementwiseInterface>(def) &&
+            ops.size() < kFinishing)
           ops.push_back(def);
       }
     if (!reduction)
       return false;
+    llvm::erase_if(ops, [&](Operation *o) { return isBefore(o, reduction); });
     const Domain own = Domain::of(reduction);
     if (!own.isRows() || !own.worthRows() || own.full != c.domain.full ||
         !own.isKept(resultShape(op)) || feedsMove(op, c))
@@ -470,18 +479,19 @@ private:
   }
 
   Block &block;
-  bool apart;
+  bool apart, few;
   Clusters clusters;
   std::optional<Leaves> leaves; // null: nothing is repeated
   SmallVector<Operation *> replaced;
   llvm::DenseSet<Operation *> repeated; // the copies
+  LateOps late;
 };
 
 struct Fuse : impl::FuseBase<Fuse> {
   using FuseBase::FuseBase;
 
   void runOnOperation() final {
-    Fuser(getOperation().front(), {apart, repeat}).run();
+    Fuser(getOperation().front(), {apart, repeat, few}).run();
   }
 };
 

@@ -83,17 +83,24 @@ private:
 
 void joinWriters(Clusters &clusters) { WriterJoiner(clusters).run(); }
 
-void joinSmallReductions(Clusters &clusters) {
-  Cluster *home = nullptr; // the next reduction
+void joinSmallReductions(Clusters &clusters, bool apart) {
+  SmallVector<Cluster *> homes; // the next reduction of each domain
   for (Cluster *c : clusters.fromLast()) {
     const Domain &d = c->domain;
     if (!d.reduces || elementCount(d.full) > kTiny ||
         elementCount(d.kept()) == 1)
       continue;
-    if (home && c->domain == home->domain && clusters.mayJoin(*c, *home))
-      clusters.join(*c, *home);
-    else
-      home = c;
+    Cluster **home = llvm::find_if(
+        homes, [&](Cluster *h) { return h->domain == c->domain; });
+    if (home != homes.end() && clusters.mayJoin(*c, **home)) {
+      clusters.join(*c, **home);
+      continue;
+    }
+    if (!apart)
+      homes.clear();
+    else if (home != homes.end())
+      homes.erase(home);
+    homes.push_back(c);
   }
 }
 

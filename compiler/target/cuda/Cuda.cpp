@@ -56,7 +56,7 @@ public:
             .fewOutputs = 16384,
             .repeatsCheapOps = true,
             .storesSummed = true,
-            .joinsCasts = true,
+            .fewLaunches = true,
             .blocksFewChannels = true,
             .joinsAttention = true};
   }

@@ -4,7 +4,9 @@
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 namespace dlc::plan {
 
@@ -17,19 +19,54 @@ std::string operationOf(const Command &command) {
   return name.substr(0, name.find("_flat"));
 }
 
+namespace {
+
+bool isSamePlace(const Program &program, uint32_t a, uint32_t b) {
+  const Buffer &x = program.buffers(static_cast<int>(a));
+  const Buffer &y = program.buffers(static_cast<int>(b));
+  return x.region() == y.region() && x.offset() == y.offset();
+}
+
+/// The last command before `end` that writes at the place of `buffer`, -1 if
+/// there is none. Scratch is used again.
+int findWriter(const Program &program, uint32_t buffer, int end) {
+  while (end-- > 0)
+    for (uint32_t id : program.commands(end).outputs())
+      if (isSamePlace(program, id, buffer))
+        return end;
+  return -1;
+}
+
+int64_t mostElements(const Program &program, const auto &ids) {
+  int64_t most = 0;
+  for (uint32_t id : ids) {
+    const auto &shape = program.buffers(static_cast<int>(id)).type().shape();
+    most = std::max(most, std::accumulate(shape.begin(), shape.end(),
+                                          int64_t(1), std::multiplies<>()));
+  }
+  return most;
+}
+
+} // namespace
+
 int findLossCommand(const Program &program) {
-  auto isSamePlace = [&](uint32_t a, uint32_t b) {
-    const Buffer &x = program.buffers(static_cast<int>(a));
-    const Buffer &y = program.buffers(static_cast<int>(b));
-    return x.region() == y.region() && x.offset() == y.offset();
-  };
+  int loss = -1;
   for (const Port &port : program.outputs())
     if (port.name() == "loss")
-      for (int i = program.commands_size(); i-- > 0;) // scratch is used again
-        for (uint32_t id : program.commands(i).outputs())
-          if (isSamePlace(id, port.buffer()))
-            return i;
-  return INT32_MAX;
+      loss = findWriter(program, port.buffer(), program.commands_size());
+  if (loss < 0)
+    return INT32_MAX;
+  int rows = -1;
+  for (uint32_t id : program.commands(loss).inputs())
+    rows = std::max(rows, findWriter(program, id, loss));
+  if (rows < 0)
+    return loss;
+  // The kernel of a gradient, as large as the logits, may have the rows, too.
+  const Command &maker = program.commands(rows);
+  const bool isBackward =
+      maker.kind() == "kernel" && mostElements(program, maker.outputs()) ==
+                                      mostElements(program, maker.inputs());
+  return isBackward ? rows - 1 : loss;
 }
 
 bool isFloating(const TensorType &type) {
