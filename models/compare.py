@@ -42,9 +42,12 @@ FILES = [(exporter, form) for form in ("train", "eval") for exporter in ("script
 
 
 def settings(optimizer, rate=None):
-    """Of dlc compile."""
     own = dict(momentum=0.9, weight_decay=0) if optimizer == "sgd" else dict(weight_decay=1e-2)
     return dict(optimizer=optimizer, lr=rate or RATES[optimizer], **own)
+
+
+def dlc_options(momentum=None, **setting):
+    return setting if momentum is None else dict(setting, optimizer=f"{setting['optimizer']}(momentum={momentum})")
 
 
 def torch_optimizer(setting, parameters):
@@ -156,7 +159,8 @@ def train_dlc(tool, path, folder, setting, inputs, labels, several=None):
     np.savez(folder + "/data.npz", **arrays)
     start = time.time()
     loss = several.flags if several else ["--loss=" + (graph.output[0].name + ":graph" if own else "cross_entropy")]
-    notes = dlc(tool, "compile", path, "-o", folder + "/m.dlc", *loss, batch=len(inputs[0][0]), schedule="constant", **setting)
+    notes = dlc(tool, "compile", path, "-o", folder + "/m.dlc", *loss, batch=len(inputs[0][0]), schedule="constant",
+                **dlc_options(**setting))
     seconds = time.time() - start
     dlc(tool, "train", folder + "/m.dlc", "--quiet", data=folder + "/data.npz", run=folder + "/run", steps=STEPS, shuffle="off",
         threads=1, save_every=STEPS)

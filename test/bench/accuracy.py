@@ -70,7 +70,7 @@ def train(name, precision, seed):
     epochs = options.pop("epochs")
     with tempfile.TemporaryDirectory(prefix="dlc-bench-") as folder:
         artifact = dlc.compile(initialised(name, seed, folder), os.path.join(folder, "m.dlc"),
-                               optimizer="sgd", momentum=0.9, schedule="cosine", batch=64,
+                               optimizer="sgd(momentum=0.9)", schedule="cosine", batch=64,
                                **options, **PRECISIONS[precision])
         run = dlc.train(artifact, images(name, "train", folder), os.path.join(folder, "run"),
                         epochs=epochs, seed=seed, threads=1, timeout=3600)

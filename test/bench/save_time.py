@@ -60,7 +60,7 @@ def main():
         samples = arguments.batch * 2
         np.savez(data, x=chance.normal(size=(samples, arguments.width)).astype(np.float32), y=chance.integers(0, 10, samples))
         artifact = dlc.compile(model, os.path.join(folder, "wide.dlc"), batch=arguments.batch, loss="cross_entropy",
-                               optimizer="sgd", momentum=0.9, lr=1e-4)
+                               optimizer="sgd(momentum=0.9)", lr=1e-4)
         for save in arguments.save:
             run = os.path.join(folder, save)
             process = dlc.start("train", artifact, data=data, run=run, steps=STEPS, save_every=EVERY, keep=1, save=save)

@@ -157,8 +157,9 @@ def measure(name, options, python):
         write_data(data, name)
         model = model_file(name, folder, python)
         began = time.time()
-        artifact = dlc.compile(model, os.path.join(folder, "m.dlc"), loss="cross_entropy", optimizer="sgd", lr=0.001,
-                               momentum=0.9, schedule="constant", batch=row.batch, amp=options.amp, timeout=600)
+        artifact = dlc.compile(model, os.path.join(folder, "m.dlc"), loss="cross_entropy",
+                               optimizer="sgd(momentum=0.9)", lr=0.001, schedule="constant", batch=row.batch,
+                               amp=options.amp, timeout=600)
         compile_s = time.time() - began
         for number in range(options.rounds):
             turns["dlc"].append(train_dlc(artifact, data, os.path.join(folder, f"run{number}"), row, options))
