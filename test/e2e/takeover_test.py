@@ -98,6 +98,16 @@ class Takeover(dlc.TestCase):
         self.assertBitwise(run.state(MORE), expected, "resumed")
         np.testing.assert_allclose(run.metrics("lr"), rates, rtol=1e-4)
 
+    def test_a_product_of_momenta(self):
+        """NAdam's: that of all updates so far, from 1 where another optimizer ran before."""
+        def product(updates):
+            return np.prod([0.9 * (1 - 0.5 * 0.96 ** (n * 4e-3)) for n in range(1, updates + 1)])
+        run, _ = self.go_on(steps=STEPS + 2, optimizer="nadam")
+        self.assertNear(run.state(STEPS + 2)["step.product"], product(2), 1e-6, "from 1")
+        artifact = dlc.compile(dlc.model("lenet"), self.path("slow.dlc"), **ADAMW | dict(steps=MORE, optimizer="nadam", lr=1e-4))
+        run, _ = self.go_on(run.folder, "again", STEPS + 5, artifact)
+        self.assertNear(run.state(STEPS + 5)["step.product"], product(5), 1e-6, "taken over")
+
     def test_precision(self):
         """Loss scaling begins; half parameters are the rounded ones; and back."""
         run, said = self.go_on(run="amp", amp=True, amp_dtype="fp16", steps=STEPS + 1)
