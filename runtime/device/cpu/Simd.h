@@ -14,6 +14,19 @@
 #define DLC_MULTIVERSION
 #endif
 
+// The expression in the namespace v4, v3 or baseline, the best for this CPU.
+// Each includes the same loops with vectors of its size, which target_clones
+// would not give: GCC lowers vectors of a fixed size before it clones a
+// function.
+#ifdef __x86_64__
+#define DLC_OF_LEVEL(...)                                                      \
+  (__builtin_cpu_supports("x86-64-v4")   ? v4::__VA_ARGS__                     \
+   : __builtin_cpu_supports("x86-64-v3") ? v3::__VA_ARGS__                     \
+                                         : baseline::__VA_ARGS__)
+#else
+#define DLC_OF_LEVEL(...) (baseline::__VA_ARGS__)
+#endif
+
 // On a template that a multiversioned function calls: it must become part of
 // each version.
 #define DLC_INLINE inline __attribute__((always_inline))

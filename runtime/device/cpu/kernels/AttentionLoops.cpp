@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cpu/kernels/AttentionLoops.h"
+#include "runtime/device/cpu/Simd.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +11,6 @@
 namespace dlc {
 namespace {
 
-// Not target_clones (Simd.h): vectors of a fixed size are lowered before a
-// function is cloned.
 #ifdef __x86_64__
 namespace v4 {
 #pragma GCC push_options
@@ -35,34 +34,29 @@ constexpr int kLanes = 8, kBlockRows = 6;
 
 } // namespace
 
-#ifdef __x86_64__
-#define DLC_OF_LEVEL(CALL)                                                     \
-  return __builtin_cpu_supports("x86-64-v4")   ? v4::CALL                      \
-         : __builtin_cpu_supports("x86-64-v3") ? v3::CALL                      \
-                                               : baseline::CALL;
-#else
-#define DLC_OF_LEVEL(CALL) return baseline::CALL;
-#endif
-
-int64_t attentionFloats(const AttentionGeometry &g){
-    DLC_OF_LEVEL(attentionFloats(g))} int64_t
-    attentionBackwardFloats(const AttentionGeometry &g){
-        DLC_OF_LEVEL(attentionBackwardFloats(g))}
+int64_t attentionFloats(const AttentionGeometry &g) {
+  return DLC_OF_LEVEL(attentionFloats(g));
+}
+int64_t attentionBackwardFloats(const AttentionGeometry &g) {
+  return DLC_OF_LEVEL(attentionBackwardFloats(g));
+}
 
 #define DLC_ATTENTION_LOOPS(T)                                                 \
   void attention(const AttentionGeometry &g, const AttentionMask &mask,        \
                  const T *q, const T *k, const T *v, T *y, float *lse,         \
                  int64_t begin, int64_t end, float *memory) {                  \
-    DLC_OF_LEVEL(forward(g, mask, q, k, v, y, lse, begin, end, memory))        \
+    DLC_OF_LEVEL(forward(g, mask, q, k, v, y, lse, begin, end, memory));       \
   }                                                                            \
   void attentionBackward(const AttentionGeometry &g,                           \
                          const AttentionMask &mask, const T *dy, const T *q,   \
                          const T *k, const T *v, const T *y, const float *lse, \
                          T *dq, T *dk, T *dv, float *memory) {                 \
     DLC_OF_LEVEL(                                                              \
-        backward<T>(g, mask, {dy, q, k, v, y, lse, dq, dk, dv}, memory))       \
+        backward<T>(g, mask, {dy, q, k, v, y, lse, dq, dk, dv}, memory));      \
   }
-DLC_ATTENTION_LOOPS(float) DLC_ATTENTION_LOOPS(Bf16) DLC_ATTENTION_LOOPS(F16)
+DLC_ATTENTION_LOOPS(float)
+DLC_ATTENTION_LOOPS(Bf16)
+DLC_ATTENTION_LOOPS(F16)
 #undef DLC_ATTENTION_LOOPS
 
 } // namespace dlc

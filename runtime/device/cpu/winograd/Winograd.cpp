@@ -15,7 +15,7 @@ constexpr int64_t kLeastTiles = 10;       // that reuse filters from an L3
 constexpr int64_t kManyTiles = 128;       // that share filters just made
 constexpr int64_t kChunk = 32; // channels summed before they are added: the
                                // error grows with the root of a chain's length
-constexpr int64_t kGradientTiles = 192;  // of two blocks, in an L1
+constexpr int64_t kGradientTiles = 192;  // of two or three blocks, in an L1
 constexpr int64_t kWaveFloats = 2 << 20; // of both operands' tiles, in an L3
 
 int64_t blocksOf(const WinogradImage &image) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cpu/winograd/WinogradLoops.h"
+#include "runtime/device/cpu/Simd.h"
 
 namespace dlc {
 namespace {
 
-// Not target_clones (Simd.h): vectors of a fixed size are lowered before a
-// function is cloned.
 #ifdef __x86_64__
 namespace v4 {
 #pragma GCC push_options
@@ -29,19 +28,10 @@ constexpr int kLanes = 4, kRows = 3, kColumns = 1;
 
 } // namespace
 
-#define DLC_LOOPS_OF(LEVEL)                                                    \
-  (tile == 1   ? LEVEL::kLoops<1>                                              \
-   : tile == 2 ? LEVEL::kLoops<2>                                              \
-               : LEVEL::kLoops<4>)
-
 const WinogradLoops &winogradLoops(int64_t tile) {
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("x86-64-v4"))
-    return DLC_LOOPS_OF(v4);
-  if (__builtin_cpu_supports("x86-64-v3"))
-    return DLC_LOOPS_OF(v3);
-#endif
-  return DLC_LOOPS_OF(baseline);
+  return tile == 1   ? DLC_OF_LEVEL(kLoops<1>)
+         : tile == 2 ? DLC_OF_LEVEL(kLoops<2>)
+                     : DLC_OF_LEVEL(kLoops<4>);
 }
 
 } // namespace dlc
