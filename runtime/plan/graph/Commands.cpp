@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 
 namespace dlc::plan {
 
@@ -37,12 +36,11 @@ int findWriter(const Program &program, uint32_t buffer, int end) {
   return -1;
 }
 
-int64_t mostElements(const Program &program, const auto &ids) {
-  int64_t most = 0;
+uint64_t mostElements(const Program &program, const auto &ids) {
+  uint64_t most = 0;
   for (uint32_t id : ids) {
-    const auto &shape = program.buffers(static_cast<int>(id)).type().shape();
-    most = std::max(most, std::accumulate(shape.begin(), shape.end(),
-                                          int64_t(1), std::multiplies<>()));
+    const TensorType &type = program.buffers(static_cast<int>(id)).type();
+    most = std::max(most, checkedElements(type.shape()).value_or(0));
   }
   return most;
 }
