@@ -23,16 +23,14 @@ struct WeightedLoss {
 };
 
 /// Adds the results "loss", `total` and the terms of --distill, and "loss.NAME"
-/// of those of `parts` that have a name and of each term ("distill",
-/// "distill2",
+/// of those of `parts` that have a name and of each term (distill, distill2,
 /// ...). `f` is a copy of `predict` whose results are `outputs`, and calls
 /// @teacher with the model's inputs. Fails, with an error at `predict`, where
 /// the models do not fit.
-///   kl: temperature^2 times the sum over the classes of q (log q - log p),
-///   with
-/// p and q the softmax of student's and teacher's logits / temperature. mse:
-/// the mean of squared differences. Both are means over what else the output
-/// has.
+///   kl: temperature^2 times the sum over the classes of q (log q - log p), p
+///       and q the softmax of student's and teacher's logits / temperature
+///   mse: the mean of squared differences
+/// Both are means over what else the output has.
 llvm::LogicalResult addTotal(mlir::func::FuncOp predict, mlir::func::FuncOp f,
                              ir::Expr total,
                              llvm::SmallVector<WeightedLoss> parts,

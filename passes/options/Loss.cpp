@@ -257,8 +257,7 @@ void DistillOptions::addTo(OptionTable &table) {
       "train.distill", terms,
       "{kl,mse}[(temperature=T,weight=W,student=NAME,teacher=NAME)]",
       "loss between an output of the model and one of the --teacher's, added "
-      "to "
-      "--loss: kl of logits at a temperature, or mse; default: the first "
+      "to --loss: kl of logits at a temperature, or mse; default: the first "
       "outputs, weight 1");
   row.set = [this](auto &words) -> Status {
     DLC_TRY(parseDistill(words).status());
