@@ -42,13 +42,7 @@ class Distill(dlc.TestCase):
         run = self.train(artifact)
         np.testing.assert_allclose(run.metrics("loss"), expected["losses"], rtol=2e-6)
         np.testing.assert_allclose(run.metrics("loss.distill"), expected["distill"], rtol=2e-6)
-        first, last = run.initial(artifact), run.state(STEPS)
-        names = [k[len("noise/"):] for k in expected if k.startswith("noise/")]
-        self.assertEqual(len(names), 4)
-        for name in names:
-            start = first[name].astype(np.float64)
-            self.assertNear(last[name] - start, expected["final/" + name] - start,
-                            max(2e-6, 30 * expected["noise/" + name]), name)
+        self.assertEqual(self.assertMoved(run.state(STEPS), run.initial(artifact), expected), 4)
         return run
 
     def test_kl(self):

@@ -301,6 +301,16 @@ class TestCase(unittest.TestCase):
         error = np.linalg.norm(found - expected) / (norm if norm > 0 else 1.0)
         self.assertLessEqual(error, tolerance, f"{what}: relative difference {error:.3g}")
 
+    def assertMoved(self, state, initial, expected):
+        """The movement of each parameter that `expected` has "noise/NAME" of is that to "final/NAME", within max(2e-6, 30
+        times the noise). Returns how many there are."""
+        names = [k[len("noise/"):] for k in expected if k.startswith("noise/")]
+        for name in names:
+            first = initial[name].astype(np.float64)
+            self.assertNear(state[name] - first, expected["final/" + name] - first,
+                            max(2e-6, 30 * expected["noise/" + name]), name)
+        return len(names)
+
     def assertBitwise(self, found, expected, what):
         self.assertEqual(found.keys(), expected.keys(), what)
         for name, value in expected.items():
