@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions by Winograd's products, against the plain loops in f64, and to
-// the bit for any number of threads.
+// Convolutions by the CPU's own products, against the plain loops in f64, and
+// to the bit for any number of threads.
 #include "Fixture.h"
+#include "runtime/device/cpu/amx/AmxLoops.h"
 
 namespace dlc::test {
 namespace {
@@ -120,6 +121,52 @@ TEST(Winograd, ComputesFilterGradientsOfAnyWindow) {
                            : Shape{outputs, inputs, w.kernel, w.kernel}}}};
       expectNearForAnyThreads(c, 2);
     }
+}
+
+// The filters' gradient of bf16 by AMX's tiles: windows, frames that end within
+// a step, waves at once and after each other.
+TEST(AmxFilter, ComputesAnyWindow) {
+  if (!amxLoops())
+    GTEST_SKIP() << "this CPU has no AMX for bf16";
+  struct Shapes {
+    int64_t images, inputs, outputs;
+    Shape size, kernel, stride, dilation, pads;
+  };
+  for (const Shapes &s : std::vector<Shapes>{
+           {1, 32, 32, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+           {3, 64, 96, {11, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+           {2, 96, 32, {11, 14}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
+           {2, 32, 64, {9, 7}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
+           {2, 32, 32, {9, 13}, {5, 3}, {3, 1}, {1, 2}, {4, 0, 1, 3}},
+           {2, 32, 32, {6, 5}, {2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
+           {1, 32, 32, {5, 4}, {3, 3}, {1, 1}, {1, 1}, {3, 4, 3, 2}},
+           {2, 32, 32, {9, 9}, {3, 3}, {4, 5}, {1, 1}, {0, 0, 0, 0}},
+           {1, 32, 32, {8, 8}, {7, 7}, {1, 1}, {1, 1}, {3, 3, 3, 3}},
+           {2, 64, 32, {37}, {3}, {2}, {1}, {1, 1}},
+           {5, 32, 32, {48, 48}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+           {1, 256, 512, {36, 36}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}}}) {
+    const size_t dims = s.size.size();
+    Shape x{s.images}, y{s.images}, w{s.outputs, s.inputs};
+    for (size_t d = 0; d < dims; ++d) {
+      x.push_back(s.size[d]);
+      y.push_back((s.size[d] + s.pads[d] + s.pads[dims + d] -
+                   (s.kernel[d] - 1) * s.dilation[d] - 1) /
+                      s.stride[d] +
+                  1);
+      w.push_back(s.kernel[d]);
+    }
+    x.push_back(s.inputs), y.push_back(s.outputs);
+    const Case c{"conv_backward_filter",
+                 {{"layout", std::string("nhwc")},
+                  {"pads", s.pads},
+                  {"strides", s.stride},
+                  {"dilations", s.dilation}},
+                 {{x}, {y}},
+                 {{w}}};
+    EXPECT_LE(relativeError(run(c, plan::BF16, 2)[0], run(c, plan::F64, 1)[0]),
+              4e-3);
+    expectThreadInvariant(c, plan::BF16);
+  }
 }
 
 // A plan that asks for what does not exist is refused.

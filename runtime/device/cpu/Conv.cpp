@@ -19,6 +19,7 @@
 #include "runtime/device/cpu/Onednn.h"
 #include "runtime/device/cpu/Reference.h"
 #include "runtime/device/cpu/ReferenceConv.h"
+#include "runtime/device/cpu/amx/AmxFilter.h"
 #include "runtime/device/cpu/winograd/Winograd.h"
 #include "runtime/plan/Attributes.h"
 
@@ -281,6 +282,8 @@ bindConvBackwardFilter(CpuDevice &device, const CommandSpec &spec) {
   if (plan::findAttribute(spec.command, "winograd") ||
       areProductsFaster(spec, conv))
     return bindWinograd(device, spec, conv, ConvResult::Filter);
+  if (haveTiles(spec, conv))
+    return bindAmxFilter(device, spec, conv);
   return buildOnednn(device, spec, [&](OnednnCommand &command) {
     buildBackwardFilter(command, spec, conv);
   });

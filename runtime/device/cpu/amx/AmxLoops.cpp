@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device/cpu/amx/AmxLoops.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+
+// GCC 12 warns of what its own header leaves undefined on purpose.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace dlc {
+namespace {
+
+bool hasAmx() {
+  // arch_prctl(2): a process asks before its first use of the tiles.
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  constexpr unsigned kBf16 = 1U << 22, kTiles = 1U << 24; // of EDX
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kBf16) &&
+         (d & kTiles) && __builtin_cpu_supports("avx512bf16") &&
+         syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4,avx512bf16,amx-tile,amx-bf16")
+
+struct alignas(64) Configuration {
+  uint8_t palette = 1, startRow = 0, reserved[14] = {};
+  uint16_t bytesOfRow[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+constexpr Configuration kAllTiles;
+
+// Calls put(tile of the block, pair, channels of both pixels) for 16 pairs.
+template <class Put>
+inline __attribute__((always_inline)) void
+forPairs(const uint16_t *const *pixels, int64_t channel, Put &&put) {
+#pragma GCC unroll 16
+  for (int pair = 0; pair < 16; ++pair) {
+    const __m512i first = _mm512_loadu_si512(pixels[2 * pair] + channel),
+                  second = _mm512_loadu_si512(pixels[2 * pair + 1] + channel);
+    put(0, pair, _mm512_unpacklo_epi16(first, second));
+    put(1, pair, _mm512_unpackhi_epi16(first, second));
+  }
+}
+
+// 16 rows of 16 pairs to 16 rows of what were columns.
+inline __attribute__((always_inline)) void transpose(__m512i *rows) {
+  __m512i t[16];
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {
+    rows[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    rows[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    rows[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    rows[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  constexpr int kEven = 0x88, kOdd = 0xdd; // quarters of both operands
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    t[i] = _mm512_shuffle_i32x4(rows[i], rows[4 + i], kEven);
+    t[4 + i] = _mm512_shuffle_i32x4(rows[i], rows[4 + i], kOdd);
+    t[8 + i] = _mm512_shuffle_i32x4(rows[8 + i], rows[12 + i], kEven);
+    t[12 + i] = _mm512_shuffle_i32x4(rows[8 + i], rows[12 + i], kOdd);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    rows[i] = _mm512_shuffle_i32x4(t[i], t[8 + i], kEven);
+    rows[8 + i] = _mm512_shuffle_i32x4(t[i], t[8 + i], kOdd);
+    rows[4 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], kEven);
+    rows[12 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], kOdd);
+  }
+}
+
+void enter() { _tile_loadconfig(&kAllTiles); }
+void leave() { _tile_release(); }
+
+void packLeft(const uint16_t *const *pixels, int64_t channels, std::byte *to,
+              int64_t stride) {
+  for (int64_t c = 0; c < channels; c += kAmxBlock, to += 2 * stride) {
+    __m512i rows[2][16];
+    forPairs(pixels, c, [&](int tile, int pair, __m512i both) {
+      rows[tile][pair] = both;
+    });
+    for (int64_t tile = 0; tile < 2; ++tile) {
+      transpose(rows[tile]);
+#pragma GCC unroll 16
+      for (int row = 0; row < 16; ++row)
+        _mm512_store_si512(to + tile * stride + row * 64, rows[tile][row]);
+    }
+  }
+}
+
+void packRight(const uint16_t *const *pixels, int64_t channels, std::byte *to,
+               int64_t stride) {
+  for (int64_t c = 0; c < channels; c += kAmxBlock, to += 2 * stride)
+    forPairs(pixels, c, [&](int tile, int pair, __m512i both) {
+      _mm512_store_si512(to + tile * stride + pair * 64, both);
+    });
+}
+
+void multiply(const AmxProduct &p) {
+  constexpr int kRow = 64; // bytes
+  if (p.adds) {
+    _tile_loadd(0, p.sums, kRow);
+    _tile_loadd(1, p.sums + kAmxFloats, kRow);
+    _tile_loadd(2, p.sums + 2 * kAmxFloats, kRow);
+    _tile_loadd(3, p.sums + 3 * kAmxFloats, kRow);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  const std::byte *left = p.left, *right = p.right;
+  for (int64_t step = 0; step < p.steps; ++step) {
+    _tile_loadd(4, left, kRow);
+    _tile_loadd(6, right, kRow);
+    _tile_loadd(7, right + p.rightStride, kRow);
+    _tile_loadd(5, left + p.leftStride, kRow);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+    left += kAmxBytes, right += kAmxBytes;
+  }
+  _tile_stored(0, p.sums, kRow);
+  _tile_stored(1, p.sums + kAmxFloats, kRow);
+  _tile_stored(2, p.sums + 2 * kAmxFloats, kRow);
+  _tile_stored(3, p.sums + 3 * kAmxFloats, kRow);
+}
+
+// A row of a tap's sums is 32 inputs in the order of tiles: a vector of bf16.
+// The result's row has all taps of an input side by side: as many vectors.
+void write(const AmxFilters &f) {
+  alignas(64) uint16_t rows[kAmxTaps][kAmxBlock];
+  for (int64_t output = 0; output < kAmxBlock; ++output) {
+    const int64_t tile = output / 4 % 2, row = output / 8 * 4 + output % 4;
+    for (int64_t tap = 0; tap < f.taps; ++tap) {
+      const float *from = f.sums + (4 * tap + 2 * tile) * kAmxFloats + row * 16;
+      __m512 first = _mm512_load_ps(from),
+             second = _mm512_load_ps(from + kAmxFloats);
+      for (int64_t i = 1; i < f.count; ++i) {
+        from += f.stride;
+        first = _mm512_add_ps(first, _mm512_load_ps(from));
+        second = _mm512_add_ps(second, _mm512_load_ps(from + kAmxFloats));
+      }
+      const __m512bh both = _mm512_cvtne2ps_pbh(second, first);
+      _mm512_store_si512(rows[tap], reinterpret_cast<const __m512i &>(both));
+    }
+    for (int64_t vector = 0; vector < f.taps; ++vector) {
+      const __m512i elements =
+          _mm512_loadu_si512(f.elements + vector * kAmxBlock);
+      __m512i made = _mm512_setzero_si512();
+      for (int64_t tap = 0; tap < f.taps; ++tap)
+        made = _mm512_mask_permutexvar_epi16(
+            made, f.masks[vector * f.taps + tap], elements,
+            _mm512_load_si512(rows[tap]));
+      _mm512_storeu_si512(f.to + output * f.outputStride + vector * kAmxBlock,
+                          made);
+    }
+  }
+}
+
+#pragma GCC pop_options
+
+constexpr AmxLoops kLoops = {enter,     leave,    packLeft,
+                             packRight, multiply, write};
+
+} // namespace
+
+const AmxLoops *amxLoops() {
+  static const AmxLoops *const loops = hasAmx() ? &kLoops : nullptr;
+  return loops;
+}
+
+} // namespace dlc
+
+#else
+
+namespace dlc {
+
+const AmxLoops *amxLoops() { return nullptr; }
+
+} // namespace dlc
+
+#endif
