@@ -14,7 +14,9 @@ constexpr int64_t kLine = 16; // floats of a cache line
 // Where the heads are, and each thread's memory.
 class Heads {
 public:
-  Heads(CpuDevice &device, const Attention &a, const CommandSpec &spec)
+  using Floats = int64_t(const AttentionGeometry &);
+  Heads(CpuDevice &device, const Attention &a, const CommandSpec &spec,
+        Floats *floats)
       : device_(device), a_(a), geometry_{a.queries,
                                           a.keys,
                                           a.depth,
@@ -24,9 +26,7 @@ public:
                                           a.strides(a.queries, a.valueDepth)[2],
                                           static_cast<float>(a.scale),
                                           a.causal},
-        floats_((a.isBackward ? attentionBackwardFloats
-                              : attentionFloats)(geometry_) +
-                kLine) {
+        floats_(floats(geometry_) + kLine) {
     if (!a.hasMask)
       return;
     const Operand &mask = spec.inputs.back();
@@ -96,7 +96,7 @@ public:
     const AttentionGeometry &g = heads_.geometry();
     if (heads_.count() == 0 || g.queries == 0)
       return {};
-    const int64_t blocks = (g.queries + kAttentionRows - 1) / kAttentionRows,
+    const int64_t blocks = (g.queries - 1) / loops_.rows + 1,
                   ranges = std::clamp<int64_t>(kRangesOfThread *
                                                    heads_.threads().count() /
                                                    heads_.count(),
@@ -116,13 +116,14 @@ private:
 
   void run(int part, int64_t head, int64_t first, int64_t last) const {
     const AttentionGeometry &g = heads_.geometry();
-    attention(g, heads_.mask(head), heads_.at(q_, head, Attention::kQ),
-              heads_.at(k_, head, Attention::kK),
-              heads_.at(v_, head, Attention::kV), heads_.ofY(y_, head),
-              lse_ + head * g.queries, first * kAttentionRows,
-              std::min(last * kAttentionRows, g.queries), heads_.memory(part));
+    loops_.forward(
+        g, heads_.mask(head), heads_.at(q_, head, Attention::kQ),
+        heads_.at(k_, head, Attention::kK), heads_.at(v_, head, Attention::kV),
+        heads_.ofY(y_, head), lse_ + head * g.queries, first * loops_.rows,
+        std::min(last * loops_.rows, g.queries), heads_.memory(part));
   }
 
+  const AttentionLoops<T> &loops_ = attentionLoops<T>();
   const Heads heads_;
   const T *q_, *k_, *v_;
   T *y_;
@@ -157,13 +158,14 @@ private:
     const auto at = [&](auto *x, Attention::Part part) {
       return heads_.at(x, head, part);
     };
-    attentionBackward(
+    loops_.backward(
         g, heads_.mask(head), heads_.ofY(dy_, head), at(q_, Attention::kQ),
         at(k_, Attention::kK), at(v_, Attention::kV), heads_.ofY(y_, head),
         lse_ + head * g.queries, at(dq_, Attention::kQ), at(dk_, Attention::kK),
         at(dv_, Attention::kV), heads_.memory(part));
   }
 
+  const AttentionLoops<T> &loops_ = attentionLoops<T>();
   const Heads heads_;
   const T *dy_, *q_, *k_, *v_, *y_;
   const float *lse_;
@@ -187,12 +189,16 @@ Result<std::unique_ptr<Command>> bindAttention(CpuDevice &device,
                                                const CommandSpec &spec) {
   DLC_ASSIGN(const Attention a, attentionOf(spec));
   DLC_TRY(expectTypes(spec, a));
-  Heads heads(device, a, spec);
-  DLC_TRY(heads.reserve());
-  const auto make = [&]<class T>(T) -> std::unique_ptr<Command> {
+  const auto make = [&]<class T>(T) -> Result<std::unique_ptr<Command>> {
+    const AttentionLoops<T> &loops = attentionLoops<T>();
+    Heads heads(device, a, spec,
+                a.isBackward ? loops.backwardFloats : loops.floats);
+    DLC_TRY(heads.reserve());
     if (a.isBackward)
-      return std::make_unique<AttentionGradient<T>>(std::move(heads), a, spec);
-    return std::make_unique<AttentionForward<T>>(std::move(heads), a, spec);
+      return std::unique_ptr<Command>(
+          new AttentionGradient<T>(std::move(heads), a, spec));
+    return std::unique_ptr<Command>(
+        new AttentionForward<T>(std::move(heads), a, spec));
   };
   switch (typeOf(spec.inputs[0])) {
   case plan::F16:

@@ -119,8 +119,8 @@ private:
   std::vector<Copy> copies_;
   int64_t before_, after_; // numbers of x around those of dy in a wave
   int64_t wave_, waves_, together_;
-  std::vector<uint16_t> zeros_; // the channels of a pixel outside of an image
-  std::vector<uint16_t> elements_; // of AmxFilters
+  std::vector<uint16_t> zeros_;   // the channels of a pixel outside of an image
+  std::vector<uint16_t> inputOf_; // of AmxFilters
   std::vector<uint32_t> masks_;
 };
 
@@ -163,11 +163,8 @@ AmxFilter::AmxFilter(const Conv &conv, const Threads &threads)
   together_ = std::min(
       {std::max<int64_t>(kManyBlocks / blocks(), 1), kMostWaves, waves_});
   const auto taps = int64_t(taps_.size());
-  for (int64_t at = 0; at < kAmxBlock * taps; ++at) {
-    const int64_t input = at / taps, tile = input / 4 % 2;
-    elements_.push_back(
-        static_cast<uint16_t>(16 * tile + input / 8 * 4 + input % 4));
-  }
+  for (int64_t at = 0; at < kAmxBlock * taps; ++at)
+    inputOf_.push_back(static_cast<uint16_t>(at / taps));
   for (int64_t at = 0; at < taps * taps; ++at) {
     uint32_t mask = 0;
     for (int64_t bit = 0; bit < kAmxBlock; ++bit)
@@ -211,7 +208,7 @@ void AmxFilter::packOutputs(const uint16_t *dy, int64_t begin,
                     dy + ((image * down_.out + row) * across_.out + column) *
                              outputs_;
             });
-  loops_.packLeft(pixels, outputs_, to, leftStride());
+  loops_.packTerms(AmxSide::Left, pixels, outputs_, to, leftStride());
 }
 
 void AmxFilter::packInputs(const uint16_t *x, const Copy &copy, int64_t begin,
@@ -227,7 +224,7 @@ void AmxFilter::packInputs(const uint16_t *x, const Copy &copy, int64_t begin,
                     x +
                     ((image * down_.in + row) * across_.in + column) * inputs_;
             });
-  loops_.packRight(pixels, inputs_, to, rightStride());
+  loops_.packTerms(AmxSide::Right, pixels, inputs_, to, rightStride());
 }
 
 // Step by step, those of dy first, then those of x, all copies of a step
@@ -275,11 +272,11 @@ void AmxFilter::write(const float *sums, int64_t count, int64_t block,
                       uint16_t *dw) const {
   const int64_t across = inputs_ / kAmxBlock, taps = int64_t(taps_.size()),
                 row = inputs_ * taps;
-  loops_.write({sums, count, blocks() * sumFloats(), taps, elements_.data(),
-                masks_.data(),
-                dw + block / across * kAmxBlock * row +
-                    block % across * kAmxBlock * taps,
-                row});
+  loops_.writeFilters({sums, count, blocks() * sumFloats(), taps,
+                       inputOf_.data(), masks_.data(),
+                       dw + block / across * kAmxBlock * row +
+                           block % across * kAmxBlock * taps,
+                       row});
 }
 
 void AmxFilter::run(const uint16_t *x, const uint16_t *dy, uint16_t *dw,

@@ -34,17 +34,9 @@ struct alignas(64) Configuration {
 };
 constexpr Configuration kAllTiles;
 
-// Calls put(tile of the block, pair, channels of both pixels) for 16 pairs.
-template <class Put>
-inline __attribute__((always_inline)) void
-forPairs(const uint16_t *const *pixels, int64_t channel, Put &&put) {
-#pragma GCC unroll 16
-  for (int pair = 0; pair < 16; ++pair) {
-    const __m512i first = _mm512_loadu_si512(pixels[2 * pair] + channel),
-                  second = _mm512_loadu_si512(pixels[2 * pair + 1] + channel);
-    put(0, pair, _mm512_unpacklo_epi16(first, second));
-    put(1, pair, _mm512_unpackhi_epi16(first, second));
-  }
+// Of 32 elements, those below `count`.
+inline uint32_t first(int64_t count) {
+  return count >= 32 ? ~0U : (1U << count) - 1;
 }
 
 // 16 rows of 16 pairs to 16 rows of what were columns.
@@ -82,28 +74,51 @@ inline __attribute__((always_inline)) void transpose(__m512i *rows) {
 void enter() { _tile_loadconfig(&kAllTiles); }
 void leave() { _tile_release(); }
 
-void packLeft(const uint16_t *const *pixels, int64_t channels, std::byte *to,
-              int64_t stride) {
-  for (int64_t c = 0; c < channels; c += kAmxBlock, to += 2 * stride) {
-    __m512i rows[2][16];
-    forPairs(pixels, c, [&](int tile, int pair, __m512i both) {
-      rows[tile][pair] = both;
-    });
-    for (int64_t tile = 0; tile < 2; ++tile) {
-      transpose(rows[tile]);
+inline __attribute__((always_inline)) void
+storeTile(__m512i *rows, std::byte *to, bool isTransposed) {
+  if (isTransposed)
+    transpose(rows);
 #pragma GCC unroll 16
-      for (int row = 0; row < 16; ++row)
-        _mm512_store_si512(to + tile * stride + row * 64, rows[tile][row]);
+  for (int row = 0; row < 16; ++row)
+    _mm512_store_si512(to + row * 64, rows[row]);
+}
+
+// Lines in pairs are the rows of a tile on the right.
+void packTerms(AmxSide side, const uint16_t *const *lines, int64_t count,
+               std::byte *to, int64_t stride) {
+  // Quarters in the order in which the halves of a block unpack.
+  const __m512i order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
+  const bool isLeft = side == AmxSide::Left;
+  for (int64_t at = 0; at < count; at += kAmxBlock, to += 2 * stride) {
+    const uint32_t mask = first(count - at);
+    __m512i low[16], high[16];
+#pragma GCC unroll 16
+    for (int pair = 0; pair < 16; ++pair) {
+      const __m512i even = _mm512_permutexvar_epi64(
+                        order,
+                        _mm512_maskz_loadu_epi16(mask, lines[2 * pair] + at)),
+                    odd = _mm512_permutexvar_epi64(
+                        order, _mm512_maskz_loadu_epi16(
+                                   mask, lines[2 * pair + 1] + at));
+      low[pair] = _mm512_unpacklo_epi16(even, odd);
+      high[pair] = _mm512_unpackhi_epi16(even, odd);
     }
+    storeTile(low, to, isLeft);
+    storeTile(high, to + stride, isLeft);
   }
 }
 
-void packRight(const uint16_t *const *pixels, int64_t channels, std::byte *to,
-               int64_t stride) {
-  for (int64_t c = 0; c < channels; c += kAmxBlock, to += 2 * stride)
-    forPairs(pixels, c, [&](int tile, int pair, __m512i both) {
-      _mm512_store_si512(to + tile * stride + pair * 64, both);
-    });
+// Lines are the rows of a tile on the left.
+void packLines(AmxSide side, const uint16_t *const *lines, int64_t terms,
+               std::byte *to) {
+  for (int64_t at = 0; at < terms; at += kAmxTerms, to += kAmxBytes) {
+    const uint32_t mask = first(terms - at);
+    __m512i rows[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i)
+      rows[i] = _mm512_maskz_loadu_epi16(mask, lines[i] + at);
+    storeTile(rows, to, side == AmxSide::Right);
+  }
 }
 
 void multiply(const AmxProduct &p) {
@@ -137,14 +152,14 @@ void multiply(const AmxProduct &p) {
   _tile_stored(3, p.sums + 3 * kAmxFloats, kRow);
 }
 
-// A row of a tap's sums is 32 inputs in the order of tiles: a vector of bf16.
-// The result's row has all taps of an input side by side: as many vectors.
-void write(const AmxFilters &f) {
+// A row of a tap's sums is 32 inputs: a vector of bf16. The result's row has
+// all taps of an input side by side: as many vectors.
+void writeFilters(const AmxFilters &f) {
   alignas(64) uint16_t rows[kAmxTaps][kAmxBlock];
   for (int64_t output = 0; output < kAmxBlock; ++output) {
-    const int64_t tile = output / 4 % 2, row = output / 8 * 4 + output % 4;
     for (int64_t tap = 0; tap < f.taps; ++tap) {
-      const float *from = f.sums + (4 * tap + 2 * tile) * kAmxFloats + row * 16;
+      const float *from =
+          f.sums + (4 * tap + output / 16 * 2) * kAmxFloats + output % 16 * 16;
       __m512 first = _mm512_load_ps(from),
              second = _mm512_load_ps(from + kAmxFloats);
       for (int64_t i = 1; i < f.count; ++i) {
@@ -156,23 +171,32 @@ void write(const AmxFilters &f) {
       _mm512_store_si512(rows[tap], reinterpret_cast<const __m512i &>(both));
     }
     for (int64_t vector = 0; vector < f.taps; ++vector) {
-      const __m512i elements =
-          _mm512_loadu_si512(f.elements + vector * kAmxBlock);
+      const __m512i inputs = _mm512_loadu_si512(f.inputs + vector * kAmxBlock);
       __m512i made = _mm512_setzero_si512();
       for (int64_t tap = 0; tap < f.taps; ++tap)
-        made = _mm512_mask_permutexvar_epi16(
-            made, f.masks[vector * f.taps + tap], elements,
-            _mm512_load_si512(rows[tap]));
+        made =
+            _mm512_mask_permutexvar_epi16(made, f.masks[vector * f.taps + tap],
+                                          inputs, _mm512_load_si512(rows[tap]));
       _mm512_storeu_si512(f.to + output * f.outputStride + vector * kAmxBlock,
                           made);
     }
   }
 }
 
+void writeBlock(const AmxBlock &b) {
+  for (int64_t row = 0; row < b.rows; ++row) {
+    const float *from = b.sums + row / 16 * 2 * kAmxFloats + row % 16 * 16;
+    const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_load_ps(from + kAmxFloats),
+                                              _mm512_load_ps(from));
+    _mm512_mask_storeu_epi16(b.to + row * b.stride, first(b.columns),
+                             reinterpret_cast<const __m512i &>(both));
+  }
+}
+
 #pragma GCC pop_options
 
-constexpr AmxLoops kLoops = {enter,     leave,    packLeft,
-                             packRight, multiply, write};
+constexpr AmxLoops kLoops = {enter,    leave,        packTerms, packLines,
+                             multiply, writeFilters, writeBlock};
 
 } // namespace
 

@@ -4,10 +4,6 @@
 // of 16 rows; one on the right has 16 pairs of terms, in each pair that of 16
 // columns side by side. All tiles in memory are whole, 1024 bytes, one after
 // the other, so that loads are of lines and in order.
-//
-// The terms are pixels, rows and columns are channels. Channels go in blocks of
-// 32, two tiles, in the order in which two registers are interleaved: row r of
-// tile t is channel 8 * (r / 4) + 4 * t + r % 4 of the block.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +13,12 @@ namespace dlc {
 
 constexpr int64_t kAmxTerms = 32, kAmxBytes = 1024;
 constexpr int64_t kAmxFloats = kAmxBytes / sizeof(float);
-constexpr int64_t kAmxBlock = 32; // channels
+constexpr int64_t kAmxBlock = 32; // rows or columns of two tiles
 constexpr int64_t kAmxTaps = 49;  // of a filter
+enum class AmxSide { Left, Right };
 
-// Of 32 x 32 sums: `steps` products of two tiles on the left and two on the
-// right, each a stride of bytes behind the first.
+// Of 32 x 32 sums, tiles row by row: `steps` products of two tiles on the left
+// and two on the right, each a stride of bytes behind the first.
 struct AmxProduct {
   const std::byte *left, *right;
   int64_t leftStride, rightStride, steps;
@@ -35,26 +32,37 @@ struct AmxProduct {
 struct AmxFilters {
   const float *sums;
   int64_t count, stride, taps;
-  // Of each element of 32 inputs' taps, which of the 32 sums of its tap it is;
-  // of each 32 elements and each tap, which are that tap's.
-  const uint16_t *elements;
+  // Of each element of 32 inputs' taps its input; of each 32 elements and each
+  // tap, which are that tap's.
+  const uint16_t *inputs;
   const uint32_t *masks;
   uint16_t *to;
   int64_t outputStride;
+};
+
+// Of a matrix in bf16: the sums, rounded.
+struct AmxBlock {
+  const float *sums;
+  uint16_t *to;
+  int64_t stride;        // elements from row to row
+  int64_t rows, columns; // at most 32
 };
 
 struct AmxLoops {
   // A thread calls multiply between these.
   void (*enter)();
   void (*leave)();
-  // Tiles of all channels, a multiple of 32, of 32 pixels; `stride` bytes from
-  // a tile of 16 channels to the next.
-  void (*packLeft)(const uint16_t *const *pixels, int64_t channels,
-                   std::byte *to, int64_t stride);
-  void (*packRight)(const uint16_t *const *pixels, int64_t channels,
+  // Tiles from 32 lines, a term each, of `count` rows or columns, rounded up to
+  // 32 by zeros; `stride` bytes from a tile to the next 16.
+  void (*packTerms)(AmxSide side, const uint16_t *const *lines, int64_t count,
                     std::byte *to, int64_t stride);
+  // Tiles from 16 lines, a row or column each, of `terms`, rounded up to 32 by
+  // zeros, one after the other.
+  void (*packLines)(AmxSide side, const uint16_t *const *lines, int64_t terms,
+                    std::byte *to);
   void (*multiply)(const AmxProduct &product);
-  void (*write)(const AmxFilters &filters);
+  void (*writeFilters)(const AmxFilters &filters);
+  void (*writeBlock)(const AmxBlock &block);
 };
 
 // Null where the CPU lacks AMX for bf16 or AVX-512, or the system does not let

@@ -4,7 +4,7 @@
 #include "runtime/device/cpu/kernels/Lanes.h"
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int64_t kQueryBlock = kAttentionRows;
+constexpr int64_t kQueryBlock = 48;
 constexpr int64_t kMostKeys = 240; // of a tile, whose scores fit the L2 cache
 constexpr int64_t kWhole = std::lcm(Block::kRows, Block::kColumns);
 static_assert(kQueryBlock % Block::kRows == 0);
@@ -162,20 +162,6 @@ DLC_INLINE void copyRows(const T *from, int64_t stride, const Span &span,
       to[j] = load(from[(span.first + i) * stride + j]) * factor;
   std::fill_n(to, (roundUp(span.rows, Block::kRows) - span.rows) * columns,
               0.f);
-}
-
-template <class T> DLC_INLINE float dot(const T *a, const T *b, int64_t count) {
-  Lanes total{}, left, right;
-  int64_t j = 0;
-  for (; j + kLanes <= count; j += kLanes) {
-    readAs(a + j, left);
-    readAs(b + j, right);
-    total += left * right;
-  }
-  float result = sum(total);
-  for (; j < count; ++j)
-    result += load(a[j]) * load(b[j]);
-  return result;
 }
 
 template <class T>
@@ -420,18 +406,19 @@ private:
 
 template <class T>
 void backward(const AttentionGeometry &g, const AttentionMask &mask,
-              const Tensors<T> &x, float *memory) {
-  Backward<T>(g, mask, x, memory).run();
+              const T *dy, const T *q, const T *k, const T *v, const T *y,
+              const float *lse, T *dq, T *dk, T *dv, float *memory) {
+  Backward<T>(g, mask, {dy, q, k, v, y, lse, dq, dk, dv}, memory).run();
 }
 
-int64_t attentionFloats(const AttentionGeometry &g) {
+int64_t forwardFloats(const AttentionGeometry &g) {
   const Tiling t(g);
   const int64_t allKeys = Tiling::tilesOf(g) * t.keys;
   return kQueryBlock * (g.depth + t.ofRow + t.valueDepth + 2) +
          allKeys * (g.depth + t.valueDepth) + 7 * 16;
 }
 
-int64_t attentionBackwardFloats(const AttentionGeometry &g) {
+int64_t backwardFloats(const AttentionGeometry &g) {
   const Tiling t(g);
   return t.allQueries * (3 + t.depth) +
          t.keys * (g.depth + g.valueDepth + t.depth) +
@@ -440,3 +427,7 @@ int64_t attentionBackwardFloats(const AttentionGeometry &g) {
              (g.depth + g.valueDepth + t.depth + t.valueDepth + 2 * t.ofRow) +
          15 * 16;
 }
+
+template <class T>
+constexpr AttentionLoops<T> kLoops = {kQueryBlock, forwardFloats,
+                                      backwardFloats, forward<T>, backward<T>};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cpu/kernels/AttentionLoops.h"
 #include "runtime/device/cpu/Simd.h"
+#include "runtime/device/cpu/amx/AmxAttention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,29 +35,15 @@ constexpr int kLanes = 8, kBlockRows = 6;
 
 } // namespace
 
-int64_t attentionFloats(const AttentionGeometry &g) {
-  return DLC_OF_LEVEL(attentionFloats(g));
+template <> const AttentionLoops<float> &attentionLoops() {
+  return DLC_OF_LEVEL(kLoops<float>);
 }
-int64_t attentionBackwardFloats(const AttentionGeometry &g) {
-  return DLC_OF_LEVEL(attentionBackwardFloats(g));
+template <> const AttentionLoops<F16> &attentionLoops() {
+  return DLC_OF_LEVEL(kLoops<F16>);
 }
-
-#define DLC_ATTENTION_LOOPS(T)                                                 \
-  void attention(const AttentionGeometry &g, const AttentionMask &mask,        \
-                 const T *q, const T *k, const T *v, T *y, float *lse,         \
-                 int64_t begin, int64_t end, float *memory) {                  \
-    DLC_OF_LEVEL(forward(g, mask, q, k, v, y, lse, begin, end, memory));       \
-  }                                                                            \
-  void attentionBackward(const AttentionGeometry &g,                           \
-                         const AttentionMask &mask, const T *dy, const T *q,   \
-                         const T *k, const T *v, const T *y, const float *lse, \
-                         T *dq, T *dk, T *dv, float *memory) {                 \
-    DLC_OF_LEVEL(                                                              \
-        backward<T>(g, mask, {dy, q, k, v, y, lse, dq, dk, dv}, memory));      \
-  }
-DLC_ATTENTION_LOOPS(float)
-DLC_ATTENTION_LOOPS(Bf16)
-DLC_ATTENTION_LOOPS(F16)
-#undef DLC_ATTENTION_LOOPS
+template <> const AttentionLoops<Bf16> &attentionLoops() {
+  const AttentionLoops<Bf16> *const amx = amxAttentionLoops();
+  return amx ? *amx : DLC_OF_LEVEL(kLoops<Bf16>);
+}
 
 } // namespace dlc

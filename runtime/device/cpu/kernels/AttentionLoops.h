@@ -7,9 +7,6 @@
 
 namespace dlc {
 
-// Queries that are computed at once.
-constexpr int64_t kAttentionRows = 48;
-
 // One head of one sample.
 struct AttentionGeometry {
   int64_t queries, keys, depth, valueDepth;
@@ -27,23 +24,24 @@ struct AttentionMask {
   int64_t ofQuery = 0, ofKey = 0;
 };
 
-// Floats that the loops need in memory of one thread, aligned to 64 bytes.
-int64_t attentionFloats(const AttentionGeometry &g);
-int64_t attentionBackwardFloats(const AttentionGeometry &g);
+// Of elements of T: float, Bf16 or F16.
+template <class T> struct AttentionLoops {
+  // Queries that are computed at once.
+  int64_t rows;
+  // That the loops need in memory of one thread, aligned to 64 bytes.
+  int64_t (*floats)(const AttentionGeometry &g);
+  int64_t (*backwardFloats)(const AttentionGeometry &g);
+  // Queries [begin, end), begin a multiple of `rows`: y, and the log-sum-exp of
+  // their rows of scores.
+  void (*forward)(const AttentionGeometry &g, const AttentionMask &mask,
+                  const T *q, const T *k, const T *v, T *y, float *lse,
+                  int64_t begin, int64_t end, float *memory);
+  void (*backward)(const AttentionGeometry &g, const AttentionMask &mask,
+                   const T *dy, const T *q, const T *k, const T *v, const T *y,
+                   const float *lse, T *dq, T *dk, T *dv, float *memory);
+};
 
-#define DLC_ATTENTION_LOOPS(T)                                                 \
-  /* Queries [begin, end), begin a multiple of kAttentionRows: y, and the      \
-   * log-sum-exp of their rows of scores. */                                   \
-  void attention(const AttentionGeometry &g, const AttentionMask &mask,        \
-                 const T *q, const T *k, const T *v, T *y, float *lse,         \
-                 int64_t begin, int64_t end, float *memory);                   \
-  void attentionBackward(const AttentionGeometry &g,                           \
-                         const AttentionMask &mask, const T *dy, const T *q,   \
-                         const T *k, const T *v, const T *y, const float *lse, \
-                         T *dq, T *dk, T *dv, float *memory);
-DLC_ATTENTION_LOOPS(float)
-DLC_ATTENTION_LOOPS(Bf16)
-DLC_ATTENTION_LOOPS(F16)
-#undef DLC_ATTENTION_LOOPS
+// The fastest for this CPU.
+template <class T> const AttentionLoops<T> &attentionLoops();
 
 } // namespace dlc

@@ -31,6 +31,20 @@ template <class T> DLC_INLINE void readAs(const T *from, Lanes &to) {
   read(lanes, to);
 }
 
+template <class T> DLC_INLINE float dot(const T *a, const T *b, int64_t count) {
+  Lanes total{}, left, right;
+  int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) {
+    readAs(a + j, left);
+    readAs(b + j, right);
+    total += left * right;
+  }
+  float result = sum(total);
+  for (; j < count; ++j)
+    result += load(a[j]) * load(b[j]);
+  return result;
+}
+
 // e^x within 2 ulp; 0 below -87.3, where x is -inf, too. x is at most 88.
 DLC_INLINE void exponential(Lanes &x) {
   const Lanes least = Lanes{} - 87.3f, input = x;
