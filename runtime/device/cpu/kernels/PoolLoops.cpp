@@ -132,10 +132,56 @@ DLC_INLINE void take(C &best, int32_t &at, C value, int32_t position) {
   at = better ? position : at;
 }
 
+// With many lanes, some of an output at a time: they stay in an L1 cache for
+// all taps, which the rows between would not.
+template <class T>
+DLC_INLINE void maxLanes(const PoolGeometry &g, const T *x, T *y,
+                         uint8_t *index, int64_t begin, int64_t end) {
+  constexpr int64_t kMost = 64, kRows = 255;
+  const Sliding &w = g.columns();
+  const int64_t width = g.in[2] * g.lanes;
+  for (int64_t row = begin; row < end; ++row) {
+    const T *rows[kRows];
+    int64_t positions[kRows], count = 0;
+    forEachRow(
+        g, x + row / g.outRows() * g.inRows() * width, row % g.outRows(),
+        [&](const T *from, int64_t kh) __attribute__((always_inline)) {
+          rows[count] = from, positions[count++] = kh * w.kernel;
+        });
+    for (int64_t ow = 0; ow < g.out[2]; ++ow)
+      for (int64_t lane = 0; lane < g.lanes; lane += kMost) {
+        const int64_t lanes = g.lanes - lane < kMost ? g.lanes - lane : kMost;
+        Compute<T> best[kMost];
+        int32_t at[kMost];
+        for (int64_t l = 0; l < kMost; ++l)
+          best[l] = -__builtin_inff(), at[l] = kNone;
+        for (int64_t r = 0; r < count; ++r)
+          for (int64_t kw = 0; kw < w.kernel; ++kw) {
+            const int64_t iw = w.at(ow, kw);
+            if (iw < 0 || iw >= g.in[2])
+              continue;
+            const T *__restrict from = rows[r] + iw * g.lanes + lane;
+            const auto position = static_cast<int32_t>(positions[r] + kw);
+#pragma omp simd
+            for (int64_t l = 0; l < lanes; ++l)
+              take(best[l], at[l], load(from[l]), position);
+          }
+        const int64_t to = (row * g.out[2] + ow) * g.lanes + lane;
+#pragma omp simd
+        for (int64_t l = 0; l < lanes; ++l) {
+          store(y[to + l], best[l]);
+          index[to + l] = static_cast<uint8_t>(at[l] >= kNone ? 0 : at[l]);
+        }
+      }
+  }
+}
+
 template <class T>
 DLC_INLINE void maxRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,
                         void *memory, int64_t begin, int64_t end) {
   using C = Compute<T>;
+  if (g.lanes >= kManyLanes)
+    return maxLanes(g, x, y, index, begin, end);
   const Scratch<T> s(g, memory);
   const Sliding &w = g.columns();
   const Segments segments(g);
