@@ -9,6 +9,9 @@
 // again. So the terms of a tap are dy[n] and x[n + d] for all numbers n, and
 // tiles of x are read from pair d / 2 on: x is packed into pairs twice, from
 // even and from odd numbers on.
+//
+// Where x has so few channels that those of all columns of a window fit into a
+// block, these are a pixel of x for each pixel of dy, and a tap is a row.
 #include "runtime/device/cpu/amx/AmxFilter.h"
 #include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/CpuDevice.h"
@@ -67,6 +70,12 @@ struct Tap {
   int64_t distance;
 };
 
+bool canJoinColumns(const Conv &conv) {
+  const Sliding &columns = conv.window.along[2];
+  return conv.x.c % kAmxBlock && columns.dilation == 1 &&
+         conv.x.c * columns.kernel <= kAmxBlock;
+}
+
 class AmxFilter {
 public:
   AmxFilter(const Conv &conv, const Threads &threads);
@@ -98,10 +107,13 @@ private:
     const int64_t begin = wave * wave_;
     return {begin, std::min(wave_, roundedUp(numbers_ - begin, kAmxTerms))};
   }
-  template <class F> void forPixels(int64_t begin, int64_t count, F &&fn) const;
+  template <class F> void forRuns(int64_t begin, int64_t count, F &&fn) const;
   void packOutputs(const uint16_t *dy, int64_t begin, std::byte *to) const;
   void packInputs(const uint16_t *x, const Copy &copy, int64_t begin,
                   std::byte *to) const;
+  const uint16_t *joined(const uint16_t *line, int64_t column,
+                         uint16_t *edge) const;
+  void findElements();
   void packWave(const uint16_t *x, const uint16_t *dy, int64_t wave,
                 int64_t step, std::byte *packed) const;
   void multiply(const std::byte *packed, const Range &range, int64_t begin,
@@ -112,15 +124,21 @@ private:
   const Threads &threads_;
   const AmxLoops &loops_ = *amxLoops();
   Axis down_, across_;
-  int64_t inputs_, outputs_; // channels
-  int64_t numbers_;
+  const int64_t channels_;         // of x
+  const Sliding columns_;          // of the window
+  const int64_t columnsIn_;        // of x
+  const bool joinsColumns_;        // of the window into a pixel
+  const int64_t width_;            // elements of a pixel of x as it is packed
+  const int64_t inputs_, outputs_; // channels, of whole blocks
+  const int64_t numbers_;
   std::vector<Tap> taps_;     // in the filters' order
   std::vector<size_t> order_; // of taps that read the same tiles side by side
   std::vector<Copy> copies_;
   int64_t before_, after_; // numbers of x around those of dy in a wave
   int64_t wave_, waves_, together_;
-  std::vector<uint16_t> zeros_;   // the channels of a pixel outside of an image
-  std::vector<uint16_t> inputOf_; // of AmxFilters
+  std::vector<uint16_t> zeros_; // the channels of a pixel outside of an image
+  int64_t elements_;            // of AmxFilters, as these
+  std::vector<uint16_t> inputOf_;
   std::vector<uint32_t> masks_;
 };
 
@@ -130,9 +148,15 @@ AmxFilter::AmxFilter(const Conv &conv, const Threads &threads)
     : threads_(threads), down_{conv.window.along[1], conv.x.size[1],
                                conv.y.size[1]},
       across_{conv.window.along[2], conv.x.size[2], conv.y.size[2]},
-      inputs_(conv.x.c), outputs_(conv.y.c),
-      numbers_(conv.x.n * down_.size() * across_.size()),
+      channels_(conv.x.c), columns_(across_.window), columnsIn_(across_.in),
+      joinsColumns_(canJoinColumns(conv)),
+      width_(joinsColumns_ ? channels_ * columns_.kernel : channels_),
+      inputs_(roundedUp(width_, kAmxBlock)), outputs_(conv.y.c),
+      numbers_(conv.x.n * down_.size() *
+               (joinsColumns_ ? across_.out : across_.size())),
       zeros_(size_t(std::max(inputs_, outputs_))) {
+  if (joinsColumns_)
+    across_ = {Sliding{1}, across_.out, across_.out};
   int64_t first = 0, last = 0;
   for (int64_t row = 0; row < down_.window.kernel; ++row)
     for (int64_t column = 0; column < across_.window.kernel; ++column) {
@@ -162,16 +186,25 @@ AmxFilter::AmxFilter(const Conv &conv, const Threads &threads)
   waves_ = (numbers_ - 1) / wave_ + 1;
   together_ = std::min(
       {std::max<int64_t>(kManyBlocks / blocks(), 1), kMostWaves, waves_});
+  findElements();
+}
+
+// Of each element of a row of a block of the result, which sum it is.
+void AmxFilter::findElements() {
   const auto taps = int64_t(taps_.size());
-  for (int64_t at = 0; at < kAmxBlock * taps; ++at)
-    inputOf_.push_back(static_cast<uint16_t>(at / taps));
-  for (int64_t at = 0; at < taps * taps; ++at) {
-    uint32_t mask = 0;
-    for (int64_t bit = 0; bit < kAmxBlock; ++bit)
-      if ((at / taps * kAmxBlock + bit) % taps == at % taps)
-        mask |= 1U << bit;
-    masks_.push_back(mask);
+  const int64_t joined = joinsColumns_ ? columns_.kernel : 1,
+                ofInput = taps * joined;
+  elements_ = (joinsColumns_ ? channels_ : kAmxBlock) * ofInput;
+  const int64_t vectors = (elements_ - 1) / kAmxBlock + 1;
+  masks_.resize(size_t(vectors * taps));
+  for (int64_t at = 0; at < elements_; ++at) {
+    const int64_t tap = at % ofInput / joined,
+                  input = at % joined * (joinsColumns_ ? channels_ : 0) +
+                          at / ofInput;
+    inputOf_.push_back(static_cast<uint16_t>(input));
+    masks_[size_t(at / kAmxBlock * taps + tap)] |= 1U << at % kAmxBlock;
   }
+  inputOf_.resize(size_t(vectors * kAmxBlock));
 }
 
 uint64_t AmxFilter::bytes() const {
@@ -179,21 +212,17 @@ uint64_t AmxFilter::bytes() const {
          uint64_t(together_ * blocks() * sumFloats()) * sizeof(float);
 }
 
-// Calls fn(i, image, row, column) of `count` numbers from `begin` on that are
-// a frame's.
+// Calls fn(i, length, image, row, column) for the runs within a row of `count`
+// numbers from `begin` on that are a frame's.
 template <class F>
-void AmxFilter::forPixels(int64_t begin, int64_t count, F &&fn) const {
-  const int64_t width = across_.size(), height = down_.size();
-  const int64_t from = std::max<int64_t>(begin, 0);
-  int64_t column = from % width, row = from / width % height,
-          image = from / width / height;
-  for (int64_t n = from; n < std::min(begin + count, numbers_); ++n) {
-    fn(n - begin, image, row, column);
-    if (++column == width) {
-      column = 0;
-      if (++row == height)
-        row = 0, ++image;
-    }
+void AmxFilter::forRuns(int64_t begin, int64_t count, F &&fn) const {
+  const int64_t width = across_.size(), height = down_.size(),
+                end = std::min(begin + count, numbers_);
+  for (int64_t n = std::max<int64_t>(begin, 0); n < end;) {
+    const int64_t column = n % width, line = n / width,
+                  length = std::min(width - column, end - n);
+    fn(n - begin, length, line / height, line % height, column);
+    n += length;
   }
 }
 
@@ -201,30 +230,57 @@ void AmxFilter::packOutputs(const uint16_t *dy, int64_t begin,
                             std::byte *to) const {
   const uint16_t *pixels[kAmxTerms];
   std::fill_n(pixels, kAmxTerms, zeros_.data());
-  forPixels(begin, kAmxTerms,
-            [&](int64_t i, int64_t image, int64_t row, int64_t column) {
-              if (row < down_.out && column < across_.out)
-                pixels[i] =
-                    dy + ((image * down_.out + row) * across_.out + column) *
-                             outputs_;
-            });
+  forRuns(begin, kAmxTerms,
+          [&](int64_t i, int64_t length, int64_t image, int64_t row,
+              int64_t column) {
+            if (row >= down_.out)
+              return;
+            const uint16_t *at =
+                dy +
+                ((image * down_.out + row) * across_.out + column) * outputs_;
+            const int64_t end = i + std::min(length, across_.out - column);
+            for (; i < end; ++i, at += outputs_)
+              pixels[i] = at;
+          });
   loops_.packTerms(AmxSide::Left, pixels, outputs_, to, leftStride());
+}
+
+// The columns of a window in a line of x; in `edge`, if some are outside.
+const uint16_t *AmxFilter::joined(const uint16_t *line, int64_t column,
+                                  uint16_t *edge) const {
+  const int64_t begin = column * columns_.stride - columns_.low,
+                end = begin + columns_.kernel;
+  if (begin >= 0 && end <= columnsIn_)
+    return line + begin * channels_;
+  std::fill_n(edge, kAmxBlock, uint16_t(0));
+  for (int64_t at = std::max<int64_t>(begin, 0); at < std::min(end, columnsIn_);
+       ++at)
+    std::copy_n(line + at * channels_, channels_,
+                edge + (at - begin) * channels_);
+  return edge;
 }
 
 void AmxFilter::packInputs(const uint16_t *x, const Copy &copy, int64_t begin,
                            std::byte *to) const {
   const uint16_t *pixels[kAmxTerms];
+  uint16_t edges[kAmxTerms][kAmxBlock];
   std::fill_n(pixels, kAmxTerms, zeros_.data());
-  forPixels(begin + copy.parity, kAmxTerms,
-            [&](int64_t i, int64_t image, int64_t row, int64_t column) {
-              row = row * down_.window.stride + copy.row;
-              column = column * across_.window.stride + copy.column;
-              if (row < down_.read() && column < across_.read())
-                pixels[i] =
-                    x +
-                    ((image * down_.in + row) * across_.in + column) * inputs_;
-            });
-  loops_.packTerms(AmxSide::Right, pixels, inputs_, to, rightStride());
+  forRuns(begin + copy.parity, kAmxTerms,
+          [&](int64_t i, int64_t length, int64_t image, int64_t row,
+              int64_t column) {
+            row = row * down_.window.stride + copy.row;
+            if (row >= down_.read())
+              return;
+            const uint16_t *const line =
+                x + (image * down_.in + row) * columnsIn_ * channels_;
+            for (const int64_t end = i + length; i < end; ++i, ++column) {
+              const int64_t at = column * across_.window.stride + copy.column;
+              if (at < across_.read())
+                pixels[i] = joinsColumns_ ? joined(line, at, edges[i])
+                                          : line + at * channels_;
+            }
+          });
+  loops_.packTerms(AmxSide::Right, pixels, width_, to, rightStride());
 }
 
 // Step by step, those of dy first, then those of x, all copies of a step
@@ -270,13 +326,12 @@ void AmxFilter::multiply(const std::byte *packed, const Range &range,
 
 void AmxFilter::write(const float *sums, int64_t count, int64_t block,
                       uint16_t *dw) const {
-  const int64_t across = inputs_ / kAmxBlock, taps = int64_t(taps_.size()),
-                row = inputs_ * taps;
-  loops_.writeFilters({sums, count, blocks() * sumFloats(), taps,
-                       inputOf_.data(), masks_.data(),
-                       dw + block / across * kAmxBlock * row +
-                           block % across * kAmxBlock * taps,
-                       row});
+  const int64_t across = inputs_ / kAmxBlock, row = across * elements_;
+  loops_.writeFilters(
+      {sums, count, blocks() * sumFloats(), int64_t(taps_.size()), elements_,
+       inputOf_.data(), masks_.data(),
+       dw + block / across * kAmxBlock * row + block % across * elements_,
+       row});
 }
 
 void AmxFilter::run(const uint16_t *x, const uint16_t *dy, uint16_t *dw,
@@ -337,7 +392,8 @@ bool haveTiles(const CommandSpec &spec, const Conv &conv) {
       if (typeOf(operand) != plan::BF16)
         return false;
   return conv.x.dims <= 2 && conv.x.channelsLast && !conv.filtersLast &&
-         conv.group == 1 && conv.x.c % kAmxBlock == 0 &&
+         conv.group == 1 &&
+         (conv.x.c % kAmxBlock == 0 || canJoinColumns(conv)) &&
          conv.y.c % kAmxBlock == 0 && conv.window.taps() <= kAmxTaps &&
          conv.x.n > 0 && amxLoops();
 }

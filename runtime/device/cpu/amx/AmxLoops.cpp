@@ -160,25 +160,26 @@ void writeFilters(const AmxFilters &f) {
     for (int64_t tap = 0; tap < f.taps; ++tap) {
       const float *from =
           f.sums + (4 * tap + output / 16 * 2) * kAmxFloats + output % 16 * 16;
-      __m512 first = _mm512_load_ps(from),
-             second = _mm512_load_ps(from + kAmxFloats);
+      __m512 low = _mm512_load_ps(from),
+             high = _mm512_load_ps(from + kAmxFloats);
       for (int64_t i = 1; i < f.count; ++i) {
         from += f.stride;
-        first = _mm512_add_ps(first, _mm512_load_ps(from));
-        second = _mm512_add_ps(second, _mm512_load_ps(from + kAmxFloats));
+        low = _mm512_add_ps(low, _mm512_load_ps(from));
+        high = _mm512_add_ps(high, _mm512_load_ps(from + kAmxFloats));
       }
-      const __m512bh both = _mm512_cvtne2ps_pbh(second, first);
+      const __m512bh both = _mm512_cvtne2ps_pbh(high, low);
       _mm512_store_si512(rows[tap], reinterpret_cast<const __m512i &>(both));
     }
-    for (int64_t vector = 0; vector < f.taps; ++vector) {
+    for (int64_t vector = 0; vector * kAmxBlock < f.elements; ++vector) {
       const __m512i inputs = _mm512_loadu_si512(f.inputs + vector * kAmxBlock);
       __m512i made = _mm512_setzero_si512();
       for (int64_t tap = 0; tap < f.taps; ++tap)
         made =
             _mm512_mask_permutexvar_epi16(made, f.masks[vector * f.taps + tap],
                                           inputs, _mm512_load_si512(rows[tap]));
-      _mm512_storeu_si512(f.to + output * f.outputStride + vector * kAmxBlock,
-                          made);
+      _mm512_mask_storeu_epi16(f.to + output * f.outputStride +
+                                   vector * kAmxBlock,
+                               first(f.elements - vector * kAmxBlock), made);
     }
   }
 }

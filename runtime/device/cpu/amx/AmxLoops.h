@@ -26,14 +26,14 @@ struct AmxProduct {
   bool adds;   // to what `sums` holds
 };
 
-// A block of outputs by a block of inputs of filters' gradients [outputs,
-// inputs, taps] in bf16: the sums, in this order, of `count` arrays of four
-// tiles for each tap, `stride` floats apart.
+// A block of outputs of filters' gradients in bf16: the sums, in this order, of
+// `count` arrays of four tiles for each tap, `stride` floats apart.
 struct AmxFilters {
   const float *sums;
   int64_t count, stride, taps;
-  // Of each element of 32 inputs' taps its input; of each 32 elements and each
-  // tap, which are that tap's.
+  int64_t elements; // of an output
+  // Of each element, rounded up to 32, its column of its tap's sums; of each 32
+  // elements and each tap, which are that tap's.
   const uint16_t *inputs;
   const uint32_t *masks;
   uint16_t *to;
