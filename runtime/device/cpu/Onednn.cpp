@@ -35,6 +35,12 @@ bool onednnHasAvx512() {
   return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
 }
 
+bool onednnHasAmx() {
+  // An instruction set has the bits of those that it contains.
+  const auto amx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & amx) == amx;
+}
+
 memory::data_type onednnType(plan::DType type) {
   if (type == plan::F32 || type == plan::F16)
     return memory::data_type::f32;

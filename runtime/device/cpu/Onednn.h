@@ -18,6 +18,7 @@ const dnnl::engine &onednnEngine();
 // Whether the library has bf16 on this CPU: not below AVX-512.
 bool onednnHasBf16();
 bool onednnHasAvx512();
+bool onednnHasAmx(); // and may use it: ONEDNN_MAX_CPU_ISA
 
 // What the library computes an element type in: f32 in itself, bf16 too where
 // it can, f16 in f32; anything else throws dnnl::error.

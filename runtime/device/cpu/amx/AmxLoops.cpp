@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cpu/amx/AmxLoops.h"
+#include "runtime/device/cpu/Onednn.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 
@@ -202,7 +203,8 @@ constexpr AmxLoops kLoops = {enter,    leave,        packTerms, packLines,
 } // namespace
 
 const AmxLoops *amxLoops() {
-  static const AmxLoops *const loops = hasAmx() ? &kLoops : nullptr;
+  static const AmxLoops *const loops =
+      onednnHasAmx() && hasAmx() ? &kLoops : nullptr;
   return loops;
 }
 

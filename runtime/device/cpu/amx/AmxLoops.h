@@ -65,8 +65,8 @@ struct AmxLoops {
   void (*writeBlock)(const AmxBlock &block);
 };
 
-// Null where the CPU lacks AMX for bf16 or AVX-512, or the system does not let
-// this process use the tiles.
+// Null where the CPU lacks AMX for bf16 or AVX-512, the system does not let
+// this process use the tiles, or oneDNN may not use them (ONEDNN_MAX_CPU_ISA).
 const AmxLoops *amxLoops();
 
 } // namespace dlc
