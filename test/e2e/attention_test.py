@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX's Attention trains on the CPU as the same attention written out does."""
 
+import re
+
 import dlc
 import numpy as np
 import onnx
@@ -10,8 +12,8 @@ BATCH, LENGTH, HEADS, DEPTH = 4, 6, 2, 8
 WIDTH = HEADS * DEPTH
 
 
-def model(nodes, weights):
-    info = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [BATCH, LENGTH, WIDTH])
+def model(nodes, weights, length=LENGTH):
+    info = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [BATCH, length, WIDTH])
     graph = helper.make_graph(nodes, "attention", [info("x")], [info("y")],
                               [numpy_helper.from_array(array, name) for name, array in weights.items()])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
@@ -23,11 +25,11 @@ def projections():
     return [helper.make_node("MatMul", ["x", "w" + letter], [letter]) for letter in "qkv"], weights
 
 
-def as_one_op():
+def as_one_op(length=LENGTH, causal=1):
     nodes, weights = projections()
-    nodes.append(helper.make_node("Attention", ["q", "k", "v"], ["z"], is_causal=1, q_num_heads=HEADS,
+    nodes.append(helper.make_node("Attention", ["q", "k", "v"], ["z"], is_causal=causal, q_num_heads=HEADS,
                                   kv_num_heads=HEADS))
-    return model([*nodes, helper.make_node("MatMul", ["z", "wo"], ["y"])], weights)
+    return model([*nodes, helper.make_node("MatMul", ["z", "wo"], ["y"])], weights, length)
 
 
 def written_out():
@@ -61,6 +63,15 @@ class Attention(dlc.TestCase):
         expected = self.losses("written", written_out())
         self.assertLess(expected[-1], expected[0])
         np.testing.assert_allclose(self.losses("op", as_one_op()), expected, rtol=1e-5)
+
+    def test_who_computes_bf16(self):
+        """With AMX the runtime's own products are of bf16: it computes attention of 200 keys, else products do."""
+        onnx.save(as_one_op(200, causal=0), self.path("long.onnx"))
+        for cpu, by in ("sapphirerapids", "library"), ("x86-64-v4", "decomposed"):
+            out, _ = dlc.dlc("compile", self.path("long.onnx"), "--amp", "--loss=mse", "--cpu=" + cpu, "--emit=mlir",
+                             "--stop-after=fuse", "--explain-placement")
+            found = [line.split()[-1] for line in re.findall(r"attention +\w+", out)]
+            self.assertEqual(set(found), {by}, out[:500])
 
 
 if __name__ == "__main__":

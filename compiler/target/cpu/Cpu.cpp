@@ -28,7 +28,10 @@ void addsMaskInF32(ir::AttentionOp op) {
 class Cpu final : public Target {
 public:
   explicit Cpu(const TargetOptions &options)
-      : cpu(options.cpu), convError(options.convError) {}
+      : cpu(options.cpu), convError(options.convError) {
+    const auto target = resolveCpuTarget(cpu);
+    hasAmx = mlir::succeeded(target) && target->hasAmx;
+  }
 
   StringRef name() const override { return "cpu"; }
   LoweringTraits lowering() const override {
@@ -102,9 +105,12 @@ private:
   /// The runtime's attention skips the keys that a causal mask hides, and never
   /// stores the scores. Without a mask it computes more, as its gradient has to
   /// find the scores again, which costs nothing where they leave the caches.
-  static Ways attention(const ir::AttentionDims &dims, Type element) {
-    // Products of halves are as fast as the CPU has them, the own ones in f32.
-    const int64_t manyKeys = element && !element.isF32() ? 512 : 192;
+  Ways attention(const ir::AttentionDims &dims, Type element) const {
+    // Products of halves are as fast as the CPU has them, the own ones in f32,
+    // but of bf16 with AMX.
+    const bool isSlower =
+        element && !element.isF32() && !(hasAmx && element.isBF16());
+    const int64_t manyKeys = isSlower ? 512 : 192;
     constexpr int64_t kFewQueries = 64;
     Way own{By::Library}, parts{By::Decomposed};
     if (element && element.isF64())
@@ -124,6 +130,7 @@ private:
   }
 
   std::string cpu, convError;
+  bool hasAmx;
 };
 
 } // namespace

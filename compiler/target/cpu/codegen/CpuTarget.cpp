@@ -68,10 +68,14 @@ llvm::FailureOr<CpuTarget> resolveCpuTarget(llvm::StringRef cpu,
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       target->createMCSubtargetInfo(triple, result.cpu, ""));
   auto host = llvm::sys::getHostCPUFeatures();
+  auto has = [&](llvm::StringRef feature) {
+    return info->checkFeatures(("+" + feature).str()) &&
+           (!native || host.lookup(feature));
+  };
   for (llvm::StringRef feature : candidates(triple))
-    if (info->checkFeatures(("+" + feature).str()) &&
-        (!native || host.lookup(feature)))
+    if (has(feature))
       result.features.push_back(feature.str());
+  result.hasAmx = triple.getArch() == llvm::Triple::x86_64 && has("amx-bf16");
   return result;
 }
 

@@ -20,6 +20,8 @@ struct CpuTarget {
   /// LLVM's names, sorted as the table of CpuTarget.cpp. The artifact's
   /// manifest must require them.
   std::vector<std::string> features;
+  /// Kernels do not use it, but the runtime's loops of bf16 do.
+  bool hasAmx = false;
 
   bool has(llvm::StringRef feature) const;
   /// By an instruction, vectors of 512 bits too.
