@@ -252,9 +252,10 @@ struct OptimizerOptions {
   /// --lr-scale=REGEX:FACTOR and --weight-decay-scale=REGEX:FACTOR: factors for
   /// the parameters whose name the expression is found in; the first counts.
   std::vector<std::string> lrScale, weightDecayScale;
-  /// --moments=f32|bf16: what moments are kept in between updates; f32 is the
-  /// parameter's own type. The update computes in f32 and rounds what it keeps,
-  /// so a decay rate above 1 - 2^-9 may leave a moment where it is.
+  /// --moments=f32|bf16|8bit: what moments are kept in between updates; f32 is
+  /// the parameter's own type. The update computes in f32 and rounds what it
+  /// keeps, so in bf16 a decay rate above 1 - 2^-9 may leave a moment where it
+  /// is. 8bit: BlockMoments.h.
   std::string moments = "f32";
   /// --optimizer-group=REGEX:NAME[(KEY=VALUE,...)]: the optimizer of the
   /// parameters whose name the expression is found in; the first counts. Keys

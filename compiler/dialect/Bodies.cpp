@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "runtime/base/numbers/Philox.h"
+#include <cmath>
 
 using namespace mlir;
 using Scalars = SmallVector<Value>;
@@ -146,6 +147,76 @@ S sameBits(S x, Type from, Type to) {
   return x.with(cast(to, x.v));
 }
 
+/// The dynamic map's value number k: that of the decade i with n = `first` 2^i
+/// values, of which the lowest has k = n, is (9 k - 8 n + 4.5) unit(i).
+struct DynamicMap {
+  double first; // values of the lowest decade
+
+  static constexpr int kDecades = 7;
+  explicit DynamicMap(bool nonNegative) : first(nonNegative ? 2 : 1) {}
+  double count(int i) const { return std::ldexp(first, i); }
+  double unit(int i) const { return std::pow(10, i - 7) / count(i); }
+  double lowest(int i) const { return (count(i) + 4.5) * unit(i); }
+  double highest(int i) const { return (10 * count(i) - 4.5) * unit(i); }
+  double zero() const { return first - 1; } // k of 0, and that of 1
+  double one() const { return count(kDecades); }
+  /// Of what is nearer to a value of decade i than to those below.
+  double start(int i) const { return (highest(i - 1) + lowest(i)) / 2; }
+  double startOfOne() const { return (highest(kDecades - 1) + 1) / 2; }
+
+  using OfDecade = double (DynamicMap::*)(int) const;
+  /// `value` of the decade of x, whose decades begin at `from`.
+  S ofDecade(S x, OfDecade from, OfDecade value) const {
+    S result = x.constant((this->*value)(0));
+    for (int i = 1; i < kDecades; ++i)
+      result = choose(compare(Predicate::ge, x, x.constant((this->*from)(i))),
+                      x.constant((this->*value)(i)), result);
+    return result;
+  }
+  double slope(int i) const { return 1 / (9 * unit(i)); }
+
+  /// The number of what is nearest to x, at least 0; of NaN that of 0.
+  S number(S x) const {
+    S n = ofDecade(x, &DynamicMap::start, &DynamicMap::count);
+    S k =
+        x * ofDecade(x, &DynamicMap::start, &DynamicMap::slope) + n * (8 / 9.0);
+    k = minimum(maximum(k.unary<math::FloorOp>(), n), n * 2.0 + -1.0);
+    k = choose(compare(Predicate::ge, x, x.constant(startOfOne())),
+               x.constant(one()), k);
+    return choose(compare(Predicate::ge, x, x.constant(lowest(0) / 2)), k,
+                  x.constant(zero()));
+  }
+  S value(S k) const {
+    S n = ofDecade(k, &DynamicMap::count, &DynamicMap::count);
+    S y = (k * 9.0 - n * 8.0 + 4.5) *
+          ofDecade(k, &DynamicMap::count, &DynamicMap::unit);
+    y = choose(compare(Predicate::ge, k, k.constant(one())), k.constant(1), y);
+    return choose(compare(Predicate::gt, k, k.constant(zero())), y,
+                  k.constant(0));
+  }
+};
+
+/// Codes of values with a sign count from -127, whose magnitude is not 1.
+S dynamicEncode(S x, bool nonNegative) {
+  const DynamicMap map(nonNegative);
+  S k = map.number(nonNegative ? x : abs(x));
+  Type i8 = x.b->getI8Type();
+  if (nonNegative)
+    return convert(k + -map.zero(), i8);
+  S below = 127.0 - minimum(k, k.constant(127));
+  return convert(
+      choose(compare(Predicate::lt, x, x.constant(0)), below, k + 127.0), i8);
+}
+S dynamicDecode(S code, bool nonNegative) {
+  const DynamicMap map(nonNegative);
+  S k = convert(code, code.b->getF32Type());
+  if (nonNegative)
+    return map.value(k + map.zero());
+  k = k + -127.0;
+  S y = map.value(abs(k));
+  return choose(compare(Predicate::lt, k, k.constant(0)), 0.0 - y, y);
+}
+
 } // namespace
 
 /// Defines OP's body: `x` are the scalar operands, `op` the op; the expression
@@ -191,6 +262,8 @@ DLC_BODY(IsFiniteOp, compare(Predicate::eq, x[0] - x[0], x[0].constant(0)))
 DLC_BODY(CastOp, convert(x[0], elementType(op.getY())))
 DLC_BODY(BitCastOp,
          sameBits(x[0], elementType(op.getX()), elementType(op.getY())))
+DLC_BODY(DynamicEncodeOp, dynamicEncode(x[0], op.getNonNegative()))
+DLC_BODY(DynamicDecodeOp, dynamicDecode(x[0], op.getNonNegative()))
 DLC_BODY(AddOp, x[0] + x[1])
 DLC_BODY(SubOp, x[0] - x[1])
 DLC_BODY(MulOp, x[0] * x[1])

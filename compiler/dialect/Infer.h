@@ -110,6 +110,18 @@ llvm::LogicalResult inferIsFinite(MaybeLoc, A a, Types &types) {
   return llvm::success();
 }
 template <class A>
+llvm::LogicalResult inferDynamicEncode(MaybeLoc, A a, Types &types) {
+  types.push_back(tensorType(a.getX()).clone(
+      mlir::IntegerType::get(a.getX().getContext(), 8)));
+  return llvm::success();
+}
+template <class A>
+llvm::LogicalResult inferDynamicDecode(MaybeLoc, A a, Types &types) {
+  types.push_back(tensorType(a.getX()).clone(
+      mlir::Float32Type::get(a.getX().getContext())));
+  return llvm::success();
+}
+template <class A>
 llvm::LogicalResult inferSameAsFirst(MaybeLoc, A a, Types &types) {
   types.push_back(a.getOperands().front().getType());
   return llvm::success();

@@ -2,6 +2,7 @@
 #include "compiler/reference/Interpreter.h"
 #include "compiler/reference/Scalars.h"
 #include "runtime/base/numbers/FloatCast.h"
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -49,6 +50,29 @@ double sameBits(double x, Type from, Type to) {
   return to.isF16() ? fromF16(uint16_t(bits)) : fromBf16(uint16_t(bits));
 }
 
+/// As its paper writes it down: middles between evenly spaced boundaries.
+std::vector<double> dynamicMap(bool nonNegative) {
+  std::vector<double> values{0, 1};
+  for (int decade = 0; decade < 7; ++decade) {
+    const int parts = 1 << (decade + nonNegative);
+    for (int part = 0; part < parts; ++part) {
+      const double middle = 0.1 + 0.9 * (part + 0.5) / parts;
+      values.push_back(std::pow(10, decade - 6) * middle);
+      if (!nonNegative)
+        values.push_back(-values.back());
+    }
+  }
+  std::ranges::sort(values);
+  return values;
+}
+
+double nearestCode(const std::vector<double> &map, double x) {
+  const auto distance = [x = std::isnan(x) ? 0 : x](double value) {
+    return std::fabs(x - value);
+  };
+  return double(std::ranges::min_element(map, {}, distance) - map.begin());
+}
+
 using Function = std::function<double(const double *)>;
 
 /// On integers where all operands are.
@@ -84,6 +108,14 @@ Function functionOf(Operation *op) {
   if (auto cast = dyn_cast<BitCastOp>(op))
     return [from = elementType(cast.getX()), to = elementType(cast.getY())](
                const double *v) { return sameBits(*v, from, to); };
+  if (auto encode = dyn_cast<DynamicEncodeOp>(op))
+    return [map = dynamicMap(encode.getNonNegative())](const double *v) {
+      return nearestCode(map, *v);
+    };
+  if (auto decode = dyn_cast<DynamicDecodeOp>(op))
+    return [map = dynamicMap(decode.getNonNegative())](const double *v) {
+      return map[size_t(*v)];
+    };
   StringRef name = op->getName().stripDialect();
   if (auto c = dyn_cast<CompareOp>(op))
     name = stringifyPredicate(c.getPredicate());

@@ -144,5 +144,5 @@ void dlc::attachElementwiseGradients(MLIRContext &c) {
       [](auto &g) { return zeroWhere(g.a, g.dy); });
 
   noGradient<SignOp, FloorOp, CeilOp, NotOp, IsFiniteOp, AndOp, OrOp, CompareOp,
-             BitCastOp, StopGradientOp>(c);
+             BitCastOp, DynamicEncodeOp, DynamicDecodeOp, StopGradientOp>(c);
 }

@@ -6,6 +6,7 @@
 //   The scalars: t = @step updates done, lr = schedule(t), and what the rule
 //   derives from both, in f64, rounded once. The rule: OptimizerRules.h.
 #include "passes/Passes.h"
+#include "passes/optimizer/BlockMoments.h"
 #include "passes/optimizer/LearningRate.h"
 #include "passes/optimizer/ParameterGroups.h"
 #include "llvm/ADT/MapVector.h"
@@ -59,6 +60,7 @@ private:
   struct Updated {
     int64_t bucket;
     size_t group;
+    bool inBlocks;
     ir::GradientOp gradient;
   };
 
@@ -81,7 +83,8 @@ private:
     SmallVector<Rule::Exprs> exact;
     for (const ParameterGroup &group : groups) {
       for (ir::GradientOp g : group.gradients)
-        targets.push_back({bucketOf(g), exact.size(), g});
+        targets.push_back(
+            {bucketOf(g), exact.size(), isInBlocks(group, typeOf(g)), g});
       Expr rate = group.lrScale == 1 ? pace.lr : pace.lr * group.lrScale;
       const OptimizerOptions &o = group.options;
       double own = o.momentum.value_or(o.beta1.value_or(0));
@@ -93,17 +96,57 @@ private:
       exact.push_back(group.rule->scalars(rates, o));
     }
     // Tables without a gradient of their size come last, so that no gap is
-    // between the gradients of others.
+    // between the gradients of others, nor between parameters that are updated
+    // by element.
     llvm::stable_sort(targets, [](const Updated &a, const Updated &b) {
       auto key = [](Updated u) {
-        return std::tuple(bool(u.gradient.getRows()), u.bucket, u.group);
+        return std::tuple(bool(u.gradient.getRows()), u.bucket, u.group,
+                          u.inBlocks);
       };
       return key(a) < key(b);
     });
     for (const Updated &target : targets)
-      if (failed(update(target.gradient, groups[target.group],
-                        exact[target.group])))
+      if (const ParameterGroup &group = groups[target.group]; failed(
+              target.inBlocks
+                  ? updateInBlocks(target.gradient, group, exact[target.group])
+                  : update(target.gradient, group, exact[target.group])))
         return failure();
+    return success();
+  }
+
+  RankedTensorType typeOf(ir::GradientOp g) {
+    return step.findState(g.getState()).getTensorType();
+  }
+
+  /// Of the parameter as rows of blocks, each of which is read once.
+  LogicalResult updateInBlocks(ir::GradientOp g, const ParameterGroup &group,
+                               ArrayRef<Expr> exact) {
+    ir::StateOp parameter = step.findState(g.getState());
+    const Blocks blocks(parameter.getTensorType());
+    auto here = [&](Value v) {
+      return Expr(step.builder, parameter.getLoc(), v);
+    };
+    const Expr old = blocks.rows(here(step.read(parameter))), w = wide(old);
+    const Type type = ir::elementType(w);
+    SmallVector<BlockMoment> moments;
+    SmallVector<Expr> inputs;
+    for (const Moment &moment :
+         group.rule->moments(group.options, blocks.rank())) {
+      auto added = BlockMoment::add(step, parameter, moment);
+      if (failed(added))
+        return failure();
+      moments.push_back(*added);
+      inputs.push_back(added->value().cast(type));
+    }
+    const Expr gradient = blocks.rows(here(g.getValue())).cast(type);
+    auto updated = group.rule->update(
+        {w, gradient, inputs, rounded(exact, type), group.options});
+    const Expr next = updated.front().cast(ir::elementType(old));
+    step.write(parameter, blocks.tensor(step.ifUpdating(next, old)));
+    for (auto [moment, value] :
+         llvm::zip(moments, ArrayRef(updated).drop_front()))
+      moment.write(step, value.cast(step.builder.getF32Type()));
+    g.erase();
     return success();
   }
 
@@ -137,7 +180,8 @@ private:
     SmallVector<ir::StateOp> states{parameter};
     const int64_t rank = parameter.getTensorType().getRank();
     for (Moment moment : group.rule->moments(group.options, rank)) {
-      auto type = momentType(parameter.getTensorType(), moment.mean);
+      auto type = momentType(parameter.getTensorType(), moment.mean,
+                             group.options.moments);
       ir::StateOp state = step.addState(
           (parameter.getSymName() + "." + moment.suffix).str(), type,
           ir::Role::moment,
@@ -181,12 +225,13 @@ private:
   }
 
   /// Moments are of the parameter's type unless halves are asked for.
-  RankedTensorType momentType(RankedTensorType parameter, int64_t mean) const {
+  RankedTensorType momentType(RankedTensorType parameter, int64_t mean,
+                              StringRef kept) const {
     bool isF32 = parameter.getElementType().isF32();
     SmallVector<int64_t> shape(parameter.getShape());
     if (mean)
       shape[shape.size() - mean] = 1;
-    return RankedTensorType::get(shape, isF32 && options.moments == "bf16"
+    return RankedTensorType::get(shape, isF32 && kept == "bf16"
                                             ? step.builder.getBF16Type()
                                             : parameter.getElementType());
   }

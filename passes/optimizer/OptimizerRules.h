@@ -13,6 +13,9 @@ struct Moment {
   llvm::StringRef suffix;
   double init = 0;
   int64_t mean = 0; // 1, 2: of the last, the last but one dimension
+
+  /// A mean of squares, by its name.
+  bool isNonNegative() const { return suffix.starts_with("v"); }
 };
 
 /// What changes from step to step, f64 scalars.

@@ -107,6 +107,7 @@ std::optional<OptimizerOptions> readOptimizer(const std::string &text,
   OptimizerOptions o;
   o.cycledMomentum = main.cycledMomentum;
   o.sparse = main.sparse;
+  o.moments = main.moments;
   if (words[0] == main.name)
     o = main;
   o.name = words[0].str();
@@ -175,6 +176,7 @@ OptimizerOptions fallbackOptions(const OptimizerOptions &of) {
   o.lr = of.lr;
   o.weightDecay = of.weightDecay;
   o.sparse = of.sparse;
+  o.moments = of.moments;
   o.resolve();
   return o;
 }
@@ -185,6 +187,11 @@ LogicalResult checkOptimizer(Operation *where, const OptimizerOptions &o) {
   if (*o.nesterov && (o.momentum.value_or(0) == 0 || o.dampening != 0))
     return where->emitError(
         "nesterov needs a momentum above 0 and no dampening");
+  if (o.moments == "8bit" && findRule(o.name)->isOfWholeTensors)
+    return where->emitError()
+           << "moments in 8 bits are for optimizers that update each element "
+              "by itself, but "
+           << o.name << " computes with whole tensors: use --moments=bf16";
   return success();
 }
 
@@ -236,7 +243,7 @@ LogicalResult checkPatterns(ModuleOp module, const OptimizerOptions &given) {
   OptimizerOptions o = given;
   o.resolve();
   Rows rows(module);
-  if (failed(rows.parse(o)))
+  if (failed(checkOptimizer(module, o)) || failed(rows.parse(o)))
     return failure();
   for (auto state : module.getOps<ir::StateOp>())
     if (state.getTrainable()) {

@@ -9,7 +9,7 @@
 #include "compiler/target/Target.h"
 #include "passes/Passes.h"
 #include "passes/Step.h"
-#include "passes/optimizer/ParameterGroups.h"
+#include "passes/optimizer/BlockMoments.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -100,7 +100,7 @@ private:
     if (!isLazy && (!isExact || 2 * lookups.count() * options.allReduce.world >
                                     type.getDimSize(0)))
       return;
-    const std::string why = whyWhole(lookups, group);
+    const std::string why = whyWhole(g.getValue(), lookups, group);
     if (why.empty()) {
       takeRows(g, lookups);
       if (!isExact)
@@ -119,7 +119,7 @@ private:
   }
 
   /// Why no rows can do; empty: they can.
-  std::string whyWhole(const Lookups &lookups,
+  std::string whyWhole(Value gradient, const Lookups &lookups,
                        const ParameterGroup &group) const {
     if (options.accumulate.count > 1)
       return "--accumulate adds up whole gradients";
@@ -131,6 +131,8 @@ private:
       return "--target=" + options.target.name + " does not update rows";
     if (group.rule->isOfWholeTensors)
       return group.rule->name.str() + " computes with all of it";
+    if (isInBlocks(group, ir::tensorType(gradient)))
+      return "--moments=8bit updates whole blocks";
     return lookups.areAll ? "" : "the table is not only looked up";
   }
 

@@ -93,8 +93,9 @@ void OptimizerOptions::addTo(OptionTable &table) {
                    "AMSGrad: the denominator uses the maximum of all second "
                    "moments so far"));
   addRareArguments(table, *this);
-  table.choice("train.moments", moments, {"f32", "bf16"},
-               "storage type of moments; arithmetic is f32");
+  table.choice("train.moments", moments, {"f32", "bf16", "8bit"},
+               "storage type of moments; 8bit: codes and a factor for each 256 "
+               "elements, for parameters of at least 4096; arithmetic is f32");
   table.list("train.lr-scale", lrScale, "REGEX:FACTOR",
              "factor of lr for parameters whose names match; the first "
              "matching rule applies");
@@ -271,6 +272,14 @@ static Status checkNesterov(StepOptions step) {
              : Status();
 }
 
+static Status checkBlocks(const StepOptions &step) {
+  return step.optimizer.moments == "8bit" && step.allReduce.level() > 0
+             ? usageError("--moments=8bit keeps blocks of 256 elements, which "
+                          "--zero would split over the ranks: use "
+                          "--moments=bf16, or --zero=0")
+             : Status();
+}
+
 /// debugOverflow disables matmul fusion so that each op can be checked.
 static Status checkPlaces(const StepOptions &step) {
   for (const std::string &text : step.placement.place) {
@@ -332,6 +341,7 @@ void StepOptions::addTo(OptionTable &table) {
   });
   table.require([this](auto &) { return checkScaler(*this); });
   table.require([this](auto &) { return checkNesterov(*this); });
+  table.require([this](auto &) { return checkBlocks(*this); });
   table.require([this](auto &) { return checkPlaces(*this); });
 }
 

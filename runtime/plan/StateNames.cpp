@@ -30,8 +30,9 @@ constexpr std::array<std::string_view, 16> kPrefixes = {
     // programs of another size
     "predict@", "train_step@", "eval_step@", "accumulate_step@"};
 
-constexpr std::array<std::string_view, 7> kMoments = {
-    ".m", ".v", ".vmax", ".vr", ".vc", ".powersgd_q", ".powersgd_error"};
+constexpr std::array<std::string_view, 10> kMoments = {
+    ".m",        ".v",        ".vmax",        ".vr",         ".vc",
+    ".m.absmax", ".v.absmax", ".vmax.absmax", ".powersgd_q", ".powersgd_error"};
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 

@@ -12,7 +12,7 @@ namespace dlc::plan {
 // Names that dlc generates, which never end in a slash: programs, regions and
 // kernels; counters and the like ("step", "rng.rank"); "ema/NAME", "grad/NAME",
 // "cache/NUMBER", and the moments "NAME.m", "NAME.v", "NAME.vmax", "NAME.vr",
-// "NAME.vc".
+// "NAME.vc", in 8 bits also "NAME.m.absmax" and so on.
 bool isReserved(std::string_view name);
 
 // Keys or values of a text's tokens, "cache/NUMBER": not part of checkpoints.

@@ -43,5 +43,7 @@ func.func @elementwise(%x: tensor<2x3xf32>, %b: tensor<3xf32>, %p: tensor<2x3xi1
   %less = dlc.compare lt %x, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xi1>
   %select = dlc.select %p, %x, %b : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   %lerp = dlc.lerp %x, %x, %b : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %code = dlc.dynamic_encode %x {non_negative} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %value = dlc.dynamic_decode %code : (tensor<2x3xi8>) -> tensor<2x3xf32>
   return
 }

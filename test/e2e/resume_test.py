@@ -99,6 +99,10 @@ class Resume(dlc.TestCase):
     def test_moments_in_half(self):
         self.check("lenet", "mnist-train", 1, batch=16, optimizer="adamw", lr=1e-3, moments="bf16", ema=0.99)
 
+    def test_moments_in_8_bits_on_two_ranks(self):
+        self.check("lenet", "mnist-train", 1, batch=16, ddp=2, optimizer="adamw", lr=1e-3, moments="8bit", ema=0.99,
+                   loss_scale="dynamic")
+
     def test_averages_on_the_host(self):
         self.check("lenet", "mnist-train", 1, batch=16, optimizer="adamw", lr=1e-3, ema="0.9,0.99",
                    ema_device="cpu", ema_start=20, loss_scale="dynamic")

@@ -165,3 +165,24 @@ func.func @is_finite_gate(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
   %y = dlc.select %c, %x, %n : (tensor<2x3xi1>, tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
   return %y : tensor<2x3xf64>
 }
+
+// The gradient is the nearest value by the definition: the middle of a part of a decade, 0, or 1, which has no negative.
+func.func @dynamic_map(%x: tensor<8xf64> {dlc.value = dense<[-0.5, 2.0e-7, 0.999, -0.999, 3.0e-5, 0.0, 1.0, 0.0105]> : tensor<8xf64>,
+    dlc.gradient = dense<[-0.50078125, 0.0, 1.0, -0.99296875, 2.125e-05, 0.0, 1.0, 0.00971875]> : tensor<8xf64>})
+  -> (tensor<8xf64> {dlc.weight = dense<1.0> : tensor<8xf64>}) attributes {dlc.kink, dlc.f64_only} {
+  %code = dlc.dynamic_encode %x : (tensor<8xf64>) -> tensor<8xi8>
+  %value = dlc.dynamic_decode %code : (tensor<8xi8>) -> tensor<8xf32>
+  %wide = dlc.cast %value : (tensor<8xf32>) -> tensor<8xf64>
+  %y = dlc.mul %wide, %x : (tensor<8xf64>, tensor<8xf64>) -> tensor<8xf64>
+  return %y : tensor<8xf64>
+}
+
+func.func @dynamic_map_of_squares(%x: tensor<8xf64> {dlc.value = dense<[-0.5, 2.0e-7, 0.999, -0.999, 3.0e-5, 0.0, 1.0, 0.0105]> : tensor<8xf64>,
+    dlc.gradient = dense<[0.0, 3.25e-07, 1.0, 0.0, 2.6875e-05, 0.0, 1.0, 0.010703125]> : tensor<8xf64>})
+  -> (tensor<8xf64> {dlc.weight = dense<1.0> : tensor<8xf64>}) attributes {dlc.kink, dlc.f64_only} {
+  %code = dlc.dynamic_encode %x {non_negative} : (tensor<8xf64>) -> tensor<8xi8>
+  %value = dlc.dynamic_decode %code {non_negative} : (tensor<8xi8>) -> tensor<8xf32>
+  %wide = dlc.cast %value : (tensor<8xf32>) -> tensor<8xf64>
+  %y = dlc.mul %wide, %x : (tensor<8xf64>, tensor<8xf64>) -> tensor<8xf64>
+  return %y : tensor<8xf64>
+}

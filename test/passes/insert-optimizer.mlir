@@ -106,7 +106,7 @@
 // HALF: [[RV:%.*]] = dlc.cast [[NV]] : (tensor<2xf32>) -> tensor<2xbf16>
 // HALF: dlc.write @w.v, [[RV]] : tensor<2xbf16>
 
-// MOMENTS: moments: 'fp16' is not one of f32, bf16
+// MOMENTS: moments: 'fp16' is not one of f32, bf16, 8bit
 // UNKNOWN: optimizer: 'sgdm' is not one of sgd, adam, adamw, radam, nadam, adafactor, lars, rmsprop, rmsprop_tf, adagrad, lamb, lion, muon
 // NESTEROV: nesterov needs a momentum above 0
 dlc.state @w : tensor<2xf32> param init = "w" trainable

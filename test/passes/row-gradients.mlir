@@ -10,6 +10,7 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="ddp=2 zero=1" 2>&1 | FileCheck %s --check-prefixes=WHOLE,ZERO
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=stats 2>&1 | FileCheck %s --check-prefixes=WHOLE,STATS
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=target=cuda 2>&1 | FileCheck %s --check-prefixes=WHOLE,CUDA
+// RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="optimizer=adagrad moments=8bit" 2>&1 | FileCheck %s --check-prefix=BLOCKS
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=ddp=2 | FileCheck %s --check-prefix=RANKS
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="optimizer=adam optimizer-group=w:sgd(lr=1)" | FileCheck %s --check-prefix=GROUP
 
@@ -87,4 +88,17 @@ func.func @train_step(%i: tensor<2xi64>, %u: tensor<2x3xf32>, %v: tensor<3x2xf32
   %r = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<2xi64>, tensor<2x3xf32>) -> tensor<16x3xf32>
   dlc.gradient @read, %r : tensor<16x3xf32>
   return %r : tensor<16x3xf32>
+}
+
+// -----
+
+// Moments in blocks are those of tables of at least 4096 elements.
+// CHECK: dlc.unique_rows
+// BLOCKS-NOT: remark: the gradient of 'w'
+// BLOCKS: remark: the gradient of 'w_table' is of the whole table: --moments=8bit updates whole blocks
+dlc.state @w_table : tensor<2048x2xf32> param init = "w_table" trainable
+func.func @train_step(%i: tensor<2xi64>, %u: tensor<2x2xf32>) {
+  %g = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<2xi64>, tensor<2x2xf32>) -> tensor<2048x2xf32>
+  dlc.gradient @w_table, %g : tensor<2048x2xf32>
+  return
 }

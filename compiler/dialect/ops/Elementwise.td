@@ -147,4 +147,26 @@ def Dlc_LerpOp : Dlc_Elementwise<"lerp", CastNever> {
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Dlc_Float:$t);
   let results = (outs Dlc_Float:$y);
 }
+
+defvar Dlc_DynamicMap = [{The map is that of Dettmers et al. (8-bit Optimizers via Block-wise Quantization, 2022): 0, 1 and, in the
+    decade (10^(i-7), 10^(i-6)] for i from 0 to 6, the middles of 2^i parts of equal length and their negatives; with
+    `non_negative` instead the middles of 2^(i+1) parts. Codes number its 256 values from the lowest to the highest.}];
+def Dlc_DynamicEncodeOp : Dlc_Elementwise<"dynamic_encode", CastNever, "inferDynamicEncode"> {
+  let summary = "the code of the value of the dynamic map of 8 bits that is nearest to x; of NaN the code of 0";
+  let shapes = "y as x";
+  let description = Dlc_DynamicMap;
+  let example = "%y = dlc.dynamic_encode %x {non_negative} : (tensor<2x3xf32>) -> tensor<2x3xi8>";
+  let arguments = (ins Dlc_Float:$x, UnitAttr:$non_negative);
+  let results = (outs RankedTensorOf<[I8]>:$y);
+  let answers = Dlc_Costly;
+}
+def Dlc_DynamicDecodeOp : Dlc_Elementwise<"dynamic_decode", CastNever, "inferDynamicDecode"> {
+  let summary = "the value of the dynamic map of 8 bits that has the code x";
+  let shapes = "y as x";
+  let description = Dlc_DynamicMap;
+  let example = "%y = dlc.dynamic_decode %x : (tensor<2x3xi8>) -> tensor<2x3xf32>";
+  let arguments = (ins RankedTensorOf<[I8]>:$x, UnitAttr:$non_negative);
+  let results = (outs RankedTensorOf<[F32]>:$y);
+  let answers = Dlc_Costly;
+}
 #endif

@@ -63,6 +63,9 @@ Ints operandShape(Operation *op) {
 //===--- the order of ops -------------------------------------------------===//
 
 void moveWritesToEnd(Block &block) {
+  for (auto view : llvm::to_vector(block.getOps<ir::ReshapeOp>()))
+    if (Clusters::atEnd(view))
+      view->moveBefore(block.getTerminator());
   for (auto write : llvm::to_vector(block.getOps<ir::WriteOp>()))
     write->moveBefore(block.getTerminator());
 }
@@ -227,11 +230,20 @@ void Clusters::join(Cluster &c, Cluster &home) {
   c.ops.clear();
 }
 bool Clusters::atEnd(Operation *op) {
-  return isa<ir::WriteOp>(op) || op->hasTrait<OpTrait::IsTerminator>();
+  return isa<ir::WriteOp>(op) || op->hasTrait<OpTrait::IsTerminator>() ||
+         (isa<ir::ReshapeOp>(op) && !op->use_empty() &&
+          llvm::all_of(op->getUsers(), llvm::IsaPred<ir::WriteOp>));
 }
 
-bool Clusters::mayJoin(Cluster &c, Cluster &home) const {
-  bool fits = c.domain == home.domain || c.finishes(home) || home.finishes(c);
+bool Cluster::isOfRowsOf(const Cluster &reduction) const {
+  return !domain.reduces && reduction.domain.reduces &&
+         reduction.domain.isRows() && reduction.domain.isFull(domain.full) &&
+         elementCount(reduction.domain.kept()) >= kOneThreadRows;
+}
+
+bool Clusters::mayJoin(Cluster &c, Cluster &home, bool byRows) const {
+  bool fits = c.domain == home.domain || c.finishes(home) || home.finishes(c) ||
+              (byRows && (c.isOfRowsOf(home) || home.isOfRowsOf(c)));
   if (!fits || c.ops.size() + home.ops.size() > kMaxOps ||
       llvm::any_of(c.ops, [&](Operation *op) { return home.overwrites(op); }) ||
       llvm::any_of(c.ops, [&](Operation *op) { return home.isIndexedBy(op); }))

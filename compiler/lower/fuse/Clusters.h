@@ -58,6 +58,8 @@ struct Cluster {
 
   /// Whether it computes on the results' elements of `reduction`.
   bool finishes(const Cluster &reduction) const;
+  /// Whether it computes on the elements that `reduction` reduces row by row.
+  bool isOfRowsOf(const Cluster &reduction) const;
   /// Whether it is one kernel with `more`, whose code is small: fusion joins
   /// nothing that KernelGraph refuses.
   bool mayHold(llvm::ArrayRef<mlir::Operation *> more) const;
@@ -82,15 +84,16 @@ struct Clusters {
   Cluster *of(mlir::Value v) const;
   /// Moves all ops of c into `home`.
   void join(Cluster &c, Cluster &home);
-  /// Whether c may run in `home`, a later cluster whose loops fit.
-  bool mayJoin(Cluster &c, Cluster &home) const;
+  /// Whether c may run in `home`, a later cluster whose loops fit; with
+  /// `byRows` also where one of them has a loop per row for each reduction.
+  bool mayJoin(Cluster &c, Cluster &home, bool byRows = false) const;
   /// The clusters with ops, from the last to the first.
   llvm::SmallVector<Cluster *> fromLast() const;
   /// Writes to states and terminators: behind all clusters.
   static bool atEnd(mlir::Operation *op);
 };
 
-/// Writes to states run last.
+/// Writes to states, and views that only they read, run last.
 void moveWritesToEnd(mlir::Block &block);
 /// What only the function's results need of small values, as a mean loss, runs
 /// just ahead of the next library call: what it reads may then come from the
@@ -98,8 +101,9 @@ void moveWritesToEnd(mlir::Block &block);
 using LateOps = llvm::SmallPtrSet<mlir::Operation *, 16>;
 LateOps moveResultsBehind(mlir::Block &block);
 
-/// Elementwise clusters whose results only states take join when they have a
-/// tensor in common: a parameter and its moments are one kernel.
+/// Clusters whose results only states take join when they have a tensor in
+/// common, if they are elementwise or reduce its rows: a parameter and its
+/// moments are one kernel.
 void joinWriters(Clusters &clusters);
 /// Small reductions over the same loops become one kernel: their launches cost
 /// more than their work. With `apart` also if others stand between them.

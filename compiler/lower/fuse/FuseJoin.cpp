@@ -35,9 +35,11 @@ public:
   }
 
 private:
-  /// Whether c is elementwise and only states and writers take its results.
+  /// Whether c is elementwise, or of rows, and only states and writers take its
+  /// results.
   bool isWriter(Cluster &c) const {
-    return !c.domain.reduces && elementCount(c.domain.full) > 1 &&
+    return (!c.domain.reduces || c.domain.isRows()) &&
+           elementCount(c.domain.full) > 1 &&
            llvm::all_of(c.ops, [&](Operation *op) {
              return classify(op) != Class::Move &&
                     llvm::all_of(op->getUsers(), [&](Operation *u) {
@@ -52,7 +54,8 @@ private:
     Cluster *first = nullptr;
     auto consider = [&](Cluster *home) {
       if (home && home != &c && home->last > c.last &&
-          clusters.mayJoin(c, *home) && (!first || home->last < first->last))
+          clusters.mayJoin(c, *home, /*byRows=*/true) &&
+          (!first || home->last < first->last))
         first = home;
     };
     for (Value v : fullOperands(c)) {

@@ -26,6 +26,8 @@ STEPS = {
     "adagrad": "mlp --optimizer=adagrad --batch=7",
     "muon": "mlp --optimizer=muon",
     "adafactor": "lenet --optimizer=adafactor --moments=bf16 --batch=4",
+    "moments in 8 bits": "gpt_tiny --amp --batch=2 --optimizer=adamw --moments=8bit --clip-grad=1 --ema",
+    "moments in 8 bits, with a last block that is shorter": "lenet --batch=4 --optimizer=adam --moments=8bit",
     "nadam and lars": "mlp --optimizer=nadam --optimizer-group=f1:lars",
     "a U-Net in bf16": "zoo_unet-script-train --amp",
     "experts in fp16": "zoo_experts-dynamo-eval --amp --amp-dtype=fp16",

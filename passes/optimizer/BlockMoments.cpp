@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/optimizer/BlockMoments.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+
+namespace dlc {
+
+bool isInBlocks(const ParameterGroup &group, RankedTensorType parameter) {
+  return group.options.moments == "8bit" &&
+         parameter.getNumElements() >= Blocks::kLeastElements &&
+         !group.rule->moments(group.options, parameter.getRank()).empty();
+}
+
+Expr Blocks::rows(Expr x) const {
+  auto factor = x.v.getDefiningOp<ir::MulOp>();
+  if (factor && ir::tensorType(factor.getB()).getRank() == 0)
+    return rows(Expr(*x.b, x.loc, factor.getA())) *
+           Expr(*x.b, x.loc, factor.getB());
+  const int64_t size = whole.getNumElements(), rest = count() * kSize - size;
+  if (rest) {
+    const int64_t none = 0;
+    x = x.reshape({size});
+    x = x.make<ir::PadOp>(x.v, ir::Ints(none), ir::Ints(rest), ir::Ints(none),
+                          llvm::APFloat(0.0));
+  }
+  return x.reshape({count(), kSize});
+}
+
+Expr Blocks::tensor(Expr rows) const {
+  const int64_t size = whole.getNumElements(), first = 0, step = 1;
+  if (size < count() * kSize) {
+    rows = rows.reshape({count() * kSize});
+    rows = rows.make<ir::SliceOp>(rows.v, ir::Ints(first), ir::Ints(size),
+                                  ir::Ints(step));
+  }
+  return rows.reshape(whole.getShape());
+}
+
+FailureOr<BlockMoment> BlockMoment::add(Step &step, ir::StateOp parameter,
+                                        const Moment &moment) {
+  const int64_t count = Blocks(parameter.getTensorType()).count();
+  Type i8 = step.builder.getI8Type(), f32 = step.builder.getF32Type();
+  const std::string name = (parameter.getSymName() + "." + moment.suffix).str();
+  // The code 255 is 1, and any code is 0 where the largest magnitude is.
+  ir::StateOp codes = step.addState(
+      name, RankedTensorType::get({count, Blocks::kSize}, i8), ir::Role::moment,
+      step.builder.getIntegerAttr(i8, moment.init ? 255 : 0), parameter);
+  ir::StateOp absmax =
+      codes ? step.addState(
+                  name + ".absmax", RankedTensorType::get({count, 1}, f32),
+                  ir::Role::moment, step.builder.getFloatAttr(f32, moment.init),
+                  parameter)
+            : nullptr;
+  if (!absmax)
+    return failure();
+  auto read = [&](ir::StateOp state) {
+    return Expr(step.builder, parameter.getLoc(), step.read(state));
+  };
+  const Expr oldCodes = read(codes), oldAbsmax = read(absmax);
+  return BlockMoment(codes, absmax, oldCodes, oldAbsmax,
+                     moment.isNonNegative());
+}
+
+Expr BlockMoment::value() const {
+  return oldCodes.make<ir::DynamicDecodeOp>(oldCodes.v, isNonNegative) *
+         oldAbsmax;
+}
+
+void BlockMoment::write(Step &step, Expr rows) const {
+  Expr largest = (isNonNegative ? rows : abs(rows)).max({1}, true);
+  Expr share = rows / largest; // NaN, whose code is that of 0, if all are 0
+  Expr code = share.make<ir::DynamicEncodeOp>(share.v, isNonNegative);
+  step.write(codes, step.ifUpdating(code, oldCodes));
+  step.write(absmax, step.ifUpdating(largest, oldAbsmax));
+}
+
+} // namespace dlc
