@@ -290,7 +290,7 @@ struct OptimizerOptions {
 /// the whole training. Formulas and defaults: torch.optim.lr_scheduler.
 struct ScheduleOptions {
   /// --schedule=constant|step|multistep|linear|cosine|polynomial|onecycle
-  /// |exponential|inverse_sqrt|wsd
+  /// |exponential|inverse_sqrt|wsd|plateau
   std::string name = "constant";
   /// --schedule-per=update|epoch: what t counts, and what every length below is
   /// given in, except --steps.
@@ -316,7 +316,7 @@ struct ScheduleOptions {
   /// wsd(decay_steps=N, decay=cosine|linear|sqrt): lr, and in the last N steps
   /// down to min_lr; sqrt: by 1 - sqrt(x).
   std::string decay = "cosine";
-  /// min_lr: where cosine, polynomial and wsd end.
+  /// min_lr: where cosine, polynomial, wsd and plateau end.
   double minLr = 0;
   /// cosine(cycle_steps=N) starts again after N, then after N cycle_mult,
   /// ..., from lr cycle_decay^i in cycle i; 0: no restarts.
@@ -324,6 +324,11 @@ struct ScheduleOptions {
   double cycleDecay = 1;
   /// polynomial(power)
   double power = 1;
+  /// plateau(factor, patience, threshold, min_lr): torch's ReduceLROnPlateau
+  /// with a relative threshold. `dlc train` counts the validations
+  /// (runtime/train/run/Plateau.h).
+  double plateauFactor = 0.1, plateauThreshold = 1e-4;
+  int64_t plateauPatience = 10;
   /// onecycle(pct_start, div_factor, final_div_factor) rises to lr in
   /// that share of T from lr / div, and ends at lr / (div final_div).
   double pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4;

@@ -97,6 +97,7 @@ private:
                                                 : o.train.loss.kind);
       dlc::describe(o, plan);
       plan.set_schedule_steps(o.train.schedule.totalSteps);
+      describePlateau(o.train, plan);
     }
     Status status = verifyPlan(plan);
     if (status.ok())

@@ -91,6 +91,20 @@ std::string toLine(const CompileOptions &options) {
   return text;
 }
 
+void describePlateau(const StepOptions &options, plan::Plan &plan) {
+  const ScheduleOptions &o = options.schedule;
+  if (o.name != "plateau")
+    return;
+  StepOptions whole = options;
+  whole.resolve();
+  plan::Plateau &p = *plan.mutable_plateau();
+  p.set_lr(*whole.optimizer.lr);
+  p.set_factor(o.plateauFactor);
+  p.set_threshold(o.plateauThreshold);
+  p.set_min_lr(o.minLr);
+  p.set_patience(o.plateauPatience);
+}
+
 void describe(const CompileOptions &options, plan::Plan &plan) {
   CompileOptions o = options.resolved(), d = defaultsOf(options);
   OptionTable table, defaults;

@@ -61,5 +61,7 @@ std::string toLine(const CompileOptions &options);
 
 /// The same as the plan's `schedule`, which dlc inspect shows.
 void describe(const CompileOptions &options, plan::Plan &plan);
+/// The rule of --schedule=plateau, which a run follows.
+void describePlateau(const StepOptions &options, plan::Plan &plan);
 
 } // namespace dlc

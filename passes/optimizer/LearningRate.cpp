@@ -51,6 +51,20 @@ public:
     return *total;
   }
 
+  /// How often `dlc train` has reduced the rate.
+  FailureOr<Expr> reductions() {
+    Type f64 = since.type().getElementType();
+    auto state = step.addState("plateau", RankedTensorType::get({4}, f64),
+                               ir::Role::step, FloatAttr::get(f64, 0));
+    if (!state)
+      return failure();
+    const int64_t first = 0, one = 1;
+    Expr all = step.read(state);
+    return all
+        .make<ir::SliceOp>(all.v, ir::Ints(first), ir::Ints(one), ir::Ints(one))
+        .reshape({});
+  }
+
 private:
   FailureOr<Expr> read(StringRef name, int64_t init) {
     auto state =
@@ -93,6 +107,15 @@ FailureOr<Expr> multistep(Time &time, double base, const ScheduleOptions &o) {
 /// base * rate^t
 FailureOr<Expr> exponential(Time &time, double base, const ScheduleOptions &o) {
   return pow(time.done().scalar(o.decayRate), time.done()) * base;
+}
+
+/// max(base * factor^reductions, min)
+FailureOr<Expr> plateau(Time &time, double base, const ScheduleOptions &o) {
+  FailureOr<Expr> reductions = time.reductions();
+  if (failed(reductions))
+    return failure();
+  Expr rate = pow(reductions->scalar(o.plateauFactor), *reductions) * base;
+  return maximum(rate, rate.scalar(o.minLr));
 }
 
 /// base / sqrt(1 + t / N)
@@ -195,6 +218,7 @@ const std::pair<StringRef, Curve> curves[] = {
     {"exponential", exponential},
     {"inverse_sqrt", inverseSqrt},
     {"wsd", stableThenDecay},
+    {"plateau", plateau},
 };
 
 } // namespace

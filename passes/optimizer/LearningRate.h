@@ -20,7 +20,8 @@ std::vector<std::string> scheduleNames();
 /// torch.optim.lr_scheduler, closed forms. What depends on the length of the
 /// training adds the state @schedule.steps, what counts epochs
 /// @schedule.epoch_steps: the updates of either, which `dlc train` sets where
-/// they are 0. The options are valid.
+/// they are 0; what depends on validations adds @plateau, which `dlc train`
+/// keeps (runtime/train/run/Plateau.h). The options are valid.
 llvm::FailureOr<Pace> paceOf(Step &step, ir::Expr t, double base,
                              const ScheduleOptions &options);
 

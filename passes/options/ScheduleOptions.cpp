@@ -53,6 +53,22 @@ Status check(const ScheduleOptions &o, const OptionTable &table,
   return {};
 }
 
+void addPlateau(OptionTable &table, ScheduleOptions &o) {
+  const auto argument = [](Option &row, const char *name) {
+    row.only("train.schedule", {"plateau"})
+        .in("train.schedule", name, {"plateau"});
+  };
+  argument(table.number("train.plateau-factor", o.plateauFactor, 0, 0.999999,
+                        "factor of lr where validations are no better"),
+           "factor");
+  argument(table.count("train.plateau-patience", o.plateauPatience, 0,
+                       "validations in a row that may be no better"),
+           "patience");
+  argument(table.number("train.plateau-threshold", o.plateauThreshold, 0, 1,
+                        "least relative difference of a better validation"),
+           "threshold");
+}
+
 /// An argument of schedules: --schedule='cosine(min_lr=0.01)'.
 void addScheduleArgument(Option &row, const Words &names) {
   std::string argument = row.name();
@@ -120,7 +136,7 @@ void addScheduleArguments(OptionTable &table, ScheduleOptions &o) {
                       {"linear"});
   addScheduleArgument(
       table.number("train.min-lr", o.minLr, 0, kNoLimit, "final learning rate"),
-      {"cosine", "polynomial", "wsd"});
+      {"cosine", "polynomial", "wsd", "plateau"});
   addScheduleArgument(
       table.count("train.cycle-steps", o.cycleSteps, 0,
                   "length of the first cosine cycle; 0: one cycle over the "
@@ -139,6 +155,7 @@ void addScheduleArguments(OptionTable &table, ScheduleOptions &o) {
                                    "exponent of (1 - t / T)^power"),
                       {"polynomial"});
   addOneCycle(table, o);
+  addPlateau(table, o);
 }
 
 } // namespace

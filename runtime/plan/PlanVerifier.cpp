@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -56,12 +57,30 @@ private:
     if (plan_.schedule_steps() < 0 || plan_.schedule_steps() > kMaxSteps)
       return corrupt("its schedule has {} steps, expected 0 to {}",
                      plan_.schedule_steps(), kMaxSteps);
+    DLC_TRY(plateau());
     DLC_TRY(sizes());
     std::unordered_set<std::string> names;
     for (const plan::Program &program : plan_.programs())
       if (program.name().empty() || !names.insert(program.name()).second)
         return corrupt("program '{}' has no name or is given twice",
                        program.name());
+    return {};
+  }
+
+  Status plateau() {
+    if (!plan_.has_plateau())
+      return {};
+    const plan::Plateau &p = plan_.plateau();
+    for (double x : {p.lr(), p.factor(), p.threshold(), p.min_lr()})
+      if (!(x >= 0) || !std::isfinite(x))
+        return corrupt("its schedule by validations has the number {}", x);
+    const auto state =
+        std::ranges::find(plan_.states(), "plateau", &plan::State::name);
+    if (p.factor() >= 1 || p.threshold() > 1 || p.patience() < 0 ||
+        state == plan_.states().end() || state->type().dtype() != plan::F64 ||
+        plan::shapeOf(state->type()) != std::vector<int64_t>{4})
+      return corrupt("its schedule by validations has no state f64 [4], or a "
+                     "factor that does not reduce");
     return {};
   }
 

@@ -9,6 +9,7 @@
 #include "runtime/train/overflow/Guard.h"
 #include "runtime/train/record/Recorders.h"
 #include "runtime/train/run/Checkpointing.h"
+#include "runtime/train/run/Plateau.h"
 
 #include <atomic>
 #include <unistd.h>
@@ -190,6 +191,7 @@ private:
       recorders_.tell(&Recorder::onValidation, validation);
       event.values = validation.values;
       due.saves |= takeBest(event);
+      DLC_TRY(takePlateau(event));
       due.ends |= isPatienceOver();
       due.saves |= due.ends;
     }
@@ -207,6 +209,20 @@ private:
         return takeValue(progress_.best, value, event.step, setup_.bestBy->more,
                          setup_.options.minDelta);
     return false;
+  }
+
+  // The schedule looks at what decides about the best, or at the loss.
+  Status takePlateau(const EpochEvent &event) {
+    Executor &executor = setup_.session->executor();
+    const BestBy by = setup_.bestBy.value_or(BestBy{"val_loss", "loss"});
+    for (const auto &[name, value] : event.values)
+      if (executor.plan().has_plateau() && name == by.key) {
+        DLC_ASSIGN(const auto rate, reduceOnPlateau(executor, value, by.more));
+        if (rate)
+          setup_.tellOnce("lr {} from step {} on: {} has got no better", *rate,
+                          event.step + 1, name);
+      }
+    return {};
   }
 
   Status save(const Due &due, bool asked) {
@@ -247,6 +263,10 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions &options,
   DLC_ASSIGN(RunFolder folder,
              RunFolder::open(setup->options.resume, communicator));
   DLC_TRY(setup->prepare());
+  if (setup->session->plan().has_plateau() && setup->val.sets.empty())
+    return usageError("'{}' was compiled with --schedule=plateau, which lowers "
+                      "the learning rate by validations: give --val",
+                      options.artifact);
   DLC_TRY(folder.make(setup->options, communicator));
   auto impl = std::make_unique<Impl>(std::move(setup), std::move(folder));
   DLC_TRY(impl->open());

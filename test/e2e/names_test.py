@@ -12,11 +12,11 @@ from onnx.reference import ReferenceEvaluator
 
 ROWS, WIDTH, CLASSES = 4, 6, 3
 # Names that dlc makes up itself, or that could be taken for one: states, programs, regions, kernels, file keys.
-NAMES = """cache/0 prefill decode step rng.draw rng.rank schedule.steps schedule.epoch_steps scaler.scale scaler.growth ema.moves ema.updates
-accumulate.position accumulate.loss predict train_step eval_step accumulate_step ema_step param buffer const
+NAMES = """plateau cache/0 prefill decode step rng.draw rng.rank schedule.steps schedule.epoch_steps scaler.scale scaler.growth ema.moves
+ema.updates accumulate.position accumulate.loss predict train_step eval_step accumulate_step ema_step param buffer const
 ema ema.2 accumulator scalar scratch gradient marker moment.m __metadata__ k0 k0_matmul k1_add ema/w ema.2/w grad/w w w.m
-w.v w.m.m model/step/ model/w model/ step.m step/ step/.m w.weight w.lora_A.weight w.lora_B.weight const/t y x loss lr
-a\\b a"b a'b a/../b . é \t
+w.v w.m.absmax w.m.m model/step/ model/w model/ step.m step/ step/.m w.weight w.lora_A.weight w.lora_B.weight const/t y x
+loss lr a\\b a"b a'b a/../b . é \t
 """.split(" ")
 NAMES = [name for words in NAMES for name in ([words] if words in ("\t\n",) else words.split())] + ["\t", " ", "nul\0l", "n\nl"]
 

@@ -2,6 +2,7 @@
 """The learning rate of every step equals its closed form and PyTorch's (test/refs/make_schedules.py); clipping
 equals PyTorch's formula."""
 
+import json
 import os
 
 import dlc
@@ -223,6 +224,65 @@ class LongerRun(Rates):
         said = self.go(artifact, data=self.data, run=self.path("other"), steps=STEPS, reschedule=True)
         np.testing.assert_allclose(dlc.Run(self.path("other")).metrics("lr"), [cosine(t) for t in range(STEPS)],
                                    rtol=1e-5, atol=1e-7)
+
+
+class Plateau(dlc.TestCase):
+    """A lower rate where validations get no better; the rule's numbers are in test/unit/rate_test.cpp."""
+
+    def run_(self, schedule, **options):
+        artifact = dlc.compile(dlc.model("mlp"), self.path("model.dlc"), lr=0.5, batch=64, schedule=schedule)
+        return dlc.train(artifact, dlc.data("digits-train"), self.path("run"), val=dlc.data("digits-test"), epochs=8, keep=10,
+                         threads=1, **options)
+
+    def values(self, run, key):
+        with open(os.path.join(run.folder, "epochs.jsonl")) as file:
+            return [json.loads(line)[key] for line in file]
+
+    def expected(self, values, more, factor, patience, threshold, least):
+        rate, best, waited, rates = 0.5, None, 0, []
+        for value in values:
+            rates.append(rate)
+            bound = best and best * (1 + threshold if more else 1 - threshold)
+            if best is None or (value > bound if more else value < bound):
+                best, waited = value, 0
+            else:
+                waited += 1
+            if waited > patience:
+                rate, waited = max(rate * factor, least), 0
+        return rates
+
+    def check(self, run, key, more, *rule):
+        values = self.values(run, key)
+        self.assertEqual(len(values), 8)
+        steps = len(run.metrics("lr")) // 8
+        rates = self.expected(values, more, *rule)
+        self.assertGreater(len(set(rates)), 2)
+        np.testing.assert_allclose(run.metrics("lr"), np.repeat(rates, steps), rtol=1e-6)
+
+    def test_by_loss(self):
+        run = self.run_("plateau(factor=0.5,patience=0,threshold=0.2,min_lr=0.1)")
+        self.check(run, "val_loss", False, 0.5, 0, 0.2, 0.1)
+
+    def test_by_the_metric_that_decides_about_the_best(self):
+        run = self.run_("plateau(factor=0.3,patience=0,threshold=0.1)", best="accuracy")
+        self.check(run, "val_accuracy", True, 0.3, 0, 0.1, 0)
+
+    def test_a_resumed_run_has_the_same_bits(self):
+        run = self.run_("plateau(factor=0.5,patience=1,threshold=0.3)")
+        steps = len(run.metrics("lr"))
+        expected, rates = run.state(steps), run.metrics("lr").tolist()
+        self.assertGreater(expected["plateau"][0], 1, "reductions")
+        _, err = dlc.dlc("train", resume=run.folder, checkpoint=steps // 8 * 3)
+        again = dlc.Run(run.folder)
+        self.assertEqual(again.metrics("lr").tolist(), rates)
+        self.assertBitwise(again.state(steps), expected, "after a resume at an epoch of which the rate was waiting")
+        self.assertRegex(err, r"lr 0\.\d+ from step \d+ on: val_loss has got no better")
+
+    def test_needs_validations(self):
+        artifact = dlc.compile(dlc.model("mlp"), self.path("model.dlc"), schedule="plateau")
+        _, err = dlc.dlc("train", artifact, data=dlc.data("digits-train"), run=self.path("run"), steps=2, code=dlc.USAGE)
+        self.assertRegex(err, r"compiled with --schedule=plateau, which lowers the learning rate by validations: give --val")
+        self.assertFalse(os.path.exists(self.path("run")))
 
 
 class CycledMomentum(dlc.TestCase):

@@ -95,6 +95,8 @@ class Usage(dlc.TestCase):
             "look-ahead": (self.compile("--train=(?!bn)w"), r"--train: .*no look-around and no references"),
             "reference to a group": (self.compile(r"--amp-node=(a)\1:half", "--amp"), r"--amp-node.*no look-around"),
             "floor without cosine": (self.compile("--min-lr=0.1"), r"--min-lr needs --schedule=cosine"),
+            "factor of a plateau": (self.compile("--schedule=plateau(factor=1)"), r"factor: expected a number from 0 to 0.999999, found '1'"),
+            "plateau's argument": (self.compile("--schedule=cosine(patience=3)"), r"patience"),
             "warm-up as long as all": (self.compile("--warmup=5", "--steps=5"), r"--warmup=5"),
             "warm-up below 0": (self.compile("--warmup=-1"), r"--warmup.*at least 0"),
             "factor of no warm-up": (self.compile("--warmup-start-factor=0.1"), r"--warmup-start-factor needs --warmup"),

@@ -6,6 +6,7 @@
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=polynomial power=0.9 schedule-per=epoch" --dlc-canonicalize | FileCheck %s --check-prefix=EPOCH
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=onecycle" --dlc-canonicalize | FileCheck %s --check-prefix=ONE
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=onecycle cycle-momentum=false" --dlc-canonicalize | FileCheck %s --check-prefix=STILL
+// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=plateau plateau-factor=0.25 min-lr=0.02" --dlc-canonicalize | FileCheck %s --check-prefix=PLATEAU
 // RUN: not %dlc-opt %s --dlc-insert-optimizer=schedule=cosin 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not %dlc-opt %s --dlc-insert-optimizer="schedule=multistep milestones=9,3" 2>&1 | FileCheck %s --check-prefix=ORDER
 // RUN: not %dlc-opt %s --dlc-insert-optimizer="schedule=onecycle pct-start=1" 2>&1 | FileCheck %s --check-prefix=SHARE_UP
@@ -83,6 +84,19 @@
 // STILL: dlc.compare le
 // STILL: dlc.select
 // STILL-NOT: dlc.select
+
+// What is kept of validations is a state, of which the program reads how often the rate was reduced.
+// PLATEAU: dlc.state @plateau : tensor<4xf64> step init = 0.000000e+00 : f64
+// PLATEAU-DAG: [[BASE:%.*]] = dlc.constant dense<1.000000e-01> : tensor<f64>
+// PLATEAU-DAG: [[FACTOR:%.*]] = dlc.constant dense<2.500000e-01> : tensor<f64>
+// PLATEAU-DAG: [[LEAST:%.*]] = dlc.constant dense<2.000000e-02> : tensor<f64>
+// PLATEAU: [[STATE:%.*]] = dlc.read @plateau
+// PLATEAU: [[FIRST:%.*]] = dlc.slice [[STATE]] {sizes = array<i64: 1>, starts = array<i64: 0>
+// PLATEAU: [[TIMES:%.*]] = dlc.reshape [[FIRST]] : (tensor<1xf64>) -> tensor<f64>
+// PLATEAU: [[POWER:%.*]] = dlc.pow [[FACTOR]], [[TIMES]]
+// PLATEAU: [[RATE:%.*]] = dlc.mul [[POWER]], [[BASE]]
+// PLATEAU: dlc.max [[RATE]], [[LEAST]]
+// PLATEAU-NOT: dlc.write @plateau
 
 // UNKNOWN: schedule: 'cosin' is not one of constant, step, multistep, linear, cosine, polynomial, onecycle
 // ORDER: milestones: expected rising numbers, found 9,3

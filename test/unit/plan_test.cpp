@@ -8,6 +8,7 @@
 #include "test/unit/TinyModel.h"
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -36,6 +37,10 @@ TEST(Verifier, RefusesContradictions) {
       {"accumulates", [](auto &p) { p.set_accumulate(int64_t(1) << 40); }},
       {"schedule has -1", [](auto &p) { p.set_schedule_steps(-1); }},
       {"schedule", [](auto &p) { p.set_schedule_steps(int64_t(1) << 62); }},
+      {"validations has no state",
+       [](auto &p) { p.mutable_plateau()->set_factor(0.5); }},
+      {"validations has the number nan",
+       [](auto &p) { p.mutable_plateau()->set_lr(NAN); }},
       {"batch", [](auto &p) { p.set_batch(-3); }},
       {"region", [](auto &p) { p.mutable_regions(0)->set_bytes(8); }},
       {"region", [](auto &p) { p.mutable_regions(0)->set_bytes(~0ull); }},
