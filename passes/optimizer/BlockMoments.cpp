@@ -6,6 +6,10 @@ using dlc::ir::Expr;
 
 namespace dlc {
 
+/// Of a mean of squares: its code is not that of 0, by which an update would be
+/// divided where a gradient is 0.
+constexpr double kLeastShare = 2e-7;
+
 bool isInBlocks(const ParameterGroup &group, RankedTensorType parameter) {
   return group.options.moments == "8bit" &&
          parameter.getNumElements() >= Blocks::kLeastElements &&
@@ -70,6 +74,8 @@ Expr BlockMoment::value() const {
 void BlockMoment::write(Step &step, Expr rows) const {
   Expr largest = (isNonNegative ? rows : abs(rows)).max({1}, true);
   Expr share = rows / largest; // NaN, whose code is that of 0, if all are 0
+  if (isNonNegative)
+    share = maximum(share, share.scalar(kLeastShare));
   Expr code = share.make<ir::DynamicEncodeOp>(share.v, isNonNegative);
   step.write(codes, step.ifUpdating(code, oldCodes));
   step.write(absmax, step.ifUpdating(largest, oldAbsmax));

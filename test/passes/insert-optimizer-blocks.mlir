@@ -38,6 +38,11 @@
 // CHECK: [[SM:%.*]] = dlc.select [[OK]], [[MOST]], [[ABSMAX]]
 // CHECK: dlc.write @w.m.absmax, [[SM]]
 
+// A mean of squares is not rounded to 0.
+// CHECK: [[LEAST:%.*]] = dlc.constant dense<2.000000e-07> : tensor<f32>
+// CHECK: [[FLOOR:%.*]] = dlc.max {{.*}}, [[LEAST]]
+// CHECK: dlc.dynamic_encode [[FLOOR]] {non_negative}
+
 // The last block is filled up, and what fills it is no element of the parameter.
 // CHECK: dlc.pad {{.*}} {high = array<i64: 206>, {{.*}} : (tensor<4146xf32>) -> tensor<4352xf32>
 // CHECK: dlc.slice {{.*}} {sizes = array<i64: 4146>, {{.*}} : (tensor<4352xf32>) -> tensor<4146xf32>

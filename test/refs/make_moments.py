@@ -26,7 +26,7 @@ from make_refs import data, export, here, state
 from torch.nn import functional as F
 
 STEPS, BATCHES = 50, 4
-OPTIONS_8BIT = dict(lr=1e-3, betas=(0.9, 0.95), eps=1e-5, decay=0.01)
+OPTIONS_8BIT = dict(lr=1e-3, betas=(0.9, 0.95), eps=1e-8, decay=0.01)
 
 
 def sgd(p, g, moments, step, lr=0.05, momentum=0.9, decay=1e-3):
@@ -82,10 +82,11 @@ def dynamic_map(signed):
 
 
 class In8Bits:
-    """A moment: codes of its blocks of 256 elements, and each block's largest magnitude."""
+    """A moment: codes of its blocks of 256 elements, and each block's largest magnitude. Unlike in the paper a mean of
+    squares is not rounded to 0: where a gradient is 0, the update would be divided by eps."""
 
     def __init__(self, like, signed):
-        self.map, self.blocks = dynamic_map(signed), -(-like.numel() // 256)
+        self.map, self.blocks, self.signed = dynamic_map(signed), -(-like.numel() // 256), signed
         self.codes, self.absmax = torch.zeros(self.blocks, 256, dtype=torch.int64), torch.zeros(self.blocks, 1)
         self.like = like
 
@@ -97,7 +98,8 @@ class In8Bits:
         rows[:value.numel()] = value.flatten()
         rows = rows.view(self.blocks, 256)
         self.absmax = rows.abs().amax(1, keepdim=True)
-        share = torch.where(self.absmax > 0, rows / self.absmax, 0)
+        share = rows / self.absmax if self.signed else (rows / self.absmax).clamp(min=2e-7)  # the lowest value above 0
+        share = torch.where(self.absmax > 0, share, 0)
         self.codes = torch.searchsorted((self.map[1:] + self.map[:-1]) / 2, share.double())
 
 
