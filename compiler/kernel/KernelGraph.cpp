@@ -2,6 +2,7 @@
 #include "compiler/kernel/KernelGraph.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/kernel/KernelForms.h"
+#include "compiler/kernel/KernelLoops.h"
 #include <map>
 
 using namespace mlir;
@@ -16,8 +17,6 @@ namespace {
 /// concats of one another would double them at every op.
 constexpr size_t kMaxNodes = 20000;
 
-using Sizes = SmallVector<int64_t, 4>;
-
 int64_t product(Ints sizes) {
   int64_t n = 1;
   for (int64_t s : sizes)
@@ -28,7 +27,7 @@ int64_t product(Ints sizes) {
 class Builder {
 public:
   Builder(KernelGraph &graph, std::string &why)
-      : graph(graph), forms(graph), why(why) {}
+      : graph(graph), loops(graph, why), forms(graph), why(why) {}
 
   bool run(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) {
     inside.insert(ops.begin(), ops.end());
@@ -38,7 +37,7 @@ public:
         if (auto tensor = dyn_cast<RankedTensorType>(t);
             !tensor || !tensor.hasStaticShape())
           return fail(op, "expected tensors of static shape");
-    if (!findDomain(ops, outputs))
+    if (!loops.find(ops, outputs))
       return false;
     return llvm::all_of(outputs, [&](Value v) { return addOutput(v); });
   }
@@ -57,82 +56,10 @@ private:
     return nullptr;
   }
 
-  //===--- the loops ------------------------------------------------------===//
-  /// What contracts or reduces says what a row is, so it comes first; without
-  /// it the loops are those of any output.
-  bool findDomain(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) {
-    for (Operation *op : ops)
-      if (auto product = dyn_cast<ir::MatmulOp>(op);
-          product && !addContraction(product))
-        return false;
-    // Of one element it is a view, whatever its axes.
-    for (Operation *op : ops)
-      if (auto reduction = dyn_cast<ir::ReductionInterface>(op);
-          reduction && reducedCount(reduction) != 1) {
-        if (!graph.reduces)
-          addLoops(tensorType(op->getOperand(0)).getShape(),
-                   reduction.reducedAxes());
-        graph.reduces = true;
-        if (!matchesLoops(reduction))
-          return fail(op,
-                      "reductions of one cluster must run over the same loops");
-      }
-    if (!graph.reduces && outputs.size())
-      addLoops(tensorType(outputs.front()).getShape(), {});
-    for (unsigned v = 0; v < graph.variables.size(); ++v)
-      (graph.variables[v].reduced ? reduced : kept).push_back(v);
-    return true;
-  }
-  /// Of all sizes of y, and over what is contracted.
-  bool addContraction(ir::MatmulOp op) {
-    if (graph.contraction.op)
-      return fail(op, "one kernel has one product");
-    if (op.getBias() || op.getActivation())
-      return fail(op, "expected neither bias nor activation in a kernel");
-    graph.contraction.op = op;
-    graph.reduces = true;
-    addLoops(tensorType(op.getY()).getShape(), {});
-    auto last = [&](int64_t size) {
-      return size == 1 ? -1 : (int)graph.variables.size() - 1;
-    };
-    auto y = tensorType(op.getY()).getShape().take_back(2);
-    graph.contraction.column = last(y[1]);
-    graph.contraction.row =
-        y[0] == 1 ? -1 : (int)graph.variables.size() - 1 - (y[1] != 1);
-    Ints a = tensorType(op.getA()).getShape().take_back(2);
-    const int64_t depth = a[op.getTransA() ? 0 : 1];
-    addLoops({depth}, {0});
-    graph.contraction.depth = last(depth);
-    return true;
-  }
-  static int64_t reducedCount(ir::ReductionInterface op) {
-    int64_t n = 1;
-    for (int64_t axis : op.reducedAxes())
-      n *= tensorType(op->getOperand(0)).getDimSize(axis);
-    return n;
-  }
-  /// Dimensions of size one have no loop: shapes that differ in those alone
-  /// share one index space.
-  void addLoops(Ints shape, Ints axes) {
-    for (auto [i, size] : llvm::enumerate(shape)) {
-      const bool reduces = llvm::is_contained(axes, (int64_t)i);
-      if (size != 1)
-        graph.variables.push_back({KernelVariable::Loop, size, reduces, {}, 1});
-    }
-  }
-  bool matchesLoops(ir::ReductionInterface op) {
-    Sizes sizes[2], loops[2];
-    for (auto [i, size] :
-         llvm::enumerate(tensorType(op->getOperand(0)).getShape()))
-      if (size != 1)
-        sizes[llvm::is_contained(op.reducedAxes(), (int64_t)i)].push_back(size);
-    for (const KernelVariable &v : graph.variables)
-      loops[v.reduced].push_back(v.size);
-    return sizes[0] == loops[0] && sizes[1] == loops[1];
-  }
-
   //===--- nodes ----------------------------------------------------------===//
   bool addOutput(Value v) {
+    if (Operation *op = v.getDefiningOp(); loops.columnSums.contains(op))
+      return addColumnSum(op);
     Ints shape = tensorType(v).getShape();
     int64_t n = product(shape), rows = graph.extent(false),
             all = rows * graph.extent(true);
@@ -144,11 +71,29 @@ private:
       return fail("an output has " + Twine(n) + " elements, expected " +
                   Twine(all) +
                   (graph.reduces ? " or " + Twine(rows) : Twine("")));
-    Forms index = forms.over(shape, full ? everyLoop() : kept);
+    Forms index = forms.over(shape, full ? everyLoop() : loops.kept);
     KernelNode *node = eval(v, index);
     if (!node)
       return false;
     graph.outputs.push_back({node, forms.linear(index, shape), full});
+    return true;
+  }
+  bool addColumnSum(Operation *op) {
+    Ints axes = cast<ir::ReductionInterface>(op).reducedAxes(),
+         result = tensorType(op->getResult(0)).getShape();
+    Forms at =
+        forms.over(tensorType(op->getOperand(0)).getShape(), everyLoop());
+    KernelNode *node = eval(op->getOperand(0), at);
+    if (!node)
+      return false;
+    for (int64_t axis : axes)
+      at[axis] = IndexForm();
+    // Without the summed dimensions the order of the others is the same.
+    Forms index;
+    for (auto [i, form] : llvm::enumerate(at))
+      if (result.size() == at.size() || !llvm::is_contained(axes, (int64_t)i))
+        index.push_back(form);
+    graph.outputs.push_back({node, forms.linear(index, result), false, op});
     return true;
   }
 
@@ -166,7 +111,7 @@ private:
       node->depth = std::max(node->depth, c->depth);
       node->varies |= c->varies;
     }
-    for (unsigned v : reduced)
+    for (unsigned v : loops.reduced)
       node->varies |= graph.readsLoop(*node, v);
     // A reduction is one value a row, and what reads it wants one more pass
     // over the row than it took itself.
@@ -366,7 +311,7 @@ private:
                             ArrayRef<IndexForm> index) {
     Value x = op->getOperand(0);
     Ints shape = tensorType(x).getShape(), axes = op.reducedAxes();
-    bool single = reducedCount(op) == 1;
+    bool single = KernelLoops::reducedCount(op) == 1;
     if (single && op.combine() == ir::Combine::argmax)
       return make(KernelNode::Index, op->getResult(0));
     Forms at;
@@ -380,7 +325,8 @@ private:
         at.push_back(IndexForm());
       } else {
         // All reductions of the cluster run over the same loops, in order.
-        unsigned v = isReduced ? reduced[nextReduced++] : kept[nextKept++];
+        unsigned v =
+            isReduced ? loops.reduced[nextReduced++] : loops.kept[nextKept++];
         at.push_back(IndexForm::variable(v));
         if (!isReduced && !(index[result] == at.back()))
           return failNode(
@@ -397,14 +343,15 @@ private:
   KernelNode *computeContraction(ir::MatmulOp op, ArrayRef<IndexForm> index) {
     size_t next = 0;
     for (auto [form, size] : llvm::zip(index, tensorType(op.getY()).getShape()))
-      if (size != 1 && !(form == IndexForm::variable(kept[next++])))
+      if (size != 1 && !(form == IndexForm::variable(loops.kept[next++])))
         return failNode(op, "a product must be used at its own element");
     auto operand = [&](Value v, bool transposed, bool isLeft) {
       int64_t rank = tensorType(v).getRank();
       Forms at(index.take_back(rank));
-      at[rank - (isLeft ? 1 : 2)] = graph.contraction.depth < 0
-                                        ? IndexForm()
-                                        : IndexForm::variable(reduced.front());
+      at[rank - (isLeft ? 1 : 2)] =
+          graph.contraction.depth < 0
+              ? IndexForm()
+              : IndexForm::variable(loops.reduced.front());
       if (transposed)
         std::swap(at[rank - 2], at[rank - 1]);
       return eval(v, at);
@@ -421,14 +368,15 @@ private:
   }
 
   SmallVector<unsigned> everyLoop() const {
-    return llvm::to_vector(llvm::seq<unsigned>(kept.size() + reduced.size()));
+    return llvm::to_vector(
+        llvm::seq<unsigned>(loops.kept.size() + loops.reduced.size()));
   }
 
   KernelGraph &graph;
+  KernelLoops loops;
   KernelForms forms;
   std::string &why;
   llvm::SmallPtrSet<Operation *, 32> inside;
-  SmallVector<unsigned> kept, reduced;
   std::map<std::pair<void *, Forms>, KernelNode *> memo;
 };
 
@@ -466,6 +414,10 @@ int64_t KernelGraph::extent(bool reduced) const {
     if (v.kind == KernelVariable::Loop && v.reduced == reduced)
       n *= v.size;
   return n;
+}
+
+bool KernelGraph::sumsBesideRows() const {
+  return llvm::any_of(outputs, [](const KernelOutput &o) { return o.sum; });
 }
 
 void KernelGraph::forEachForm(

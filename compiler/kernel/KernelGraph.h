@@ -81,6 +81,9 @@ struct KernelOutput {
   IndexForm offset; // element of the output buffer
   bool full; // one element per element of D; else one per element of the kept
              // loops
+  /// Not null: a sum of `node` over the kept loops on which `offset` does not
+  /// depend, beside reductions of rows.
+  mlir::Operation *sum = nullptr;
 };
 
 /// The matmul of a cluster that has one: its loops, -1 for those of size one;
@@ -112,6 +115,8 @@ public:
   KernelContraction contraction;
 
   int64_t extent(bool reduced) const;
+  /// Whether it sums columns beside reductions of rows.
+  bool sumsBesideRows() const;
   /// Calls f with every form that the kernel computes: its loads, stores,
   /// conditions and derived numbers.
   void forEachForm(llvm::function_ref<void(const IndexForm &)> f) const;

@@ -93,7 +93,12 @@ private:
       bytes += std::min(elements, ir::tensorType(value).getNumElements()) *
                bytesOf(value);
     for (const KernelOutput &o : graph.outputs) {
-      bytes += (o.full ? all : rows) * bytesOf(o.node->value);
+      bytes += bytesOf(o.node->value) *
+               (o.sum    ? ir::tensorType(o.sum->getResult(0)).getNumElements()
+                : o.full ? all
+                         : rows);
+      if (o.sum)
+        flops += all;
       ++work;
     }
   }

@@ -140,7 +140,7 @@ def WidenProducts : Lower_FunctionPass<"dlc-widen-products"> {
 def StoreSummed : Lower_FunctionPass<"dlc-store-summed"> {
   let summary = "let sums of columns store what they add up";
   let description = [{An elementwise cluster whose results a cluster of column sums reads runs in that one, although others read
-    them, too. Behind dlc-fuse and dlc-fuse-matmul.}];
+    them, too. Sums of many parts run in a cluster that reduces rows of what they add up. Behind dlc-fuse and dlc-fuse-matmul.}];
 }
 
 //===--- shard ------------------------------------------------------------===//

@@ -45,7 +45,8 @@ struct LoweringTraits {
   /// (dlc-recompute-cheap).
   bool recomputesCheap = false;
   /// Kernels of column sums also store what they add up, where it is computed
-  /// from memory and others read it, too.
+  /// from memory and others read it, too; sums of many parts run in the kernel
+  /// that reduces rows of the same elements.
   bool storesSummed = false;
   /// Launches cost more than what a cache keeps: casts of all parameters are
   /// one, a loss comes with its gradient, small sums run together.

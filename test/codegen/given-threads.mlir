@@ -7,6 +7,7 @@
 // RUN: not dlc-codegen %t/squares.mlir --sm=90 --emit=ptx 2>&1 | FileCheck %s --check-prefix=SQUARES
 // RUN: not dlc-codegen %t/kind.mlir --sm=90 --emit=ptx 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not dlc-codegen %t/row.mlir --sm=90 --emit=ptx 2>&1 | FileCheck %s --check-prefix=ROW
+// RUN: not dlc-codegen %t/columns.mlir --sm=90 --emit=ptx 2>&1 | FileCheck %s --check-prefix=COLUMNS
 // RUN: not dlc-codegen %t/sum.mlir --sm=90 --emit=ptx 2>&1 | FileCheck %s --check-prefix=SUM
 // RUN: not dlc-codegen %t/sparse.mlir --sm=90 --emit=ptx 2>&1 | FileCheck %s --check-prefix=SPARSE
 // RUN: not dlc-codegen %t/no-product.mlir --sm=90 --emit=ptx 2>&1 | FileCheck %s --check-prefix=NO-PRODUCT
@@ -72,6 +73,14 @@ exec.kernel @f schedule = #exec.schedule<rows, outer = [[0]: 96], inner = [[1]: 
 ^bb0(%x: tensor<96x64xf32>):
   %y = dlc.reduce_sum %x {axes = array<i64: 1>} : (tensor<96x64xf32>) -> tensor<96xf32>
   dlc.yield %y : tensor<96xf32>
+}
+//--- columns.mlir
+// COLUMNS: 'exec.kernel' op has threads that cannot sum columns
+exec.kernel @f schedule = #exec.schedule<rows, outer = [[0]: 4, [1]: 96], inner = [[2]: 64]> threads = #exec.threads<grid = 4, block = 256, across = 32, chunks = 2> {
+^bb0(%x: tensor<4x96x64xf32>):
+  %y = dlc.reduce_sum %x {axes = array<i64: 2>} : (tensor<4x96x64xf32>) -> tensor<4x96xf32>
+  %z = dlc.reduce_sum %x {axes = array<i64: 1>} : (tensor<4x96x64xf32>) -> tensor<4x64xf32>
+  dlc.yield %y, %z : tensor<4x96xf32>, tensor<4x64xf32>
 }
 //--- sum.mlir
 // SUM: 'exec.kernel' op has threads that cannot share a sum

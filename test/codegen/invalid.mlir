@@ -1,5 +1,7 @@
 // RUN: split-file %s %t
 // RUN: not dlc-codegen %t/axes.mlir 2>&1 | FileCheck %s --check-prefix=AXES
+// RUN: not dlc-codegen %t/beside.mlir 2>&1 | FileCheck %s --check-prefix=BESIDE
+// RUN: not dlc-codegen %t/used.mlir 2>&1 | FileCheck %s --check-prefix=AXES-USED
 // RUN: not dlc-codegen %t/row.mlir 2>&1 | FileCheck %s --check-prefix=ROW
 // RUN: not dlc-codegen %t/library.mlir 2>&1 | FileCheck %s --check-prefix=LIBRARY
 // RUN: not dlc-codegen %t/first.mlir 2>&1 | FileCheck %s --check-prefix=FIRST
@@ -20,6 +22,23 @@ exec.kernel @axes {
   %a = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<8x9xf32>) -> tensor<9xf32>
   %b = dlc.reduce_sum %x {axes = array<i64: 1>} : (tensor<8x9xf32>) -> tensor<8xf32>
   dlc.yield %a, %b : tensor<9xf32>, tensor<8xf32>
+}
+//--- beside.mlir
+// BESIDE: 'exec.kernel' op sums columns beside reductions of rows, which a CPU computes in two kernels
+exec.kernel @beside {
+^bb0(%x: tensor<4x8x9xf32>):
+  %a = dlc.reduce_sum %x {axes = array<i64: 2>} : (tensor<4x8x9xf32>) -> tensor<4x8xf32>
+  %b = dlc.reduce_sum %x {axes = array<i64: 1>} : (tensor<4x8x9xf32>) -> tensor<4x9xf32>
+  dlc.yield %a, %b : tensor<4x8xf32>, tensor<4x9xf32>
+}
+//--- used.mlir
+// AXES-USED: is not a legal cluster: dlc.reduce_sum: reductions of one cluster must run over the same loops
+exec.kernel @used {
+^bb0(%x: tensor<4x8x9xf32>):
+  %a = dlc.reduce_sum %x {axes = array<i64: 2>} : (tensor<4x8x9xf32>) -> tensor<4x8xf32>
+  %b = dlc.reduce_sum %x {axes = array<i64: 1>} : (tensor<4x8x9xf32>) -> tensor<4x9xf32>
+  %c = dlc.neg %b : (tensor<4x9xf32>) -> tensor<4x9xf32>
+  dlc.yield %a, %b, %c : tensor<4x8xf32>, tensor<4x9xf32>, tensor<4x9xf32>
 }
 //--- row.mlir
 // ROW: is not a legal cluster: dlc.reduce_sum: the result of a reduction must be used at its own row

@@ -17,6 +17,18 @@ exec.kernel @rows {
   dlc.yield %y : tensor<8192x128xf32>
 }
 
+// A block goes through 64 rows, three at a time, and adds up their columns: 96 threads have the same ones for each row.
+// CHECK: exec.kernel @sums_of_rows {{.*}}outer = {{\[}}[0]: 256, [1]: 64], inner = {{\[}}[2]: 768]{{.*}} threads = #exec.threads<grid = 256, block = 288, vector = 8, across = 96, registers> {
+exec.kernel @sums_of_rows {
+^bb0(%h: tensor<256x64x768xbf16>):
+  %x = dlc.cast %h : (tensor<256x64x768xbf16>) -> tensor<256x64x768xf32>
+  %m = dlc.reduce_max %x {axes = array<i64: 2>, keepdims} : (tensor<256x64x768xf32>) -> tensor<256x64x1xf32>
+  %y = dlc.sub %x, %m : (tensor<256x64x768xf32>, tensor<256x64x1xf32>) -> tensor<256x64x768xf32>
+  %s = dlc.reduce_sum %y {axes = array<i64: 1>, keepdims} : (tensor<256x64x768xf32>) -> tensor<256x1x768xf32>
+  %k = dlc.cast %y : (tensor<256x64x768xf32>) -> tensor<256x64x768xbf16>
+  dlc.yield %s, %k : tensor<256x1x768xf32>, tensor<256x64x768xbf16>
+}
+
 // Rows beyond registers are read twice: by the largest blocks, so that few are
 // under way and a cache keeps them.
 // CHECK: exec.kernel @long_rows {{.*}} threads = #exec.threads<grid = 32768, block = 1024, vector = 8, across = 1024, chunks = 7, index = 64>

@@ -195,7 +195,7 @@ private:
 
 } // namespace
 
-ChannelView::ChannelView(RankedTensorType type, StringRef layout)
+ChannelView::ChannelView(RankedTensorType type, StringRef layout, int64_t parts)
     : images(type.getShape()), perChannel(type.getRank(), 1) {
   const int64_t axis = ImageDims(type.getRank(), layout).channel(),
                 channels = images[axis];
@@ -203,7 +203,8 @@ ChannelView::ChannelView(RankedTensorType type, StringRef layout)
   perChannel[axis] = channels;
   int64_t rows = channels ? type.getNumElements() / channels : 0;
   if (last) {
-    int64_t parts = partsOf(rows, channels);
+    if (!parts)
+      parts = partsOf(rows, channels);
     shape = {parts, rows / parts, channels};
   } else {
     shape = {images[0], channels, images[0] ? rows / images[0] : 0};

@@ -12,7 +12,10 @@ namespace dlc {
 /// [batch, channels, pixels]. `inner` is the axis of what one part adds up; the
 /// other axis that is not the channels' is 0.
 struct ChannelView {
-  ChannelView(mlir::RankedTensorType images, llvm::StringRef layout);
+  /// `parts` divides the rows of channels that come last; 0: as many as fill a
+  /// device.
+  ChannelView(mlir::RankedTensorType images, llvm::StringRef layout,
+              int64_t parts = 0);
 
   llvm::SmallVector<int64_t> shape;
   int64_t inner, channel; // axes of shape

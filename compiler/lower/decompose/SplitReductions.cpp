@@ -8,12 +8,15 @@
 //      of n up to kMaxChunks.
 //   3. Where more are few than by default, sums of columns are those of
 //   [chunks, rows / chunks, columns]; what they add up is computed in that
-//   shape or lies in memory anyway (Regroup.h).
+//   shape or lies in memory anyway (Regroup.h). Where rows of the same elements
+//   are reduced as well, chunks are as many as blocks of that kernel, in which
+//   the sums may then run (dlc-store-summed).
 // What does not divide stays as it is.
 #include "compiler/dialect/Expr.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Regroup.h"
+#include "compiler/lower/fuse/Clusters.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/SetVector.h"
@@ -72,9 +75,67 @@ bool isInMemory(Value x) {
   return !op || !x.hasOneUse() || !isa<ir::ElementwiseInterface>(op);
 }
 
+/// Whether `op` reduces rows of so many adjacent elements.
+bool reducesRows(Operation *op, int64_t columns) {
+  auto reduction = dyn_cast_or_null<ir::ReductionInterface>(op);
+  if (!reduction)
+    return false;
+  auto type = ir::tensorType(op->getOperand(0));
+  return reduction.reducedAxes() == Ints({type.getRank() - 1}) &&
+         type.getShape().back() == columns;
+}
+
+/// Whether rows of x, of what it is computed from, or of what is computed from
+/// that soon, are reduced.
+bool isBesideRows(Value x) {
+  constexpr size_t kMost = 48;
+  constexpr int kSoon = 4;
+  const int64_t columns = ir::tensorType(x).getShape().back();
+  llvm::SmallSetVector<Value, 16> sources;
+  auto isElementwise = [](Operation *op) {
+    return isa_and_nonnull<ir::ElementwiseInterface, ir::ReshapeOp>(op);
+  };
+  sources.insert(x);
+  for (size_t i = 0; i < sources.size() && i < kMost; ++i) {
+    Operation *op = sources[i].getDefiningOp();
+    if (reducesRows(op, columns))
+      return true;
+    if (isElementwise(op))
+      sources.insert_range(op->getOperands());
+  }
+  llvm::SmallSetVector<Value, 16> made;
+  for (Value v : sources)
+    if (ir::tensorType(v).getNumElements() ==
+        ir::tensorType(x).getNumElements())
+      made.insert(v);
+  size_t next = 0;
+  for (int step = 0; step < kSoon; ++step)
+    for (size_t end = made.size(); next < end && next < kMost; ++next)
+      for (Operation *user : made[next].getUsers()) {
+        if (reducesRows(user, columns))
+          return true;
+        if (isElementwise(user))
+          made.insert(user->getResult(0));
+      }
+  return false;
+}
+
+/// Into how many chunks its rows are cut; 0: as any sums are.
+int64_t chunksOf(Value x) {
+  constexpr int64_t kMostParts = 256, kFewestRows = 32;
+  auto type = ir::tensorType(x);
+  const int64_t columns = type.getShape().back(),
+                rows = type.getNumElements() / columns,
+                most = std::min(kMostParts, rows / kFewestRows);
+  if (columns > kMostColumns || most < kFewestParts || !isBesideRows(x))
+    return 0;
+  const int64_t chunks = largestDivisor(rows, most);
+  return chunks < kFewestParts ? 0 : chunks;
+}
+
 /// The sums of columns over parts of the rows, [chunks, 1, columns].
 Value partsOfRows(ir::ReductionInterface op, Expr x) {
-  ChannelView view(x.type(), "nhwc");
+  ChannelView view(x.type(), "nhwc", chunksOf(x.v));
   if (view.parts() < kMinChunks)
     return {};
   Expr grouped = regroup(x, view, {}, op);

@@ -86,11 +86,20 @@ private:
 
 void joinWriters(Clusters &clusters) { WriterJoiner(clusters).run(); }
 
+/// Whether c finishes reductions that are split into parts.
+static bool isSecondStage(const Cluster &c) {
+  return llvm::all_of(c.ops, [](Operation *op) {
+    Operation *first = op->getOperand(0).getDefiningOp();
+    return !isReduce(op) || (first && isReduce(first));
+  });
+}
+
 void joinSmallReductions(Clusters &clusters, bool apart) {
   SmallVector<Cluster *> homes; // the next reduction of each domain
   for (Cluster *c : clusters.fromLast()) {
     const Domain &d = c->domain;
-    if (!d.reduces || elementCount(d.full) > kTiny ||
+    const int64_t most = apart && isSecondStage(*c) ? kSmallParts : kTiny;
+    if (!d.reduces || elementCount(d.full) > most ||
         elementCount(d.kept()) == 1)
       continue;
     Cluster **home = llvm::find_if(

@@ -4,6 +4,10 @@
 // the same columns, runs in that one: each element is then computed, added and
 // stored by one thread, and not read again.
 //
+// Sums of which a cluster of rows reads or makes what they add up, too, run in
+// that one, if they have enough parts: so the gradients of a norm's scale and
+// bias, and of the bias before it, come with that of its input.
+//
 // Sums whose addends count under a condition stay alone: their kernel passes
 // over most elements. So do those that read other elements than the ones they
 // add, as pivots are.
@@ -12,8 +16,10 @@
 #include "compiler/lower/fuse/Clusters.h"
 #include "compiler/lower/fuse/CodeSize.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -51,22 +57,42 @@ std::optional<Shape> shapeOfSums(ir::FusedOp fused) {
   return graph && sumsColumns(*graph) ? shape : std::nullopt;
 }
 
-/// An elementwise cluster whose results are of one shape, in another one.
+/// The full shape of a cluster that reduces rows along the last dimension, may
+/// be beside sums of columns, and nothing else.
+std::optional<Shape> shapeOfRows(ir::FusedOp fused) {
+  std::optional<Shape> shape;
+  for (Operation &op : fused.getBody().front())
+    if (isReduce(&op) && !shape) {
+      shape = Shape(operandShape(&op));
+      if (cast<ir::ReductionInterface>(op).reducedAxes() !=
+          Ints({int64_t(shape->size()) - 1}))
+        return {};
+    }
+  if (!shape || shape->back() > kMostColumns)
+    return {};
+  std::string why;
+  auto graph = KernelGraph::build(fused.getBody(), why);
+  return graph && !graph->contraction.op ? shape : std::nullopt;
+}
+
+/// A cluster of elements of one shape, or with `rows` one that reduces its last
+/// dimension, in another shape.
 class Reshaped {
 public:
-  Reshaped(ir::FusedOp fused, Ints to)
-      : from(shapeOf(fused.getResult(0))), to(to) {
-    full.full = from;
+  Reshaped(Ints from, Ints to, bool rows) : from(from), to(to), rows(rows) {
+    full.full = this->from;
   }
 
-  /// Of a value: as it is, all elements, one, or one for each column; none: it
-  /// has other elements.
+  /// Of a value: as it is, all elements, one, or one for each column or row;
+  /// none: it has other elements.
   std::optional<Shape> of(Value v) const {
     Ints shape = shapeOf(v);
     if (from == to || (shape.size() <= to.size() && elementCount(shape) == 1))
       return Shape(shape);
     if (full.isFull(shape))
       return to;
+    if (rows && shape == Ints(ofRows(from)))
+      return ofRows(to);
     if (shape.empty() || elementCount(shape) != shape.back() ||
         shape.back() != from.back() || shape.back() != to.back())
       return {};
@@ -82,6 +108,10 @@ public:
     if (isa<ir::ReshapeOp>(op))
       return of(op.getOperand(0)) &&
              of(op.getOperand(0)) == of(op.getResult(0));
+    if (rows && isReduce(&op))
+      return from == to || (cast<ir::ReductionInterface>(op).reducedAxes() ==
+                                Ints({int64_t(from.size()) - 1}) &&
+                            of(op.getResult(0)));
     if (!isa<ir::ElementwiseInterface>(op))
       return false;
     return llvm::all_of(op.getResults(), [&](Value v) { return !!of(v); });
@@ -100,13 +130,26 @@ public:
       map.map(op.getResult(0), map.lookup(op.getOperand(0)));
       return;
     }
+    if (isReduce(&op) && from != to) {
+      map.map(op.getResult(0),
+              cast<ir::ReductionInterface>(op).reduceToo(
+                  b, map.lookup(op.getOperand(0)), {int64_t(to.size()) - 1}));
+      return;
+    }
     Operation *made = b.clone(op, map);
     for (auto [old, v] : llvm::zip(op.getResults(), made->getResults()))
       v.setType(tensorType(old).clone(*of(old)));
   }
 
 private:
+  static Shape ofRows(Ints shape) {
+    Shape one(shape);
+    one.back() = 1;
+    return one;
+  }
+
   const Shape from, to;
+  const bool rows;
   Domain full;
 };
 
@@ -116,6 +159,13 @@ bool isReadFrom(Operation *last, Value v) {
   return llvm::all_of(v.getUsers(), [&](Operation *user) {
     return isa<ir::ReshapeOp>(user) ? isReadFrom(last, user->getResult(0))
                                     : !user->isBeforeInBlock(last);
+  });
+}
+
+bool isReadBehind(Operation *op, Value v) {
+  return llvm::all_of(v.getUsers(), [&](Operation *user) {
+    return isa<ir::ReshapeOp>(user) ? isReadBehind(op, user->getResult(0))
+                                    : op->isBeforeInBlock(user);
   });
 }
 
@@ -145,22 +195,52 @@ public:
         return join(source);
     return {};
   }
+  /// Puts them into the first cluster of rows that fits.
+  void runInRows() {
+    rows = true;
+    if (shape.size() != 3 || shape.front() < kFewestParts ||
+        shape.back() > kMostColumns)
+      return;
+    llvm::SmallSetVector<ir::FusedOp, 8> near;
+    for (Value v : sums.getInputs())
+      if (shapeOf(v) == Ints(shape)) {
+        if (auto source = viewed(v).getDefiningOp<ir::FusedOp>())
+          near.insert(source);
+        addReaders(viewed(v), near);
+      }
+    for (ir::FusedOp source : near)
+      if (mayJoin(source) && join(source))
+        return;
+  }
 
 private:
+  void addReaders(Value v, llvm::SmallSetVector<ir::FusedOp, 8> &found) {
+    for (Operation *user : v.getUsers())
+      if (auto fused = dyn_cast<ir::FusedOp>(user); fused && fused != sums)
+        found.insert(fused);
+      else if (isa<ir::ReshapeOp>(user))
+        addReaders(user->getResult(0), found);
+  }
+
   bool mayJoin(ir::FusedOp source) {
     Block &body = source.getBody().front();
-    const Ints own = shapeOf(source.getResult(0));
-    const Reshaped reshaped(source, shape);
-    if (!source->getDiscardableAttrs().empty() ||
-        elementCount(own) != elementCount(shape) ||
+    const auto own =
+        rows ? shapeOfRows(source) : Shape(shapeOf(source.getResult(0)));
+    if (!own || !source->getDiscardableAttrs().empty() ||
+        elementCount(*own) != elementCount(shape))
+      return false;
+    const Reshaped reshaped(*own, shape, rows);
+    if (!llvm::all_of(source.getResults(),
+                      [&](Value r) {
+                        return rows ? !!reshaped.of(r)
+                                    : shapeOf(r) == Ints(*own);
+                      }) ||
         llvm::any_of(sums.getInputs(),
                      [&](Value v) {
                        return viewed(v).getDefiningOp() == source &&
-                              shapeOf(v) != Ints(shape);
+                              shapeOf(v) != Ints(*reshaped.of(viewed(v)));
                      }) ||
-        !llvm::all_of(source.getResults(),
-                      [&](Value r) { return shapeOf(r) == own; }) ||
-        !(readsFirst(source) || mayFollow(source)) ||
+        !(rows ? mayRunIn(source) : readsFirst(source) || mayFollow(source)) ||
         !llvm::all_of(source.getInputs(),
                       [&](Value v) { return !!reshaped.of(v); }) ||
         !llvm::all_of(body, [&](Operation &op) { return reshaped.fits(op); }))
@@ -183,10 +263,18 @@ private:
   bool mayFollow(ir::FusedOp source) {
     return llvm::none_of(source.getBody().front(),
                          [](Operation &op) { return isCostly(&op); }) &&
-           llvm::all_of(sums.getInputs(), [&](Value v) {
-             Operation *def = viewed(v).getDefiningOp();
-             return !def || def == source || def->isBeforeInBlock(source);
+           hasInputsAt(source);
+  }
+  bool mayRunIn(ir::FusedOp source) {
+    return hasInputsAt(source) && llvm::all_of(sums.getResults(), [&](Value r) {
+             return isReadBehind(source, r);
            });
+  }
+  bool hasInputsAt(ir::FusedOp source) {
+    return llvm::all_of(sums.getInputs(), [&](Value v) {
+      Operation *def = viewed(v).getDefiningOp();
+      return !def || def == source || def->isBeforeInBlock(source);
+    });
   }
   void moveBehind(Operation *source) {
     for (Value v : sums.getInputs()) {
@@ -203,10 +291,13 @@ private:
     sums->moveAfter(source);
   }
 
+  /// Null: the whole would be no kernel.
   ir::FusedOp join(ir::FusedOp source) {
-    if (!readsFirst(source))
+    if (rows || !readsFirst(source))
       moveBehind(source);
-    const Reshaped reshaped(source, shape);
+    const Reshaped reshaped(rows ? *shapeOfRows(source)
+                                 : Shape(shapeOf(source.getResult(0))),
+                            shape, rows);
     OpBuilder b(sums);
     auto isOfSource = [&](Value v) {
       return viewed(v).getDefiningOp() == source;
@@ -214,7 +305,7 @@ private:
     llvm::SmallSetVector<Value, 8> inputs;
     SmallVector<Value> read;
     for (Value v : source.getInputs()) {
-      read.push_back(reshaped.read(b, v));
+      read.push_back(readOnce(b, v, reshaped));
       inputs.insert(read.back());
     }
     for (Value v : sums.getInputs())
@@ -222,13 +313,32 @@ private:
         inputs.insert(v);
     SmallVector<Type> types(sums->getResultTypes());
     for (Value r : source.getResults())
-      types.push_back(tensorType(r).clone(shape));
+      types.push_back(tensorType(r).clone(*reshaped.of(r)));
     auto made = ir::FusedOp::create(
         b, FusedLoc::get(b.getContext(), {source.getLoc(), sums.getLoc()}),
         types, inputs.getArrayRef());
     fill(made, source, reshaped, read, isOfSource);
+    if (rows && !isKernel(made)) {
+      made.erase();
+      return {};
+    }
     replace(made, source);
     return made;
+  }
+  /// An input of both is read once.
+  Value readOnce(OpBuilder &b, Value v, const Reshaped &reshaped) {
+    auto same = llvm::find_if(sums.getInputs(), [&](Value w) {
+      return viewed(w) == viewed(v) && shapeOf(w) == Ints(*reshaped.of(v));
+    });
+    return same == sums.getInputs().end() ? reshaped.read(b, v) : *same;
+  }
+  /// What both compute is computed once.
+  static bool isKernel(ir::FusedOp made) {
+    IRRewriter rewriter(made.getContext());
+    DominanceInfo dominance(made);
+    eliminateCommonSubExpressions(rewriter, dominance, made);
+    std::string why;
+    return !!KernelGraph::build(made.getBody(), why);
   }
 
   void fill(ir::FusedOp made, ir::FusedOp source, const Reshaped &reshaped,
@@ -263,6 +373,8 @@ private:
     size_t number = sums->getNumResults();
     sums->replaceAllUsesWith(made->getResults().take_front(number));
     sums->erase();
+    for (Value r : made->getResults().take_front(number))
+      moveReadersBehind(made, r);
     for (Value r : source.getResults()) {
       Value now = made->getResult(number++);
       for (Operation *user : llvm::make_early_inc_range(r.getUsers()))
@@ -287,15 +399,20 @@ private:
 
   ir::FusedOp sums;
   const Shape shape;
+  bool rows = false; // into a cluster of rows
 };
 
 struct StoreSummed : impl::StoreSummedBase<StoreSummed> {
   void runOnOperation() final {
-    for (auto fused : llvm::to_vector(
-             getOperation().front().getOps<ir::FusedOp>())) // none is a source
+    SmallVector<std::pair<ir::FusedOp, Shape>> all;
+    for (auto fused : getOperation().front().getOps<ir::FusedOp>())
       if (auto shape = shapeOfSums(fused))
-        while (fused)
-          fused = Joiner(fused, *shape).run();
+        all.emplace_back(fused, *shape);
+    for (auto &[sums, shape] : all) { // none is a source
+      while (ir::FusedOp joined = Joiner(sums, shape).run())
+        sums = joined;
+      Joiner(sums, shape).runInRows();
+    }
   }
 };
 

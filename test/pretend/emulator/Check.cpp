@@ -25,6 +25,22 @@
 namespace dlc::test {
 namespace {
 
+Elements elementsOf(mlir::Value v) {
+  auto type = ir::tensorType(v);
+  return {*plan::dtypeOf(planTypeOf(type.getElementType())),
+          type.getNumElements(),
+          {}};
+}
+
+/// An output that sums columns beside reductions of rows: the CPU stores what
+/// is added up, [parts, rows, columns].
+struct ColumnSum {
+  size_t output;
+  int64_t parts, rows, columns;
+  Elements addends;
+  std::optional<DType> through; // they were rounded to
+};
+
 struct Kernel {
   std::string name;
   std::vector<Elements> inputs, outputs;
@@ -32,13 +48,38 @@ struct Kernel {
   exec::Threads threads;
   bool hasParts; // of which each may run alone
   bool sums;     // of which each may be summed
+  std::vector<ColumnSum> columnSums;
 };
 
-Elements elementsOf(mlir::Value v) {
-  auto type = ir::tensorType(v);
-  return {*plan::dtypeOf(planTypeOf(type.getElementType())),
-          type.getNumElements(),
-          {}};
+/// Makes sums of columns beside reductions of rows outputs of what they add up.
+std::vector<ColumnSum> takeColumnSums(exec::KernelOp kernel) {
+  std::vector<ColumnSum> sums;
+  std::string why;
+  auto graph = KernelGraph::build(kernel.getBody(), why);
+  mlir::Operation *yield = kernel.getBody().front().getTerminator();
+  for (auto [i, o] : llvm::enumerate(graph->outputs)) {
+    if (!o.sum)
+      continue;
+    mlir::Value v = o.sum->getOperand(0);
+    const auto shape = ir::tensorType(v).getShape();
+    auto cast = v.getDefiningOp<ir::CastOp>();
+    sums.push_back(
+        {i, shape[0], shape[1], shape[2], elementsOf(v),
+         cast ? std::optional(elementsOf(cast.getX()).type) : std::nullopt});
+    yield->setOperand(i, v);
+    o.sum->erase();
+  }
+  if (!sums.empty())
+    kernel.removeScheduleAttr();
+  return sums;
+}
+
+/// What the sums come to, one after another.
+void addColumns(const ColumnSum &sum, const float *from, float *to) {
+  std::fill(to, to + sum.parts * sum.columns, 0.0f);
+  for (int64_t row = 0; row < sum.parts * sum.rows; ++row)
+    for (int64_t c = 0; c < sum.columns; ++c)
+      to[row / sum.rows * sum.columns + c] += *from++;
 }
 
 class Checker {
@@ -51,6 +92,7 @@ public:
       report.errors.push_back("the kernels cannot be mapped");
       return;
     }
+    cpu = module.clone();
     module.walk([&](exec::KernelOp op) {
       std::string why;
       auto graph = KernelGraph::build(op.getBody(), why);
@@ -59,11 +101,12 @@ public:
       Kernel k{op.getSymName().str(),
                {},
                {},
-               op.getScheduleAttr().getValue().extent(),
+               0,
                op.getThreadsAttr().getValue(),
                op.getParted(),
-               op.getParted() && op.getScheduleAttr().getValue().kind ==
-                                     exec::Schedule::Rows};
+               op.getParted() &&
+                   op.getScheduleAttr().getValue().kind == exec::Schedule::Rows,
+               takeColumnSums(cpu->lookupSymbol<exec::KernelOp>(op.getName()))};
       for (mlir::Value v : op.getBody().getArguments())
         k.inputs.push_back(elementsOf(v));
       for (mlir::Value v :
@@ -73,6 +116,8 @@ public:
           k.outputs.back().through =
               elementsOf(graph->contraction.op.getY()).type;
       }
+      for (const ColumnSum &s : k.columnSums)
+        k.outputs[s.output].through = s.through;
       int64_t most = 0;
       for (const auto *list : {&k.inputs, &k.outputs})
         for (const Elements &a : *list)
@@ -80,6 +125,13 @@ public:
       if (most <= mostElements)
         kernels.push_back(std::move(k));
     });
+    if (failed(scheduleKernels(*cpu)))
+      report.errors.push_back("the CPU's kernels cannot be scheduled");
+    for (Kernel &k : kernels)
+      k.extent = cpu->lookupSymbol<exec::KernelOp>(k.name)
+                     .getScheduleAttr()
+                     .getValue()
+                     .extent();
   }
   ~Checker() {
     if (library)
@@ -106,7 +158,7 @@ private:
     llvm::SmallVector<char> so;
     CpuCodegenOptions options;
     options.optLevel = 1;
-    if (failed(target) || failed(compileKernels(module, *target, options, so)))
+    if (failed(target) || failed(compileKernels(*cpu, *target, options, so)))
       return fail("the kernels do not compile for the CPU");
     char path[] = "/tmp/dlc-emulate-XXXXXX";
     int file = mkstemp(path);
@@ -165,7 +217,19 @@ private:
     std::vector<Guarded> want = outputs(), got = outputs();
     auto f = reinterpret_cast<void (*)(void *const *, int64_t, int64_t)>(
         dlsym(library, k.name.c_str()));
-    f(arguments(want).data(), 0, k.extent);
+    auto onCpu = [&](std::vector<Guarded> &to) {
+      auto all = arguments(to);
+      std::vector<Guarded> addends;
+      for (const ColumnSum &s : k.columnSums)
+        all[inputs.size() + s.output] =
+            addends.emplace_back(nullptr, s.addends.bytes()).data();
+      f(all.data(), 0, k.extent);
+      for (size_t i = 0; i < addends.size(); ++i)
+        addColumns(
+            k.columnSums[i], reinterpret_cast<float *>(addends[i].data()),
+            reinterpret_cast<float *>(to[k.columnSums[i].output].data()));
+    };
+    onCpu(want);
     std::string error;
     for (Order order : {Order::Forward, Order::Reverse, Order::Random}) {
       std::vector<Guarded> now = outputs();
@@ -205,7 +269,7 @@ private:
     std::vector<Guarded> nudged = outputs();
     for (size_t i = 0; i < inputs.size(); ++i)
       nudge(k.inputs[i], inputs[i].data(), random);
-    f(arguments(nudged).data(), 0, k.extent);
+    onCpu(nudged);
     for (size_t i = 0; i < got.size(); ++i)
       if (error = compare(k.outputs[i], want[i].data(), nudged[i].data(),
                           got[i].data());
@@ -236,6 +300,7 @@ private:
   }
 
   mlir::ModuleOp module;
+  mlir::OwningOpRef<mlir::ModuleOp> cpu; // the same as the CPU computes it
   std::vector<Kernel> kernels;
   void *library = nullptr;
   std::unique_ptr<Emulator> emulator;

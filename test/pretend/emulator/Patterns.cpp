@@ -61,6 +61,39 @@ std::string layerNormBackward(const Shape &s, const std::string &t) {
                {"$R", tensor({s[1]}, "f32")}});
 }
 
+/// The same with a residual gradient, and for each part of the rows the sums of
+/// columns that are the gradients of scale, bias and the bias before.
+std::string layerNormGradients(const Shape &s, const std::string &t) {
+  return fill(R"(^bb0(%h: $H, %k: $H, %mean: $C, %rstd: $C, %scale: $R, %r: $H):
+  %dy = dlc.cast %h : ($H) -> $X
+  %x = dlc.cast %k : ($H) -> $X
+  %c = dlc.sub %x, %mean : ($X, $C) -> $X
+  %n = dlc.mul %c, %rstd : ($X, $C) -> $X
+  %g = dlc.mul %dy, %scale : ($X, $R) -> $X
+  %a = dlc.reduce_mean %g {axes = array<i64: 2>, keepdims} : ($X) -> $C
+  %gn = dlc.mul %g, %n : ($X, $X) -> $X
+  %b = dlc.reduce_mean %gn {axes = array<i64: 2>, keepdims} : ($X) -> $C
+  %nb = dlc.mul %n, %b : ($X, $C) -> $X
+  %s = dlc.sub %g, %a : ($X, $C) -> $X
+  %u = dlc.sub %s, %nb : ($X, $X) -> $X
+  %v = dlc.mul %u, %rstd : ($X, $C) -> $X
+  %w = dlc.cast %v : ($X) -> $H
+  %dx = dlc.add %r, %w : ($H, $H) -> $H
+  %z = dlc.cast %dx : ($H) -> $X
+  %p = dlc.mul %dy, %n : ($X, $X) -> $X
+  %dscale = dlc.reduce_sum %p {axes = array<i64: 1>, keepdims} : ($X) -> $S
+  %dbias = dlc.reduce_sum %dy {axes = array<i64: 1>, keepdims} : ($X) -> $S
+  %before = dlc.reduce_sum %z {axes = array<i64: 1>} : ($X) -> $T
+  dlc.yield %dscale, %dx, %dbias, %a, %before : $S, $H, $S, $C, $T
+)",
+              {{"$H", tensor(s, t)},
+               {"$X", tensor(s, "f32")},
+               {"$C", tensor({s[0], s[1], 1}, "f32")},
+               {"$S", tensor({s[0], 1, s[2]}, "f32")},
+               {"$T", tensor({s[0], s[2]}, "f32")},
+               {"$R", tensor({s[2]}, "f32")}});
+}
+
 /// Loss and log-sum of rows with a label each.
 std::string crossEntropy(const Shape &s, const std::string &t) {
   return fill(R"(^bb0(%h: $H, %label: $L):
@@ -234,6 +267,16 @@ PatternModule layerNormBackwardModule() {
   return p.finish();
 }
 
+PatternModule layerNormGradientsModule() {
+  Patterns p("layer-norm-gradients");
+  for (const std::string &t : kFloats)
+    for (const Shape &s : {Shape{2, 7, 768}, Shape{3, 5, 100}, Shape{2, 9, 8},
+                           Shape{4, 64, 24}, Shape{2, 33, 7}, Shape{3, 4, 1000},
+                           Shape{2, 3, 2050}, Shape{2, 2, 4096}})
+      p.add(layerNormGradients(s, t));
+  return p.finish();
+}
+
 PatternModule crossEntropyAndArgMaxModule() {
   Patterns p("cross-entropy-and-arg-max");
   for (const std::string &t : kFloats)
@@ -331,6 +374,7 @@ std::vector<PatternModule> patternModules() {
           partsModule(),
           softmaxModule(),
           layerNormBackwardModule(),
+          layerNormGradientsModule(),
           crossEntropyAndArgMaxModule(),
           columnsModule(),
           sparseModule(),

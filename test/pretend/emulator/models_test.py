@@ -17,6 +17,7 @@ STEPS = {
     "resnet8 in bf16": "resnet8 --amp --batch=4 --optimizer=rmsprop",
     "resnet8 in fp16": "resnet8 --amp --amp-dtype=fp16 --batch=4 --optimizer=lamb",
     "gpt_tiny in bf16": "gpt_tiny --amp --batch=2 --optimizer=lion",
+    "sums of columns beside rows": "gpt_tiny --batch=128 --optimizer=adamw",
     "gpt_tiny in fp16": "gpt_tiny --amp --amp-dtype=fp16 --batch=3 --optimizer=adam",
     "generated products in bf16": "gpt_tiny --amp --batch=2 --matmul=generated",
     "generated products in fp16": "gpt_tiny --amp --amp-dtype=fp16 --batch=1 --matmul=generated",

@@ -112,6 +112,9 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
                       : KernelGraph::build(kernel.getBody(), why);
   if (!graph)
     return kernel.emitOpError("is not a legal cluster: ") << why;
+  if (graph->sumsBesideRows())
+    return kernel.emitOpError("sums columns beside reductions of rows, which a "
+                              "CPU computes in two kernels");
   auto schedule = scheduleOf(kernel, *graph);
   if (failed(schedule))
     return failure();

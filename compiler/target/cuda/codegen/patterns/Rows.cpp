@@ -7,8 +7,13 @@
 // once, for all reductions and outputs. A longer one is read again for each.
 // Elements beyond the end of a row are computed from its last ones; they are
 // left out of reductions and not stored.
+//
+// Where columns are summed, too, a block goes through some rows: each thread
+// adds up the elements of its columns as it computes them, those that have the
+// same columns join theirs at the end, in order.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/target/cuda/codegen/threads/Body.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -22,14 +27,20 @@ public:
   using States = Body::States;
   using Roots = SmallVector<const KernelNode *>;
 
-  explicit Rows(const Body &k) : k(k), m(k.map), e(k.e), t(k.threads) {}
+  explicit Rows(const Body &k) : k(k), m(k.map), e(k.e), t(k.threads) {
+    for (auto [o, pointer] : llvm::zip(k.graph.outputs, k.outputs))
+      if (o.sum)
+        sums.push_back({&o, pointer});
+  }
 
   void emit() {
     place();
-    for (unsigned depth = 1; depth <= k.graph.depth; ++depth)
-      reduce(depth);
-    storeFull();
-    storeKept();
+    if (m.summed)
+      return sumColumns();
+    Value row = t.times(t.block(), perBlock());
+    if (perBlock() > 1)
+      row = t.add(row, group);
+    computeRow(existing(row, m.rows));
   }
 
 private:
@@ -40,19 +51,27 @@ private:
     lane = m.across == 1    ? e.constant(0)
            : perBlock() > 1 ? t.remainder(thread, m.across)
                             : thread;
-    Value row = t.times(t.block(), perBlock());
     if (perBlock() > 1)
-      row = t.add(row, t.quotient(thread, m.across));
-    if (m.rows % perBlock()) {
-      valid = t.isLess(row, m.rows);
-      row = t.least(row, m.rows - 1);
-    }
+      group = t.quotient(thread, m.across);
+  }
+  /// Row `number` of so many, or the last one where there is none.
+  Value existing(Value number, int64_t rows) {
+    if (rows % perBlock() == 0)
+      return number;
+    valid = t.isLess(number, rows);
+    return t.least(number, rows - 1);
+  }
+  void computeRow(Value row) {
     k.open(m.outer, row, 0);
     k.open(m.inner, 1);
     e.findLevels();
     if (m.inRegisters)
       for (int64_t i = 0; i < m.chunks; ++i)
         kept.push_back(chunk(e.constant(i), i == m.chunks - 1 && hasRest()));
+    for (unsigned depth = 1; depth <= k.graph.depth; ++depth)
+      reduce(depth);
+    storeFull();
+    storeKept();
   }
 
   //===--- chunks: a vector of every thread -------------------------------===//
@@ -133,28 +152,31 @@ private:
     k.setResults(all, share(all, own));
   }
 
-  States share(ArrayRef<Reduction> all, States states) {
-    states = shuffle(all, states, std::min(m.across, kWarp));
+  States share(ArrayRef<Reduction> reductions, States states) {
+    states = shuffle(reductions, states, std::min(m.across, kWarp));
     if (m.across <= kWarp)
       return states;
     int64_t warps = m.across / kWarp;
     Value number = t.remainder(lane, kWarp), warp = t.quotient(lane, kWarp);
     SmallVector<Value> arrays;
     for (Value v : states)
-      arrays.push_back(t.shared(v.getType(), warps));
+      arrays.push_back(t.shared(v.getType(), warps * perBlock()));
+    auto ofRow = [&](Value warp) {
+      return group ? t.add(t.times(group, warps), warp) : warp;
+    };
     t.where(t.isZero(number), [&] {
       for (auto [v, array] : llvm::zip(states, arrays))
-        e.store(v, array, warp, v.getType());
+        e.store(v, array, ofRow(warp), v.getType());
     });
     t.barrier();
     // Every group of so many threads reads the states of all warps.
-    int64_t group = llvm::PowerOf2Ceil(warps);
-    Value from = t.remainder(number, group), exists = t.isLess(from, warps);
-    from = t.least(from, warps - 1);
-    States none = k.initial(all);
+    int64_t all = llvm::PowerOf2Ceil(warps);
+    Value from = t.remainder(number, all), exists = t.isLess(from, warps);
+    from = ofRow(t.least(from, warps - 1));
+    States none = k.initial(reductions);
     for (auto [v, array, initial] : llvm::zip(states, arrays, none))
       v = t.choose(exists, e.load(array, from, v.getType()), initial);
-    return shuffle(all, states, group);
+    return shuffle(reductions, states, all);
   }
   /// Among each `count` adjacent threads.
   States shuffle(ArrayRef<Reduction> all, States states, int64_t count) {
@@ -186,21 +208,119 @@ private:
     });
   }
   void storeKept() {
-    if (llvm::all_of(k.graph.outputs, [](auto &o) { return o.full; }))
+    auto isKept = [](const KernelOutput &o) { return !o.full && !o.sum; };
+    if (llvm::none_of(k.graph.outputs, isKept))
       return;
     Value first = m.across == 1 ? Value() : t.isZero(lane);
     t.where(t.both(valid, first), [&] {
       for (auto [o, pointer] : llvm::zip(k.graph.outputs, k.outputs))
-        if (!o.full)
+        if (isKept(o))
           e.store(e.emit(o.node), pointer, e.emit(o.offset),
                   ir::elementType(o.node->value));
     });
+  }
+
+  //===--- sums of columns ------------------------------------------------===//
+
+  /// Of each sum those of all chunks of the thread, one after another.
+  int64_t own() const { return m.chunks * m.vector; }
+  static Type typeOf(const KernelOutput &o) {
+    return computeType(ir::elementType(o.node->value));
+  }
+  Value plus(Value a, Value b) {
+    return isa<FloatType>(a.getType())
+               ? Value(arith::AddFOp::create(e.b, e.loc, a, b))
+               : Value(arith::AddIOp::create(e.b, e.loc, a, b));
+  }
+
+  void sumColumns() {
+    const int64_t turns = llvm::divideCeil(m.summed, perBlock());
+    Value first = t.times(t.block(), m.summed);
+    States none;
+    for (auto &[o, pointer] : sums)
+      none.append(own(), e.number(typeOf(*o), 0));
+    auto loop = scf::ForOp::create(e.b, e.loc, e.constant(0), e.constant(turns),
+                                   e.constant(1), none);
+    {
+      OpBuilder::InsertionGuard guard(e.b);
+      if (!loop.getBody()->empty())
+        loop.getBody()->back().erase();
+      e.b.setInsertionPointToEnd(loop.getBody());
+      ScalarEmitter::Scope scope(e);
+      Value number = t.times(loop.getInductionVar(), perBlock());
+      if (group)
+        number = t.add(number, group);
+      computeRow(t.add(first, existing(number, m.summed)));
+      States next = addColumns(loop.getRegionIterArgs());
+      kept.clear();
+      if (m.across > kWarp) // all have read what the next row writes
+        t.barrier();
+      scf::YieldOp::create(e.b, e.loc, next);
+    }
+    storeSums(first, loop.getResults());
+  }
+  States addColumns(ValueRange carried) {
+    States next;
+    for (auto &[o, pointer] : sums)
+      for (Chunk &c : kept)
+        c.lanes.each([&](int64_t) {
+          Value old = carried[next.size()], sum = plus(old, e.emit(o->node));
+          next.push_back(valid ? t.choose(valid, sum, old) : sum);
+        });
+    return next;
+  }
+
+  void storeSums(Value row, ValueRange all) {
+    k.open(m.outer, row, 0);
+    Value isFirst = group ? t.isZero(group) : Value();
+    for (auto &[o, pointer] : sums) {
+      States states(all.take_front(own()));
+      all = all.drop_front(own());
+      if (group)
+        join(states);
+      for (int64_t i = 0; i < m.chunks; ++i) {
+        Chunk c = chunk(e.constant(i), i == m.chunks - 1 && hasRest());
+        c.lanes.each(
+            [&](int64_t lane) { e.set(o->node, states[i * m.vector + lane]); });
+        t.where(t.both(isFirst, c.inside), [&] { c.lanes.store(*o, pointer); });
+      }
+    }
+  }
+  /// Adds the sums of the other groups to those of the first one.
+  void join(States &states) {
+    const Type type = states.front().getType();
+    const int64_t each = m.across * own();
+    if (!toJoin || typeToJoin != type) {
+      toJoin = t.shared(type, (perBlock() - 1) * each);
+      typeToJoin = type;
+    } else {
+      t.barrier(); // the sums before have been read
+    }
+    auto slot = [&](int64_t i) {
+      return t.add(lane, e.constant(i * m.across));
+    };
+    t.where(t.isLess(e.constant(0), group), [&] {
+      Value from = t.times(
+          arith::SubIOp::create(e.b, e.loc, group, e.constant(1)), each);
+      for (int64_t i = 0; i < own(); ++i)
+        e.store(states[i], toJoin, t.add(from, slot(i)), type);
+    });
+    t.barrier();
+    for (int64_t g = 0; g < perBlock() - 1; ++g)
+      for (int64_t i = 0; i < own(); ++i)
+        states[i] =
+            plus(states[i],
+                 e.load(toJoin, t.add(slot(i), e.constant(g * each)), type));
   }
 
   const Body &k;
   const Mapping &m;
   ScalarEmitter &e;
   Threads &t;
+  SmallVector<std::pair<const KernelOutput *, Value>> sums; // and where
+  Value toJoin;                                             // a shared array
+  Type typeToJoin;
+  Value group; // of its threads in the block; null: there is one
   Value lane;  // of the thread in its row
   Value valid; // whether its row exists; null: always
   std::vector<Chunk> kept;

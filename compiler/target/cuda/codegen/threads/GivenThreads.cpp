@@ -36,7 +36,10 @@ Fault faultOfTransposed(const KernelGraph &graph, const Mapping &m) {
 Fault faultOfRows(const Mapping &m) {
   const bool sharesWarp = m.across <= kWarp && llvm::isPowerOf2_64(m.across);
   const int64_t most = m.inRegisters ? kRegisters : m.chunks * m.vector;
-  return (sharesWarp || m.across == m.block) &&
+  if (m.summed && !(m.inRegisters && m.block % m.across == 0 &&
+                    (sharesWarp || m.across % kWarp == 0)))
+    return "that cannot sum columns";
+  return (sharesWarp || m.across == m.block || m.summed) &&
                  m.chunks ==
                      (int64_t)llvm::divideCeil(m.row / m.vector, m.across) &&
                  m.chunks * m.vector <= most

@@ -27,6 +27,9 @@ constexpr int64_t kFillColumns = 132 * 768;
 /// multiprocessor.
 constexpr int64_t kColumnRegisters = 64, kOtherRegisters = 24,
                   kFileRegisters = 65536;
+/// Of rows whose columns are summed: threads of a block, if a row has not more,
+/// and of a multiprocessor, which have registers for sums and elements.
+constexpr int64_t kSumBlock = 320, kSumThreads = 640;
 /// Sparse sums: most elements for each row of sums, fewest in all.
 constexpr int64_t kSparse = 8, kManyElements = 64;
 /// Of these: blocks, rows that share one; columns of a thread, fewer than an
@@ -154,6 +157,8 @@ private:
 
   void rows() {
     m.block = kBlock;
+    if (m.summed)
+      return rowsWithSums();
     if (m.row == 0 || rowsAreStrided()) {
       m.across = 1;
       m.chunks = m.row;
@@ -186,6 +191,17 @@ private:
       m.across = larger();
     m.chunks = divideUp(vectors, m.across);
     m.inRegisters = m.chunks <= perThread;
+  }
+
+  /// All elements of a thread are of the same columns.
+  void rowsWithSums() {
+    m.vector = dividing(vectorOf(m.inner.back()), m.inner.back().size);
+    const int64_t vectors = m.row / m.vector;
+    m.across = vectors <= kWarp ? upToPower(vectors)
+                                : std::min(roundUp(vectors, kWarp), kMaxBlock);
+    m.chunks = divideUp(vectors, m.across);
+    m.inRegisters = true;
+    m.block = m.across * std::max<int64_t>(kSumBlock / m.across, 1);
   }
 
   void columns() {
@@ -247,10 +263,29 @@ Mapping::Mapping(const KernelGraph &graph, const KernelSchedule &schedule)
   if (product)
     return;
   row = iterationsOf(inner);
+  if (kind == KernelSchedule::Rows && graph.sumsBesideRows())
+    summed = rowsSummed(graph);
   if (kind == KernelSchedule::Columns)
     condition = conditionOfSums(graph, outer.back());
   if (condition && outer.size() > 1 && outer.end()[-2].loops.size() == 1)
     meetings = meetingsOf(graph, condition, outer.end()[-2].loops.front());
+}
+
+int64_t Mapping::rowsSummed(const KernelGraph &graph) const {
+  auto places = [&](const LoopGroup &group) {
+    return llvm::any_of(graph.outputs, [&](const KernelOutput &o) {
+      return o.sum && llvm::any_of(group.loops, [&](unsigned v) {
+               return graph.dependsOn(o.offset, v);
+             });
+    });
+  };
+  int64_t rows = 1;
+  for (const LoopGroup &group : llvm::reverse(outer)) {
+    if (places(group))
+      break;
+    rows *= group.size;
+  }
+  return rows;
 }
 
 bool Mapping::needsWide(const KernelGraph &graph) const {
@@ -278,6 +313,8 @@ int64_t Mapping::blocks() const {
   }
   if (sparse)
     return rows / (outer.end()[-2].size * last) * groups();
+  if (summed)
+    return rows / summed;
   if (kind == KernelSchedule::Rows)
     return divideUp(rows, block / across);
   return kind == KernelSchedule::Columns ? divideUp(rows / vector, across)
@@ -373,6 +410,8 @@ int64_t bytesToJoin(const exec::Threads &threads, int64_t sumBytes) {
 }
 
 int64_t residentBlocks(const Mapping &map, const KernelGraph &graph) {
+  if (map.summed)
+    return std::max<int64_t>(kSumThreads / map.block, 1);
   if (map.kind != KernelSchedule::Columns || map.product)
     return 0;
   // Sums, and what is the same for all that a thread adds up.

@@ -30,7 +30,8 @@ constexpr int64_t kSquare = 32;
 ///                With `transposed` a block has squares of kSquare elements of
 ///                that loop and of outer.back().
 ///   Rows         `across` threads share a row and each takes `chunks` vectors
-///                of it; a block has block / across rows.
+///                of it; a block has block / across rows. With `summed` it has
+///                so many, block / across at a time, and adds up their columns.
 ///   Columns      a thread has `vector` adjacent sums, a block `across` such
 ///                vectors; block / across threads share each, and every one of
 ///                them goes through its part of the reduced elements.
@@ -51,6 +52,9 @@ struct Mapping : exec::Threads {
   llvm::SmallVector<LoopGroup, 4> outer, inner;
   int64_t rows = 1; // product of outer
   int64_t row = 1;  // product of inner, but of a matrix product
+  /// Rows: of the last groups of `outer`, over which columns are summed; 0:
+  /// none are.
+  int64_t summed = 0;
   /// Columns: all sums are of elements that count only where this holds, which
   /// is the same for a whole vector. Null: all elements count.
   const KernelNode *condition = nullptr;
@@ -59,6 +63,7 @@ struct Mapping : exec::Threads {
   llvm::SmallVector<Meeting, 2> meetings;
   std::optional<TileMapping> product;
 
+  int64_t rowsSummed(const KernelGraph &graph) const;
   /// What `grid` has to be.
   int64_t blocks() const;
   /// Threads of a whole vector, and of one of the last elements.
@@ -91,7 +96,7 @@ llvm::SmallVector<const KernelNode *> rootsOf(const KernelGraph &graph);
 /// Bytes of all sums of an element.
 int64_t sumBytes(const KernelGraph &graph);
 /// Blocks that a multiprocessor has to have registers for at once; 0: as ptxas
-/// likes. On its own it gives a thread of column sums so few that the loads of
+/// likes. Column sums: on its own it gives a thread so few that the loads of
 /// its loop wait for each other: sums of ResNet-50 reached 66 to 76 % of an
 /// H200's copy bandwidth, with this and blocks as wide as rows 86 to 95 %.
 int64_t residentBlocks(const Mapping &map, const KernelGraph &graph);
