@@ -81,3 +81,23 @@ func.func @large_sum(%x: tensor<32768x768xbf16>, %dy: tensor<32768x3072xbf16>) -
   %db = dlc.reduce_sum %dy {axes = array<i64: 0>} : (tensor<32768x3072xbf16>) -> tensor<3072xbf16>
   return %dw, %db : tensor<768x3072xbf16>, tensor<3072xbf16>
 }
+
+// A bias's gradient whose sum comes with the kernel of a norm costs no reading; another one of that size is the product's.
+// CHECK-LABEL: func @sum_beside_norm
+// AUTO-LABEL: func @sum_beside_norm
+// AUTO: dlc.matmul_bias_backward %arg0, %arg1 {of = "b", trans_a}
+// AUTO: %[[DX:.*]], %{{.*}}, %{{.*}} = dlc.layer_norm_backward
+// AUTO: %[[SUM:.*]] = dlc.add %arg1, %[[DX]]
+// AUTO-DAG: dlc.matmul %arg0, %[[SUM]] {trans_a}
+// AUTO-DAG: dlc.reduce_sum %[[SUM]]
+// AUTO: return
+func.func @sum_beside_norm(%x: tensor<16384x768xbf16>, %dy: tensor<16384x768xbf16>, %scale: tensor<768xf32>, %mean: tensor<16384x1xf32>, %rstd: tensor<16384x1xf32>)
+    -> (tensor<768x768xbf16>, tensor<768xbf16>, tensor<768x768xbf16>, tensor<768xbf16>) {
+  %dv = dlc.matmul %x, %dy {trans_a} : (tensor<16384x768xbf16>, tensor<16384x768xbf16>) -> tensor<768x768xbf16>
+  %dc = dlc.reduce_sum %dy {axes = array<i64: 0>} : (tensor<16384x768xbf16>) -> tensor<768xbf16>
+  %dx, %dscale, %dbias = dlc.layer_norm_backward %dy, %x, %scale, %mean, %rstd {axis = 1 : i64} : (tensor<16384x768xbf16>, tensor<16384x768xbf16>, tensor<768xf32>, tensor<16384x1xf32>, tensor<16384x1xf32>) -> (tensor<16384x768xbf16>, tensor<768xf32>, tensor<768xf32>)
+  %d = dlc.add %dy, %dx : (tensor<16384x768xbf16>, tensor<16384x768xbf16>) -> tensor<16384x768xbf16>
+  %dw = dlc.matmul %x, %d {trans_a} : (tensor<16384x768xbf16>, tensor<16384x768xbf16>) -> tensor<768x768xbf16>
+  %db = dlc.reduce_sum %d {axes = array<i64: 0>} : (tensor<16384x768xbf16>) -> tensor<768xbf16>
+  return %dv, %dc, %dw, %db : tensor<768x768xbf16>, tensor<768xbf16>, tensor<768x768xbf16>, tensor<768xbf16>
+}

@@ -178,6 +178,15 @@ func.func @residual_of_many(%p: tensor<8192x768xbf16>, %q: tensor<8192x768xbf16>
 // GPU: dlc.reduce_sum {{.*}} -> tensor<1x1x768xf32>
 // GPU: dlc.all_reduce
 // GPU: dlc.reduce_sum {{.*}} -> tensor<128x1x512xf32>
+// Gradients of one bucket are sent together, so that they are complete where the last of them is.
+// GPU-LABEL: func @sent_together
+// GPU: dlc.reduce_sum {{.*}} -> tensor<64x1x768xf32>
+// GPU-NOT: dlc.all_reduce
+// GPU: dlc.reduce_sum {{.*}} -> tensor<128x1x512xf32>
+// GPU: dlc.reduce_sum {{.*}} -> tensor<1x1x768xf32>
+// GPU-NEXT: dlc.reduce_sum {{.*}} -> tensor<1x1x512xf32>
+// GPU: dlc.all_reduce {{.*}} of = @a}
+// GPU-NEXT: dlc.all_reduce {{.*}} of = @b}
 func.func @gradients(%x: tensor<8192x768xbf16>, %y: tensor<8192x512xbf16>, %w: tensor<768xf32>) -> (tensor<768xf32>, tensor<512xf32>) {
   %a = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<8192x768xbf16>) -> tensor<768xbf16>
   %b = dlc.cast %a : (tensor<768xbf16>) -> tensor<768xf32>
@@ -195,5 +204,16 @@ func.func @buckets(%x: tensor<8192x768xbf16>, %y: tensor<8192x512xbf16>) -> (ten
   %d = dlc.reduce_sum %y {axes = array<i64: 0>} : (tensor<8192x512xbf16>) -> tensor<512xbf16>
   %e = dlc.cast %d : (tensor<512xbf16>) -> tensor<512xf32>
   %f = dlc.all_reduce %e {bucket = 0 : i64} : (tensor<512xf32>) -> tensor<512xf32>
+  return %c, %f : tensor<768xf32>, tensor<512xf32>
+}
+dlc.state @a : tensor<768xf32> param init = "a" trainable
+dlc.state @b : tensor<512xf32> param init = "b" trainable
+func.func @sent_together(%x: tensor<8192x768xbf16>, %y: tensor<8192x512xbf16>) -> (tensor<768xf32>, tensor<512xf32>) {
+  %a = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<8192x768xbf16>) -> tensor<768xbf16>
+  %b = dlc.cast %a : (tensor<768xbf16>) -> tensor<768xf32>
+  %c = dlc.all_reduce %b {bucket = 0 : i64, of = @a} : (tensor<768xf32>) -> tensor<768xf32>
+  %d = dlc.reduce_sum %y {axes = array<i64: 0>} : (tensor<8192x512xbf16>) -> tensor<512xbf16>
+  %e = dlc.cast %d : (tensor<512xbf16>) -> tensor<512xf32>
+  %f = dlc.all_reduce %e {bucket = 0 : i64, of = @b} : (tensor<512xf32>) -> tensor<512xf32>
   return %c, %f : tensor<768xf32>, tensor<512xf32>
 }

@@ -13,10 +13,10 @@
 //   the sums may then run (dlc-store-summed).
 // What does not divide stays as it is.
 #include "compiler/dialect/Expr.h"
+#include "compiler/lower/ColumnParts.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Regroup.h"
-#include "compiler/lower/fuse/Clusters.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/SetVector.h"
@@ -122,11 +122,10 @@ bool isBesideRows(Value x) {
 
 /// Into how many chunks its rows are cut; 0: as any sums are.
 int64_t chunksOf(Value x) {
-  constexpr int64_t kMostParts = 256, kFewestRows = 32;
   auto type = ir::tensorType(x);
   const int64_t columns = type.getShape().back(),
                 rows = type.getNumElements() / columns,
-                most = std::min(kMostParts, rows / kFewestRows);
+                most = std::min(kMostParts, rows / kPartRows);
   if (columns > kMostColumns || most < kFewestParts || !isBesideRows(x))
     return 0;
   const int64_t chunks = largestDivisor(rows, most);
@@ -186,15 +185,21 @@ void split(ir::ReductionInterface op, int64_t few,
 /// value, which can be one kernel, nor between the second ones.
 class Sinker {
 public:
-  /// With `gradients`, where these are complete on one rank is no reader.
+  /// With `gradients`, where these are complete is no reader: on several ranks
+  /// they wait for the last one of their bucket, with which they are sent.
   Sinker(const llvm::SmallPtrSetImpl<Operation *> &rest, bool gradients)
       : rest(rest), gradients(gradients) {}
 
   void run(Block &block) {
+    llvm::DenseMap<int64_t, Operation *> buckets;
+    for (auto reduce : block.getOps<ir::AllReduceOp>())
+      if (reduce.getBucket())
+        buckets[*reduce.getBucket()] = reduce;
+    last.insert_range(llvm::make_second_range(buckets));
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (mayWait(&op))
         waiting.insert(&op);
-      else if (!waiting.empty() && reads(&op))
+      else if (!waiting.empty() && (reads(&op) || last.contains(&op)))
         moveTo(&op);
     }
   }
@@ -212,9 +217,10 @@ private:
         })
         .wasInterrupted();
   }
-  static bool isComplete(Operation *op) {
+  bool isComplete(Operation *op) const {
     auto reduce = dyn_cast_or_null<ir::AllReduceOp>(op);
-    return reduce && !reduce.getBucket();
+    return reduce &&
+           (!reduce.getBucket() || (reduce.getOf() && !last.contains(op)));
   }
   bool mayWait(Operation *op) const {
     if (rest.contains(op))
@@ -225,18 +231,19 @@ private:
   }
   void moveTo(Operation *reader) {
     auto moved = waiting.takeVector();
-    llvm::stable_sort(moved, [](Operation *a, Operation *b) {
+    llvm::stable_sort(moved, [&](Operation *a, Operation *b) {
       return orderOf(a) < orderOf(b);
     });
     for (Operation *op : moved)
       op->moveBefore(reader);
   }
-  static int orderOf(Operation *op) {
+  int orderOf(Operation *op) const {
     return isa<ir::ReductionInterface>(op) ? 0 : isComplete(op) ? 2 : 1;
   }
 
   const llvm::SmallPtrSetImpl<Operation *> &rest;
   const bool gradients;
+  llvm::SmallPtrSet<Operation *, 16> last; // of the buckets
   llvm::SmallSetVector<Operation *, 16> waiting;
 };
 

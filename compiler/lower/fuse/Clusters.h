@@ -15,9 +15,6 @@ constexpr size_t kMaxInputs = 24;
 constexpr int64_t kTiny = 1 << 17;
 /// The same of parts of sums, where second stages run together.
 constexpr int64_t kSmallParts = 1 << 20;
-/// Of sums of columns that run in a kernel of rows (dlc-store-summed): fewest
-/// parts, as each is one block, and most columns, which are a thread's each.
-constexpr int64_t kFewestParts = 128, kMostColumns = 4096;
 
 enum class Class {
   None,    // not for a cluster

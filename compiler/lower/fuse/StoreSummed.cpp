@@ -12,6 +12,7 @@
 // over most elements. So do those that read other elements than the ones they
 // add, as pivots are.
 #include "compiler/kernel/KernelSchedule.h"
+#include "compiler/lower/ColumnParts.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/fuse/Clusters.h"
 #include "compiler/lower/fuse/CodeSize.h"

@@ -10,6 +10,7 @@
 // them pass at 0, and its products with that of gelu are slower than both
 // (compiler/target/cuda/Epilogues.cpp).
 #include "compiler/dialect/Epilogues.h"
+#include "compiler/lower/ColumnParts.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/PlacingPass.h"
 
@@ -211,6 +212,29 @@ private:
           return;
       }
   }
+  /// What a kernel of its own would read for the sum: its parts alone, where it
+  /// can run in the kernel of a norm that makes the gradient
+  /// (dlc-store-summed).
+  double bytesApart(ir::ReduceSumOp sum) const {
+    constexpr size_t kMost = 8;
+    const int64_t columns = columnsOf(sum.getX()),
+                  rows = tensorType(sum.getX()).getNumElements() / columns;
+    SmallVector<Value> values{sum.getX()}; // of which the gradient is the sum
+    auto isOfNorm = [](Value v) {
+      auto norm = v.getDefiningOp<ir::LayerNormBackwardOp>();
+      return norm && v == norm.getDx() &&
+             norm.getAxis() == tensorType(v).getRank() - 1;
+    };
+    for (size_t i = 0; i < values.size() && values.size() < kMost; ++i)
+      if (Operation *op = values[i].getDefiningOp();
+          isa_and_nonnull<ir::AddOp, ir::ReshapeOp>(op))
+        llvm::append_range(values, op->getOperands());
+    const bool isBeside =
+        target.lowering().storesSummed && columns <= kMostColumns &&
+        rows >= kFewestParts * kPartRows && llvm::any_of(values, isOfNorm);
+    return isBeside ? 2.0 * sizeof(float) * kMostParts * columns
+                    : bytesOf(sum.getX());
+  }
   bool sumWith(ir::MatmulOp product, Value gradient, ir::ReduceSumOp sum,
                Type bias) {
     const bool isA = product.getA() == gradient && product.getTransA(),
@@ -220,7 +244,7 @@ private:
                 llvm::all_of(sum->getUsers(), [&](Operation *user) {
                   return product->isBeforeInBlock(user);
                 });
-    if (!fits || !isTaken(product, sum, Value(), bytesOf(sum.getX())))
+    if (!fits || !isTaken(product, sum, Value(), bytesApart(sum)))
       return false;
     OpBuilder builder(product);
     auto made = ir::MatmulBiasBackwardOp::create(
