@@ -47,6 +47,9 @@ bool isChannelsLast(C c) {
                                     : c.options.layout == "nhwc";
 }
 bool isStatistics(C c) { return c.options.train.statistics.enabled; }
+bool joinsLaunches(C c) {
+  return c.traits.fewLaunches && !c.options.train.debugOverflow;
+}
 const AllReduceOptions &ranks(C c) { return c.options.train.allReduce; }
 template <int level> bool isZero(C c) { return ranks(c).level() >= level; }
 
@@ -191,7 +194,7 @@ const Phase kPhases[] = {
           [](C c) { return chooses(c, "matmul-epilogue"); }),
       ask<createPlace>(),
       plain<createNormCalls>([](C c) { return chooses(c, "norm"); }),
-      {[](C c) { return createDecompose({isZero<2>(c)}); }},
+      {[](C c) { return createDecompose({isZero<2>(c) || joinsLaunches(c)}); }},
       {[](C c) { return createSplitReductions({c.traits.fewOutputs}); }},
       plain<createCanonicalizerPass>(),
       plain<createCSEPass>()}},
@@ -219,11 +222,11 @@ const Phase kPhases[] = {
        },
        isZero<1>}}},
     {"join-casts",
-     "casts of parameters are one launch, as are those of adjacent gradients",
+     "casts of parameters are one launch, as are those and norms of adjacent "
+     "gradients",
      Both,
-     {plain<createJoinCasts>([](C c) {
-       return c.traits.fewLaunches && !c.options.train.debugOverflow;
-     })}},
+     {plain<createJoinCasts>(joinsLaunches),
+      plain<createJoinNorms>(joinsLaunches)}},
     {"recompute",
      "activations that are not kept are computed again where they are read",
      Both,

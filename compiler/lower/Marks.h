@@ -40,7 +40,8 @@ constexpr llvm::StringLiteral kTogether = "dlc.together";
 constexpr llvm::StringLiteral kBucket = "bucket";
 
 /// Of a norm or finiteness: the device has no such call. Clusters that sum
-/// ranks' parts take its place (dlc-shard).
+/// gradients, whole or ranks' parts, take its place (dlc-shard,
+/// dlc-join-norms).
 constexpr llvm::StringLiteral kOfParts = "dlc.of_parts";
 
 } // namespace dlc

@@ -88,7 +88,7 @@ def Decompose : Lower_FunctionPass<"dlc-decompose"> {
     nothing uses then: the statistics of a norm, the gradient of a scale that is no parameter. A concat of many operands
     becomes concats of concats.}];
   let options = [Option<"parts", "parts", "bool", "false",
-    "for dlc-shard: but norms and finiteness of reduced gradients, which stay as they are">];
+    "for dlc-shard and dlc-join-norms: but norms and finiteness of reduced gradients, which stay as they are">];
 }
 
 def SplitReductions : Lower_FunctionPass<"dlc-split-reductions"> {
@@ -162,6 +162,12 @@ def JoinCasts : Lower_FunctionPass<"dlc-join-casts"> {
   let description = [{Clusters that only cast a state to halves, or halves to a gradient, get the attribute `dlc.joined`.
     dlc-plan-memory puts these halves side by side, casts all states before the first command, and gradients that follow
     each other in one bucket where the last one is there. Behind dlc-fuse.}];
+}
+
+def JoinNorms : Lower_FunctionPass<"dlc-join-norms"> {
+  let summary = "sum whole gradients for their norm by rows";
+  let description = [{What dlc-decompose has left of norms and finiteness of gradients becomes a cluster for each, of one shape,
+    and one for all their rows: dlc-merge-launches makes one launch of those of adjacent gradients. Behind dlc-shard.}];
 }
 
 //===--- recompute --------------------------------------------------------===//

@@ -8,8 +8,13 @@
 // the same distance in elements, and no command in between touches what the
 // group reads or writes. Gaps between states, and between gradients, hold zeros
 // that nobody reads.
+//
+// So do sums of the rows of arrays, padded by zeros (PartSums.cpp), which
+// are added up in any order: as many rows as all of them had are of the flat
+// array then.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/dialect/Expr.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/emit/Shapeless.h"
@@ -27,6 +32,9 @@ namespace dlc {
 #include "compiler/lower/Passes.h.inc"
 
 namespace {
+
+/// Elements that a row of sums is a multiple of.
+constexpr int64_t kSumRow = 64;
 
 struct Range {
   StringRef region;
@@ -89,6 +97,56 @@ std::string shapelessForm(Block &body) {
 
 namespace {
 
+/// In the kernel of such sums the array as rows, before anything is computed;
+/// null: it is another one.
+ir::ReshapeOp rowsOf(Block &body) {
+  auto pads = body.getOps<ir::PadOp>();
+  auto sums = body.getOps<ir::ReduceSumOp>();
+  if (!llvm::hasSingleElement(pads) || !llvm::hasSingleElement(sums) ||
+      body.getNumArguments() != 1)
+    return {};
+  ir::PadOp pad = *pads.begin();
+  ir::ReduceSumOp sum = *sums.begin();
+  auto rows = pad->hasOneUse() ? dyn_cast<ir::ReshapeOp>(*pad->user_begin())
+                               : ir::ReshapeOp();
+  const auto type = tensorType(pad.getX());
+  const bool isFlat = ir::viewedBy(pad.getX()) == body.getArgument(0) &&
+                      type.getRank() == 1 && pad.getLow()[0] == 0 &&
+                      pad.getInterior()[0] == 0 && pad.getValue().isPosZero();
+  return isFlat && rows && tensorType(rows.getResult()).getRank() == 2 &&
+                 sum.getAxes() == ir::Ints({1}) &&
+                 body.getTerminator()->getOperands() == sum->getResults()
+             ? rows
+             : nullptr;
+}
+/// What is computed of each element, and how it is added up.
+std::string formOfSums(Block &body) {
+  ir::ReshapeOp rows = rowsOf(body);
+  if (!rows)
+    return "";
+  std::string form = "sums ";
+  llvm::raw_string_ostream os(form);
+  llvm::DenseMap<Value, int64_t> number{{rows.getResult(), 0}};
+  os << ir::elementType(rows.getResult());
+  for (Operation &op :
+       llvm::make_range(std::next(rows->getIterator()), body.end())) {
+    if (!isa<ir::ElementwiseInterface, ir::ConstantOp, ir::ReduceSumOp,
+             ir::YieldOp>(op) ||
+        llvm::any_of(op.getOperands(),
+                     [&](Value v) { return !number.contains(v); }))
+      return "";
+    os << op.getName() << op.getAttrDictionary() << "(";
+    for (Value v : op.getOperands())
+      os << number[v] << ",";
+    os << ")";
+    for (Value r : op.getResults()) {
+      os << ir::elementType(r);
+      number.try_emplace(r, number.size());
+    }
+  }
+  return form;
+}
+
 struct Group {
   SmallVector<exec::LaunchOp> launches;
   SmallVector<Range> reads, writes; // hulls
@@ -100,6 +158,10 @@ public:
 
   void run(exec::ProgramOp program) {
     SmallVector<std::unique_ptr<Group>> done;
+    // Gradients that are scattered are parts, which dlc-number-parts counts.
+    hasParts = llvm::any_of(
+        program.getBody().front().getOps<exec::CallOp>(),
+        [](exec::CallOp call) { return call.getKind() == "reduce_scatter"; });
     for (Operation &op : program.getBody().front()) {
       if (isa<exec::BufferOp, exec::PortOp>(op))
         continue;
@@ -132,11 +194,16 @@ private:
   /// not to be merged.
   std::string keyOf(exec::LaunchOp launch) {
     auto [it, isNew] = forms.try_emplace(launch.getKernel());
-    if (isNew)
-      it->second = shapelessForm(
-          symbols.lookup<exec::KernelOp>(launch.getKernel()).getBody().front());
+    if (isNew) {
+      Block &body = bodyOf(launch);
+      it->second = shapelessForm(body);
+      if (it->second.empty())
+        it->second = formOfSums(body);
+    }
     if (it->second.empty())
       return "";
+    if (it->second.starts_with("sums "))
+      return hasParts ? "" : it->second;
     std::string key = it->second;
     llvm::raw_string_ostream(key) << launch->getDiscardableAttrDictionary();
     for (Value v : launch->getOperands()) {
@@ -152,7 +219,18 @@ private:
         return "";
     return key;
   }
+  Block &bodyOf(exec::LaunchOp launch) const {
+    return symbols.lookup<exec::KernelOp>(launch.getKernel()).getBody().front();
+  }
   bool follows(exec::LaunchOp next, exec::LaunchOp last) const {
+    if (rowsOf(bodyOf(last))) {
+      const Range sums = rangeOf(last.getOutputs().front()),
+                  more = rangeOf(next.getOutputs().front()),
+                  from = rangeOf(last.getInputs().front()),
+                  to = rangeOf(next.getInputs().front());
+      return sums.region == more.region && sums.end == more.begin &&
+             from.region == to.region && endOf(last) == to.begin;
+    }
     std::optional<int64_t> distance;
     for (auto [a, b] : llvm::zip(last->getOperands(), next->getOperands())) {
       if (isScalar(a))
@@ -166,6 +244,11 @@ private:
       distance = d;
     }
     return true;
+  }
+  /// Of what its first input is, and the gap behind it.
+  static int64_t endOf(exec::LaunchOp launch) {
+    Value v = launch.getInputs().front();
+    return rangeOf(v).begin + stateStride(cast<MemRefType>(v.getType()));
   }
   void closeTouched(Operation *op, Group *except,
                     SmallVectorImpl<std::unique_ptr<Group>> &done) {
@@ -207,8 +290,63 @@ private:
     extend(group.writes, launch.getOutputs());
   }
 
+  /// Sums of rows: of the flat array.
+  void mergeSums(Group &group) {
+    exec::LaunchOp first = group.launches.front(), last = group.launches.back();
+    const Range sums = group.writes.front();
+    Value from = first.getInputs().front(), to = first.getOutputs().front();
+    const int64_t n = (group.reads.front().end - group.reads.front().begin) /
+                      elementBytes(from),
+                  rows = (sums.end - sums.begin) / elementBytes(to);
+    OpBuilder b(last);
+    auto buffer = [&](Value v, int64_t size) -> Value {
+      auto op = v.getDefiningOp<exec::BufferOp>();
+      OpBuilder before(op);
+      return exec::BufferOp::create(
+          before, op.getLoc(),
+          MemRefType::get({size},
+                          cast<MemRefType>(v.getType()).getElementType()),
+          op.getRegion(), op.getOffset());
+    };
+    Value in = buffer(from, n), out = buffer(to, rows);
+    exec::LaunchOp::create(b, last.getLoc(),
+                           sumsKernel(first, n, rows).getSymName(), in, out);
+    for (exec::LaunchOp launch : group.launches)
+      launch.erase();
+  }
+  exec::KernelOp sumsKernel(exec::LaunchOp launch, int64_t n, int64_t rows) {
+    auto from = symbols.lookup<exec::KernelOp>(launch.getKernel());
+    ir::ReshapeOp old = rowsOf(bodyOf(launch));
+    OpBuilder b(from);
+    auto kernel = exec::KernelOp::create(
+        b, from.getLoc(), (from.getSymName() + "_flat" + Twine(count++)).str());
+    symbols.insert(kernel);
+    Block *body = b.createBlock(&kernel.getBody());
+    const auto type = tensorType(old.getResult());
+    const int64_t length = llvm::alignTo(llvm::divideCeil(n, rows), kSumRow),
+                  none[] = {0}, missing[] = {rows * length - n};
+    ir::Expr x(b, from.getLoc(),
+               body->addArgument(type.clone({n}), from.getLoc()));
+    x = x.make<ir::PadOp>(x.v, ArrayRef(none), ArrayRef(missing),
+                          ArrayRef(none), APFloat(0.0));
+    IRMapping map;
+    map.map(old.getResult(), x.reshape({rows, length}).v);
+    for (Operation &op : llvm::make_range(std::next(old->getIterator()),
+                                          old->getBlock()->end())) {
+      Operation *made = b.clone(op, map);
+      for (Value r : made->getResults())
+        if (auto of = tensorType(r); of.getRank() == 2)
+          r.setType(of.clone({rows, length}));
+        else if (of.getRank() == 1)
+          r.setType(of.clone({rows}));
+    }
+    return kernel;
+  }
+
   void merge(Group &group) {
     exec::LaunchOp first = group.launches.front(), last = group.launches.back();
+    if (rowsOf(bodyOf(first)))
+      return mergeSums(group);
     Value sample = first.getOutputs().front();
     int64_t bytes =
         rangeOf(last.getOutputs().front()).end - rangeOf(sample).begin;
@@ -279,6 +417,7 @@ private:
   llvm::StringMap<std::string> forms;
   std::map<std::string, std::unique_ptr<Group>> open;
   int64_t count = 0;
+  bool hasParts = false;
 };
 
 struct MergeLaunches : impl::MergeLaunchesBase<MergeLaunches> {

@@ -6,9 +6,9 @@
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
+#include "compiler/lower/PartSums.h"
 #include "compiler/lower/emit/Shapeless.h"
 #include "compiler/lower/memory/StateLayout.h"
-#include "compiler/lower/shard/PartSums.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 #include <map>

@@ -55,6 +55,11 @@ class Budgets(dlc.TestCase):
         model = deep.gpt2(self.path("gpt2.onnx"), 16, 1024, hollow=True)
         self.check(model, 16, 44.1, 103, 171, "--optimizer=adamw")
 
+    def test_gpt2_clipped(self):
+        """On several ranks, whose buckets part the gradients: one launch adds up the squares of all."""
+        model = deep.gpt2(self.path("clipped.onnx"), 16, 1024, hollow=True)
+        self.check(model, 16, 46.2, 152, 171, "--optimizer=adamw", "--ddp=8", "--clip-grad=1")
+
     def test_decoder_as_large_as_bert(self):
         model = deep.gpt2(self.path("decoder.onnx"), 32, 512, 24, 1024, 16, 30522, hollow=True)
         self.check(model, 32, 99.9, 190, 339, "--optimizer=adamw")

@@ -22,6 +22,7 @@ STEPS = {
     "generated products in bf16": "gpt_tiny --amp --batch=2 --matmul=generated",
     "generated products in fp16": "gpt_tiny --amp --amp-dtype=fp16 --batch=1 --matmul=generated",
     "generated attention in bf16": "gpt_tiny --amp --batch=2 --attention=generated",
+    "norms of all gradients": "lenet --amp --amp-dtype=fp16 --optimizer=adamw --clip-grad=1 --ddp=2",
     "sums of parts": "lenet --optimizer=adamw --ddp=2 --zero=2 --clip-grad=1",
     "sums of parts in fp16": "lenet --amp --amp-dtype=fp16 --optimizer=sgd --ddp=2 --zero=3 --clip-grad=1",
     "adagrad": "mlp --optimizer=adagrad --batch=7",

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A part's sum by clusters is of rows of a fixed length from its begin, the
 // last of which are empty where a rank has less; then of all rows of all
-// operands in one order; then of the ranks. In f64, where a norm is concerned,
+// operands in one order; then of the ranks. dlc-merge-launches makes one launch
+// of those of adjacent operands. In f64, where a norm is concerned,
 // so that another order changes it by less than its result is rounded by.
-#include "compiler/lower/shard/PartSums.h"
+#include "compiler/lower/PartSums.h"
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/FlatSums.h"
 #include "compiler/lower/Marks.h"
@@ -28,7 +29,7 @@ std::pair<int64_t, int64_t> rowsOf(int64_t n) {
 
 class Summary {
 public:
-  Summary(Operation *op, int64_t bucket)
+  Summary(Operation *op, std::optional<int64_t> bucket)
       : b(op), loc(op->getLoc()), norm(dyn_cast<ir::GlobalNormOp>(op)),
         result(op->getResult(0).getType()), bucket(bucket) {}
 
@@ -65,21 +66,26 @@ public:
         return (norm ? ir::squareOf(padded, limit) : ir::countsAsOther(padded))
             .sum(axes);
       }));
-    Value total = cluster(allOf(rows), [](Expr x) -> Value {
+    auto total = [](Expr x) {
       const int64_t axes[] = {0};
       return x.sum(axes, /*keepdims=*/true);
-    });
-    return cluster(sum(total), [&](Expr x) -> Value {
+    };
+    auto finish = [&](Expr x) -> Value {
       x = x.reshape({});
       return norm ? ir::sqrt(x).cast(cast<ShapedType>(result).getElementType())
                   : ir::isNone(x);
-    });
+    };
+    if (!bucket)
+      return cluster(allOf(rows), [&](Expr x) { return finish(total(x)); });
+    return cluster(
+        sum(cluster(allOf(rows), [&](Expr x) -> Value { return total(x); })),
+        finish);
   }
 
 private:
   Value sum(Value v) {
     return ir::AllReduceOp::create(b, loc, v.getType(), v,
-                                   b.getI64IntegerAttr(bucket), nullptr,
+                                   b.getI64IntegerAttr(*bucket), nullptr,
                                    ir::Combine::sum);
   }
   /// The rows of all operands, one after the other.
@@ -112,12 +118,13 @@ private:
   const Location loc;
   ir::GlobalNormOp norm; // else finiteness
   const Type result;
-  const int64_t bucket;
+  const std::optional<int64_t> bucket; // none: the parts are whole
 };
 
 } // namespace
 
-Value ofParts(Operation *op, ArrayRef<Value> parts, int64_t bucket) {
+Value ofParts(Operation *op, ArrayRef<Value> parts,
+              std::optional<int64_t> bucket) {
   Summary summary(op, bucket);
   return op->hasAttr(kOfParts) ? summary.byClusters(parts)
                                : summary.byCalls(parts);
