@@ -70,7 +70,7 @@ class Attention(dlc.TestCase):
         for cpu, by in ("sapphirerapids", "library"), ("x86-64-v4", "decomposed"):
             out, _ = dlc.dlc("compile", self.path("long.onnx"), "--amp", "--loss=mse", "--cpu=" + cpu, "--emit=mlir",
                              "--stop-after=fuse", "--explain-placement")
-            found = [line.split()[-1] for line in re.findall(r"attention +\w+", out)]
+            found = [line.split()[-1] for line in re.findall(r"attention  +\w+", out)]
             self.assertEqual(set(found), {by}, out[:500])
 
 
