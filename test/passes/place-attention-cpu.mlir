@@ -1,4 +1,5 @@
-// RUN: %dlc-opt %s --dlc-place-attention="target=cpu" --split-input-file | FileCheck %s
+// RUN: %dlc-opt %s --dlc-place-attention="target=cpu cpu=x86-64-v4" --split-input-file | FileCheck %s
+// RUN: %dlc-opt %s --dlc-place-attention="target=cpu cpu=sapphirerapids" --split-input-file | FileCheck %s --check-prefix=AMX
 // RUN: %dlc-opt %s --dlc-place-attention="target=cpu attention=off" --split-input-file | FileCheck %s --check-prefix=OFF
 // RUN: not %dlc-opt %s --dlc-place-attention="target=cpu attention=library" --split-input-file 2>%t | FileCheck %s --check-prefix=LIBRARY
 // RUN: FileCheck %s --check-prefix=ERROR < %t
@@ -18,9 +19,12 @@ func.func @causal(%q: tensor<2x4x64x12xf32>, %k: tensor<2x4x64x12xf32>, %v: tens
 
 // -----
 
+// With AMX, whose products of bf16 the runtime has, it is long enough.
 // CHECK-LABEL: func @short
 // CHECK-NOT: dlc.attention
 // CHECK: dlc.softmax
+// AMX-LABEL: func @short
+// AMX: dlc.attention {{.*}} by = library
 // LIBRARY-LABEL: func @short
 // LIBRARY: dlc.attention {{.*}} by = library
 func.func @short(%q: tensor<2x4x197x64xbf16>, %k: tensor<2x4x197x64xbf16>, %v: tensor<2x4x197x64xbf16>) -> tensor<2x4x197x64xbf16> {
