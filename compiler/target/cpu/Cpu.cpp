@@ -28,10 +28,8 @@ void addsMaskInF32(ir::AttentionOp op) {
 class Cpu final : public Target {
 public:
   explicit Cpu(const TargetOptions &options)
-      : cpu(options.cpu), convError(options.convError) {
-    const auto target = resolveCpuTarget(cpu);
-    hasAmx = mlir::succeeded(target) && target->hasAmx;
-  }
+      : target(resolveCpuTarget(options.cpu, &why)),
+        convError(options.convError) {}
 
   StringRef name() const override { return "cpu"; }
   LoweringTraits lowering() const override {
@@ -84,8 +82,6 @@ public:
 
   Result<CompiledKernels> generate(ModuleOp module,
                                    plan::Plan &plan) const override {
-    std::string why;
-    auto target = resolveCpuTarget(cpu, &why);
     if (mlir::failed(target))
       return usageError("--cpu: {}", why);
     SmallVector<char> code;
@@ -109,7 +105,8 @@ private:
     // Products of halves are as fast as the CPU has them, the own ones in f32,
     // but of bf16 with AMX.
     const bool isSlower =
-        element && !element.isF32() && !(hasAmx && element.isBF16());
+        element && !element.isF32() &&
+        !(mlir::succeeded(target) && target->hasAmx && element.isBF16());
     const int64_t manyKeys = isSlower ? 512 : 192;
     constexpr int64_t kFewQueries = 64;
     Way own{By::Library}, parts{By::Decomposed};
@@ -129,8 +126,9 @@ private:
             {By::Library, "the runtime for CPUs has batch norm alone"}};
   }
 
-  std::string cpu, convError;
-  bool hasAmx;
+  std::string why; // there is no such CPU
+  llvm::FailureOr<CpuTarget> target;
+  std::string convError;
 };
 
 } // namespace

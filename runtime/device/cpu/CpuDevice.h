@@ -82,4 +82,25 @@ private:
   std::span<const Kind> added_;
 };
 
+// A command that calls run(scratch), with so many bytes of the workspace.
+template <class F>
+Result<std::unique_ptr<Command>> commandWithScratch(CpuDevice &device,
+                                                    uint64_t bytes, F run) {
+  class WithScratch final : public Command {
+  public:
+    WithScratch(CpuDevice &device, F run)
+        : device_(device), run_(std::move(run)) {}
+    Status enqueue() override {
+      run_(device_.workspace().data());
+      return {};
+    }
+
+  private:
+    CpuDevice &device_;
+    F run_;
+  };
+  DLC_TRY(device.workspace().reserve(bytes));
+  return std::make_unique<WithScratch>(device, std::move(run));
+}
+
 } // namespace dlc

@@ -97,11 +97,7 @@ private:
         Lanes rows[2][2];
         for (int64_t odd = 0; odd < 2; ++odd) {
           readRow(scoresOf_ + (block - begin) * kSums, i + odd, rows[odd]);
-          for (int half = 0; half < 2; ++half) {
-            rows[odd][half] -= shifts[half];
-            exponential(rows[odd][half]);
-            sums_.total[half] += rows[odd][half];
-          }
+          sums_.add(shifts, rows[odd]);
         }
         storePairs(rows[0], rows[1],
                    weights_ + (block - begin) * kAmxBytes + i / 2 * 64,

@@ -364,26 +364,6 @@ void AmxFilter::run(const uint16_t *x, const uint16_t *dy, uint16_t *dw,
   });
 }
 
-class AmxFilterCommand final : public Command {
-public:
-  AmxFilterCommand(CpuDevice &device, const CommandSpec &spec, const Conv &conv)
-      : device_(device), filter_(conv, device.threads()),
-        x_(as<uint16_t>(spec.inputs[0])), dy_(as<uint16_t>(spec.inputs[1])),
-        dw_(as<uint16_t>(spec.outputs[0])) {}
-
-  uint64_t bytes() const { return filter_.bytes(); }
-  Status enqueue() override {
-    filter_.run(x_, dy_, dw_, device_.workspace().data());
-    return {};
-  }
-
-private:
-  CpuDevice &device_;
-  AmxFilter filter_;
-  const uint16_t *x_, *dy_;
-  uint16_t *dw_;
-};
-
 } // namespace
 
 bool haveTiles(const CommandSpec &spec, const Conv &conv) {
@@ -400,9 +380,14 @@ bool haveTiles(const CommandSpec &spec, const Conv &conv) {
 
 Result<std::unique_ptr<Command>>
 bindAmxFilter(CpuDevice &device, const CommandSpec &spec, const Conv &conv) {
-  auto command = std::make_unique<AmxFilterCommand>(device, spec, conv);
-  DLC_TRY(device.workspace().reserve(command->bytes()));
-  return std::unique_ptr<Command>(std::move(command));
+  const AmxFilter filter(conv, device.threads());
+  return commandWithScratch(
+      device, filter.bytes(),
+      [=, x = as<const uint16_t>(spec.inputs[0]),
+       dy = as<const uint16_t>(spec.inputs[1]),
+       dw = as<uint16_t>(spec.outputs[0])](std::byte *scratch) {
+        filter.run(x, dy, dw, scratch);
+      });
 }
 
 } // namespace dlc

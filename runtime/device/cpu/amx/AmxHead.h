@@ -65,12 +65,12 @@ private:
 
 // Both vectors of 32 queries in a row of a block's sums.
 DLC_INLINE void readRow(const float *sums, int64_t row, Lanes *to) {
-  const float *const from = sums + row / 16 * 2 * kAmxFloats + row % 16 * 16;
+  const float *const from = sums + amxRow(row);
   read(from, to[0]);
   read(from + kAmxFloats, to[1]);
 }
 DLC_INLINE void writeRow(const Lanes *from, int64_t row, float *sums) {
-  float *const to = sums + row / 16 * 2 * kAmxFloats + row % 16 * 16;
+  float *const to = sums + amxRow(row);
   write(from[0], to);
   write(from[1], to + kAmxFloats);
 }
@@ -171,6 +171,14 @@ struct ColumnSums {
       exponential(kept[half]);
       most[half] = now[half];
       total[half] *= kept[half];
+    }
+  }
+  // A row of scores becomes its exponentials, which are added.
+  DLC_INLINE void add(const Lanes *shifts, Lanes *row) {
+    for (int half = 0; half < 2; ++half) {
+      row[half] -= shifts[half];
+      exponential(row[half]);
+      total[half] += row[half];
     }
   }
   // No score of a query that sees no key is above -infinity.

@@ -98,14 +98,12 @@ private:
       findScores(keys_, queries_ + block * 2 * depths * kAmxBytes, first, key,
                  p_, most);
       sums.raise(most, kept);
+      const Lanes lowered[2] = {ColumnSums::shiftOf(most[0]),
+                                ColumnSums::shiftOf(most[1])};
       for (int64_t i = 0; i < kBlock; ++i) {
         Lanes row[2];
         readRow(p_, i, row);
-        for (int half = 0; half < 2; ++half) {
-          row[half] -= ColumnSums::shiftOf(most[half]);
-          exponential(row[half]);
-          sums.total[half] += row[half];
-        }
+        sums.add(lowered, row);
       }
     }
     for (int half = 0; half < 2; ++half) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cpu/amx/AmxLoops.h"
+#include "runtime/device/cpu/Half.h"
 #include "runtime/device/cpu/Onednn.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -7,10 +8,12 @@
 // GCC 12 warns of what its own header leaves undefined on purpose.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
+#include <algorithm>
 #include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 namespace dlc {
 namespace {
@@ -40,45 +43,17 @@ inline uint32_t first(int64_t count) {
   return count >= 32 ? ~0U : (1U << count) - 1;
 }
 
-// 16 rows of 16 pairs to 16 rows of what were columns.
-inline __attribute__((always_inline)) void transpose(__m512i *rows) {
-  __m512i t[16];
-#pragma GCC unroll 8
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 16; i += 4) {
-    rows[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    rows[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    rows[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    rows[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-  constexpr int kEven = 0x88, kOdd = 0xdd; // quarters of both operands
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_i32x4(rows[i], rows[4 + i], kEven);
-    t[4 + i] = _mm512_shuffle_i32x4(rows[i], rows[4 + i], kOdd);
-    t[8 + i] = _mm512_shuffle_i32x4(rows[8 + i], rows[12 + i], kEven);
-    t[12 + i] = _mm512_shuffle_i32x4(rows[8 + i], rows[12 + i], kOdd);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    rows[i] = _mm512_shuffle_i32x4(t[i], t[8 + i], kEven);
-    rows[8 + i] = _mm512_shuffle_i32x4(t[i], t[8 + i], kOdd);
-    rows[4 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], kEven);
-    rows[12 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], kOdd);
-  }
-}
+constexpr int kLanes = 16, kBlockRows = 12;
+#include "runtime/device/cpu/kernels/Lanes.h"
 
 void enter() { _tile_loadconfig(&kAllTiles); }
 void leave() { _tile_release(); }
 
-inline __attribute__((always_inline)) void
-storeTile(__m512i *rows, std::byte *to, bool isTransposed) {
+// 16 rows of 16 pairs; transposed, what were columns are the rows.
+DLC_INLINE void storeTile(__m512i (&rows)[16], std::byte *to,
+                          bool isTransposed) {
   if (isTransposed)
-    transpose(rows);
+    transpose(reinterpret_cast<Lanes(&)[kLanes]>(rows));
 #pragma GCC unroll 16
   for (int row = 0; row < 16; ++row)
     _mm512_store_si512(to + row * 64, rows[row]);
@@ -153,14 +128,13 @@ void multiply(const AmxProduct &p) {
   _tile_stored(3, p.sums + 3 * kAmxFloats, kRow);
 }
 
-// A row of a tap's sums is 32 inputs: a vector of bf16. The result's row has
-// all taps of an input side by side: as many vectors.
+// A row of a tap's sums is a vector of bf16; each vector of the result takes
+// its elements from those of all taps.
 void writeFilters(const AmxFilters &f) {
   alignas(64) uint16_t rows[kAmxTaps][kAmxBlock];
   for (int64_t output = 0; output < kAmxBlock; ++output) {
     for (int64_t tap = 0; tap < f.taps; ++tap) {
-      const float *from =
-          f.sums + (4 * tap + output / 16 * 2) * kAmxFloats + output % 16 * 16;
+      const float *from = f.sums + tap * 4 * kAmxFloats + amxRow(output);
       __m512 low = _mm512_load_ps(from),
              high = _mm512_load_ps(from + kAmxFloats);
       for (int64_t i = 1; i < f.count; ++i) {
@@ -187,7 +161,7 @@ void writeFilters(const AmxFilters &f) {
 
 void writeBlock(const AmxBlock &b) {
   for (int64_t row = 0; row < b.rows; ++row) {
-    const float *from = b.sums + row / 16 * 2 * kAmxFloats + row % 16 * 16;
+    const float *from = b.sums + amxRow(row);
     const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_load_ps(from + kAmxFloats),
                                               _mm512_load_ps(from));
     _mm512_mask_storeu_epi16(b.to + row * b.stride, first(b.columns),

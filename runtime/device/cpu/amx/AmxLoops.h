@@ -17,6 +17,12 @@ constexpr int64_t kAmxBlock = 32; // rows or columns of two tiles
 constexpr int64_t kAmxTaps = 49;  // of a filter
 enum class AmxSide { Left, Right };
 
+// In the four tiles of a block's sums, where the first 16 of a row are; the
+// others are a tile behind.
+constexpr int64_t amxRow(int64_t row) {
+  return row / 16 * 2 * kAmxFloats + row % 16 * 16;
+}
+
 // Of 32 x 32 sums, tiles row by row: `steps` products of two tiles on the left
 // and two on the right, each a stride of bytes behind the first.
 struct AmxProduct {

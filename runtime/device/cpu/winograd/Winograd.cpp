@@ -254,30 +254,14 @@ void WinogradFilter::run(const float *x, const float *dy, float *dw,
 
 namespace {
 
-// Calls run(scratch).
-template <class F> class WinogradCommand final : public Command {
-public:
-  WinogradCommand(CpuDevice &device, F run)
-      : device_(device), run_(std::move(run)) {}
-  Status enqueue() override {
-    run_(reinterpret_cast<float *>(device_.workspace().data()));
-    return {};
-  }
-
-private:
-  CpuDevice &device_;
-  F run_;
-};
-
 template <class Products, class F>
 Result<std::unique_ptr<Command>> command(CpuDevice &device,
                                          const WinogradConv &conv, F run) {
   const Products products(conv, device.threads());
-  DLC_TRY(
-      device.workspace().reserve(uint64_t(products.floats()) * sizeof(float)));
-  auto runs = [=](float *scratch) { run(products, scratch); };
-  return std::unique_ptr<Command>(
-      new WinogradCommand<decltype(runs)>(device, runs));
+  return commandWithScratch(device, uint64_t(products.floats()) * sizeof(float),
+                            [=](std::byte *scratch) {
+                              run(products, reinterpret_cast<float *>(scratch));
+                            });
 }
 
 // Whether channels are blocks and elements f32, as all products need.
