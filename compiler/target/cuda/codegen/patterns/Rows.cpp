@@ -103,7 +103,10 @@ private:
     }
     int64_t full = m.row / (m.across * m.vector);
     if (full)
-      carried = loop(full, carried, body);
+      carried = loop(full, carried, [&](Value number, ValueRange carried) {
+        Chunk c = chunk(number, false);
+        return body(c, carried);
+      });
     if (hasRest()) {
       ScalarEmitter::Scope scope(e);
       Chunk rest = chunk(e.constant(full), true);
@@ -112,7 +115,7 @@ private:
     return carried;
   }
   States loop(int64_t count, ValueRange carried,
-              llvm::function_ref<States(Chunk &, ValueRange)> body) {
+              llvm::function_ref<States(Value, ValueRange)> body) {
     auto op = scf::ForOp::create(e.b, e.loc, e.constant(0), e.constant(count),
                                  e.constant(1), carried);
     OpBuilder::InsertionGuard guard(e.b);
@@ -120,8 +123,8 @@ private:
       op.getBody()->back().erase();
     e.b.setInsertionPointToEnd(op.getBody());
     ScalarEmitter::Scope scope(e);
-    Chunk c = chunk(op.getInductionVar(), false);
-    scf::YieldOp::create(e.b, e.loc, body(c, op.getRegionIterArgs()));
+    scf::YieldOp::create(e.b, e.loc,
+                         body(op.getInductionVar(), op.getRegionIterArgs()));
     return op.getResults();
   }
 
@@ -239,25 +242,18 @@ private:
     States none;
     for (auto &[o, pointer] : sums)
       none.append(own(), e.number(typeOf(*o), 0));
-    auto loop = scf::ForOp::create(e.b, e.loc, e.constant(0), e.constant(turns),
-                                   e.constant(1), none);
-    {
-      OpBuilder::InsertionGuard guard(e.b);
-      if (!loop.getBody()->empty())
-        loop.getBody()->back().erase();
-      e.b.setInsertionPointToEnd(loop.getBody());
-      ScalarEmitter::Scope scope(e);
-      Value number = t.times(loop.getInductionVar(), perBlock());
+    States all = loop(turns, none, [&](Value number, ValueRange carried) {
+      number = t.times(number, perBlock());
       if (group)
         number = t.add(number, group);
       computeRow(t.add(first, existing(number, m.summed)));
-      States next = addColumns(loop.getRegionIterArgs());
+      States next = addColumns(carried);
       kept.clear();
       if (m.across > kWarp) // all have read what the next row writes
         t.barrier();
-      scf::YieldOp::create(e.b, e.loc, next);
-    }
-    storeSums(first, loop.getResults());
+      return next;
+    });
+    storeSums(first, all);
   }
   States addColumns(ValueRange carried) {
     States next;
