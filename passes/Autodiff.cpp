@@ -291,9 +291,11 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       return signalPassFailure();
     if (parts->size() > 1 && !options.scaler.perLoss)
       Step(f).sumGradients();
-    getOperation().walk([](ir::StopGradientOp op) {
-      op.replaceAllUsesWith(op.getX());
-      op.erase();
+    getOperation().walk([](Operation *op) {
+      if (!isa<ir::StopGradientOp, ir::ScaleGradientOp>(op))
+        return;
+      op->replaceAllUsesWith(op->getOperands());
+      op->erase();
     });
   }
 

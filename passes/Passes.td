@@ -101,7 +101,8 @@ def Autodiff : Dlc_Pass<"dlc-autodiff"> {
   let description = [{The function's first result is the loss, a float scalar. Appends the backward graph, started by
     dlc.seed, and one dlc.gradient for each trainable state, the one ready first first. A trainable state that the
     loss does not depend on loses its mark, with a remark: no optimizer touches it. With `loss-params` each loss "loss.NAME" has a
-    graph to its own states alone; what the two give for one state is added up. dlc.stop_gradient is gone from all functions.}];
+    graph to its own states alone; what the two give for one state is added up. dlc.stop_gradient and dlc.scale_gradient are gone
+    from all functions.}];
   let options = [Option<"function", "function", "std::string", "\"train_step\"", "the function whose first result is the loss">];
 }
 

@@ -247,6 +247,7 @@ DLC_BODY(ReciprocalOp, 1.0 / x[0])
 DLC_BODY(TanhOp, tanh(x[0]))
 DLC_BODY(SigmoidOp, sigmoid(x[0]))
 DLC_BODY(StopGradientOp, x[0])
+DLC_BODY(ScaleGradientOp, x[0])
 DLC_BODY(ReluOp, choose(compare(Predicate::lt, x[0], x[0].constant(0)),
                         x[0].constant(0), x[0]))
 DLC_BODY(ErfOp, x[0].unary<math::ErfOp>())

@@ -107,10 +107,8 @@ private:
         options.train.lora.rank == 0 && // adapters train
         llvm::none_of(imported->module->getOps<ir::StateOp>(),
                       [](ir::StateOp s) { return s.getTrainable(); }))
-      return Status(Code::BadModel,
-                    fmt::format("{}: no trainable parameter; --train=REGEX "
-                                "trains initializers that match",
-                                options.model));
+      return Status(Code::BadModel, fmt::format("{}: {}", options.model,
+                                                import::kNothingTrains));
     return imported;
   } catch (...) {
     return caughtException(options.model, Code::BadModel);

@@ -80,6 +80,11 @@ void addTrainMode(OptionTable &table, import::ImportOptions &i) {
                "a new batch norm after each convolution into which an exporter "
                "folded one: it normalises by the batch in training, and is the "
                "identity in eval and predict until its statistics change");
+  table.toggle("model.qat", i.trainQuantized,
+               "quantization-aware training of a file with QuantizeLinear and "
+               "DequantizeLinear nodes: its integer weights become floats that "
+               "are trained and quantized in each step, by scales that are "
+               "trained, too (LSQ)");
   table
       .patterns("model.unfold-bn-at", i.renewNormsAt,
                 "Conv, ConvTranspose and Gemm nodes for --unfold-bn, where the "

@@ -4,6 +4,7 @@
 #include "compiler/import/Translate.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/fold/HostEval.h"
+#include "compiler/import/repair/options/TrainQuantized.h"
 #include "compiler/import/repair/torch/GiveBack.h"
 #include "compiler/import/roles/Decide.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,6 +26,9 @@ static Status prepare(Graph &graph, const ImportOptions &options,
         isOpen ? "" : batchOfOne(file), lostNotes(file), ownTraining(file)})
     if (!warning.empty())
       file.remarks.push_back({std::move(warning), true});
+  if (options.trains && !options.trainQuantized)
+    if (std::string remark = quantizedWeights(file); !remark.empty())
+      file.remarks.push_back({std::move(remark)});
   DLC_TRY(repair(graph, Stage::Options, options));
   DLC_ASSIGN(graph.roles,
              decideRoles(file, options.roles, options.paddings, graph.head));

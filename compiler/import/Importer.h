@@ -39,6 +39,8 @@ struct ImportOptions {
   /// --unfold-bn and --unfold-bn-at=REGEX (FreshNorms.h).
   bool renewNorms = false;
   std::vector<std::string> renewNormsAt;
+  /// --qat (TrainQuantized.h).
+  bool trainQuantized = false;
   /// --dropout (Dropouts.h).
   std::vector<std::string> dropouts;
   /// --features=NAME,... (Outputs.h).
@@ -98,6 +100,11 @@ struct ImportedModel {
   /// (Replaced.h) makes them of states, by the names of their weights.
   std::vector<Replaced> replaced;
 };
+
+/// Of a model that is to be trained and has nothing to train.
+inline constexpr const char *kNothingTrains =
+    "no trainable parameter; --train=REGEX trains initializers that match, and "
+    "--qat the integer weights of a quantized file";
 
 /// Imports the model at `path`. Failures are diagnostics on `context`, warnings
 /// too; the status has their code alone: Usage for options that do not fit the

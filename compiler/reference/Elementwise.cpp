@@ -92,7 +92,7 @@ Function functionOf(const Scalar &scalar, Operation *op) {
 }
 
 Function functionOf(Operation *op) {
-  if (isa<StopGradientOp>(op))
+  if (isa<StopGradientOp, ScaleGradientOp>(op))
     return [](const double *v) { return v[0]; };
   if (auto form = dyn_cast<GeluOp>(op))
     return

@@ -105,6 +105,8 @@ void dlc::attachElementwiseGradients(MLIRContext &c) {
   row<RoundOp>(c, [](auto &g) {
     return g.op->hasAttr(kStraightThrough) ? g.dy : Expr(*g.dy.b, g.dy.loc, {});
   });
+  row<ScaleGradientOp>(
+      c, [](auto &g) { return g.dy * g.op.getFactor().convertToDouble(); });
   row<CastOp>(c, [](auto &g) { return g.dy.cast(elementType(g.op.getX())); });
   wideRow<SqrtOp>(c, [](auto &g) { return g.dy / (g.y * 2.0); });
   wideRow<RsqrtOp>(c, [](auto &g) { return g.dy * -0.5 * (g.y * g.y * g.y); });

@@ -55,6 +55,8 @@ const Unary kUnary[] = {
     {"relu", "relu", "", [](double x) { return x < 0 ? 0 : x; }, -9, 9, 0, 0},
     {"stop_gradient", "stop_gradient", "", [](double x) { return x; }, -9, 9, 0,
      0},
+    {"scale_gradient", "scale_gradient", "{factor = 5.0e-1}",
+     [](double x) { return x; }, -9, 9, 0, 0},
     {"erf", "erf", "", [](double x) { return std::erf(x); }, -6, 6, 1e-6, 0},
     {"erf_small", "erf", "", [](double x) { return std::erf(x); }, -0.01, 0.01,
      1e-6, 0},

@@ -17,6 +17,7 @@ func.func @elementwise(%x: tensor<2x3xf32>, %b: tensor<3xf32>, %p: tensor<2x3xi1
   %u12 = dlc.sigmoid %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %u13 = dlc.relu %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %stop = dlc.stop_gradient %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %scaled = dlc.scale_gradient %x {factor = 5.0e-1} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %u14 = dlc.erf %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %u15 = dlc.sin %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %u16 = dlc.cos %x : (tensor<2x3xf32>) -> tensor<2x3xf32>

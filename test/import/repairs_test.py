@@ -34,6 +34,13 @@ def chain(*nodes, weights=None, outputs="y", **options):
     return model(list(nodes), [value("x", [4, 8])], [value(outputs, None)], weights, **options)
 
 
+def quantized():
+    """y = x times a matrix of 8-bit integers."""
+    weights = {"w_quantized": random.randint(-127, 128, (8, 8)).astype(np.int8), "s": np.float32(0.01), "z": np.int8(0), "v": floats(8, 8)}
+    return chain(node("DequantizeLinear", ["w_quantized", "s", "z"], ["w"]), node("MatMul", ["x", "w"], ["h"]),
+                 node("MatMul", ["h", "v"], ["y"]), weights=weights)
+
+
 def parallel_norms():
     """y = a(norm(x)) + b(norm2(x)), where the exporter kept one of two norms with equal parameters."""
     norm = call(node("LayerNormalization", ["x", "n.weight", "n.bias"], ["layer_norm"], epsilon=0.25), "layer_norm",
@@ -87,6 +94,7 @@ class Repairs(dlc.TestCase):
             "fill-weights": (self.file(chain(node("ConstantOfShape", ["s"], ["w"]), node("MatMul", ["x", "w"], ["y"]), weights={"s": place}),
                                        "filled.onnx"), []),
             "unfold-bn": (ref("resnet8-eval.onnx"), ["--unfold-bn"]),
+            "train-quantized": (self.file(quantized(), "quantized.onnx"), ["--qat"]),
             "dropout": (ref("dropout_mlp.onnx"), ["--dropout"]),
             "new-head": (lenet, ["--replace-head=5"]),
             "load-weights": (lenet, [f"--weights={lenet}"]),

@@ -46,3 +46,9 @@ func.func @stop_gradient(%x: tensor<3xf64> {dlc.value = dense<[-1.0, 0.5, 3.0]> 
   %y = dlc.mul %s, %x : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
   return %y : tensor<3xf64>
 }
+
+func.func @scale_gradient(%x: tensor<3xf64> {dlc.value = dense<[-1.0, 0.5, 3.0]> : tensor<3xf64>, dlc.gradient = dense<[-0.25, 0.125, 0.75]> : tensor<3xf64>}) -> (tensor<3xf64> {dlc.weight = dense<1.0> : tensor<3xf64>}) attributes {dlc.kink} {
+  %a = dlc.scale_gradient %x {factor = -0.75} : (tensor<3xf64>) -> tensor<3xf64>
+  %y = dlc.mul %a, %x : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %y : tensor<3xf64>
+}

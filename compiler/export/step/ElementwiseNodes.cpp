@@ -23,6 +23,7 @@ void addUnary(StepRows &rows) {
   rows.same<ir::TanhOp>("Tanh");
   rows.same<ir::SigmoidOp>("Sigmoid");
   rows.same<ir::StopGradientOp>("Identity");
+  rows.same<ir::ScaleGradientOp>("Identity");
   rows.same<ir::ReluOp>("Relu");
   rows.same<ir::ErfOp>("Erf");
   rows.same<ir::SinOp>("Sin");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/GraphEdit.h"
+#include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
@@ -150,6 +151,12 @@ int GraphEdit::typeOf(const std::string &name) const {
   return tensors.at(name)->data_type();
 }
 
+void GraphEdit::remove(const onnx::NodeProto &node) {
+  removed.insert(&node);
+  orphans.insert(node.input().begin(), node.input().end());
+  ++changed;
+}
+
 void GraphEdit::redirect(const Use &use, const std::string &to) {
   const std::string from = use.node->input(use.slot);
   orphans.insert(from);
@@ -211,6 +218,19 @@ void declareInitializer(onnx::GraphProto &graph,
   type.set_elem_type(tensor.data_type());
   for (int64_t dim : tensor.dims())
     type.mutable_shape()->add_dim()->set_dim_value(dim);
+}
+
+Status putInOrder(OnnxFile &file) {
+  auto &graph = *file.model->mutable_graph();
+  DLC_ASSIGN(file.nodes, sortedNodes(graph));
+  std::unordered_map<const onnx::NodeProto *, size_t> places;
+  for (size_t i = 0; i < file.nodes.size(); ++i)
+    places[file.nodes[i]] = i;
+  auto &nodes = *graph.mutable_node();
+  std::sort(
+      nodes.pointer_begin(), nodes.pointer_end(),
+      [&](const auto *a, const auto *b) { return places[a] < places[b]; });
+  return {};
 }
 
 } // namespace dlc::import

@@ -67,10 +67,7 @@ public:
   /// Sets an input of a node that it left out.
   void attach(onnx::NodeProto &node, int slot, const std::string &value);
   /// Takes a node away when the graph is closed.
-  void remove(const onnx::NodeProto &node) {
-    removed.insert(&node);
-    ++changed;
-  }
+  void remove(const onnx::NodeProto &node);
   /// How many inputs of nodes that were there read another value, and nodes
   /// were taken away.
   int changes() const { return changed; }
@@ -100,5 +97,9 @@ private:
 /// Makes an initializer an input, too, as IR versions before 4 want it.
 void declareInitializer(onnx::GraphProto &graph,
                         const onnx::TensorProto &tensor);
+
+/// Sorts the file's nodes, and the graph's, into an order of use. BadModel
+/// where there is none.
+Status putInOrder(OnnxFile &file);
 
 } // namespace dlc::import

@@ -9,6 +9,7 @@
 #include "compiler/import/repair/options/FreshNorms.h"
 #include "compiler/import/repair/options/LoadWeights.h"
 #include "compiler/import/repair/options/ReplaceHead.h"
+#include "compiler/import/repair/options/TrainQuantized.h"
 #include "compiler/import/repair/torch/NamesByValue.h"
 #include "compiler/import/repair/upgrade/StandardBodies.h"
 #include "compiler/import/rows/Rows.h"
@@ -52,6 +53,15 @@ Result<int> renewFoldedNorms(Graph &graph, const ImportOptions &options) {
                    "identities",
                    norms)});
   return norms;
+}
+
+Result<int> trainIntegers(Graph &graph, const ImportOptions &) {
+  DLC_ASSIGN(QuantizedParts parts, trainQuantized(graph.file));
+  graph.file.remarks.push_back(
+      {fmt::format("quantization-aware training: {} weights, {} biases, and "
+                   "{} scales are trained",
+                   parts.weights, parts.biases, parts.scales)});
+  return parts.weights + parts.biases + parts.scales;
 }
 
 Result<int> placeDropouts(Graph &graph, const ImportOptions &options) {
@@ -144,6 +154,9 @@ constexpr Repair kRepairs[] = {
     {"unfold-bn", "inserts a batch norm after layers, by --unfold-bn",
      Stage::Options, Skip::Yes, [](auto &o) { return o.renewNorms; },
      renewFoldedNorms},
+    {"train-quantized", "trains the weights of a quantized file, by --qat",
+     Stage::Options, Skip::Yes, [](auto &o) { return o.trainQuantized; },
+     trainIntegers},
     {"dropout", "finds dropouts, and inserts those of --dropout",
      Stage::Options, Skip::Yes, nullptr, placeDropouts},
     {"new-head", "replaces the last layer, by --replace-head", Stage::Options,

@@ -153,6 +153,26 @@ LogicalResult dequantizeLinear(const Node &n) {
   return n.result(y.cast(*type));
 }
 
+/// ai.dlc.LearnedScale(s, x): s, a trained scale of x. Its gradient is a sum
+/// over x: 1 / sqrt(N * high) makes the step of s as large, beside s, as the
+/// step of a weight is beside the weight; N: elements of x in a sample for each
+/// number of s (Esser et al., Learned Step Size Quantization, 2020).
+LogicalResult learnedScale(const Node &n) {
+  Value s = n.in(0), x = n.in(1);
+  if (!s || !x)
+    return failure();
+  auto elements = [](Value v) {
+    return double(cast<ShapedType>(v.getType()).getNumElements());
+  };
+  const Shape shape = shapeOf(x);
+  double count = elements(x) / elements(s);
+  if (!n.integer("of_weight", 0) && !shape.empty())
+    count /= double(shape[0]);
+  const double high = double(n.integer("high", 127));
+  const double factor = 1 / std::sqrt(std::max(count, 1.0) * high);
+  return n.result(n.make<ir::ScaleGradientOp>(s, n.b.getF64FloatAttr(factor)));
+}
+
 /// To u8, by the range of x and 0.
 LogicalResult dynamicQuantizeLinear(const Node &n) {
   Value input = n.in(0);
@@ -353,6 +373,7 @@ LogicalResult requantized(const Node &n, Expr sum, Value scale, size_t yScale,
 }
 
 void addQuantizeRows(Rows &rows) {
+  rows["ai.dlc.LearnedScale"] = learnedScale;
   rows["QuantizeLinear"] = quantizeLinear;
   rows["DequantizeLinear"] = dequantizeLinear;
   rows["DynamicQuantizeLinear"] = dynamicQuantizeLinear;

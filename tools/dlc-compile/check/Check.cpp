@@ -182,8 +182,7 @@ private:
         decideTensors(*model, trainable, options.train.lora.rank != 0);
     if (report.trainable == 0 && !options.predictOnly &&
         options.train.lora.rank == 0)
-      report.errors.push_back("no trainable parameter; --train=REGEX trains "
-                              "initializers that match");
+      report.errors.push_back(import::kNothingTrains);
   }
 
   void describeOps() {

@@ -55,7 +55,8 @@ public:
       DLC_TRY(renew(*layer).withContext("--unfold-bn"));
     edit.close();
     forgetLosses();
-    return order(int(layers.size()));
+    DLC_TRY(putInOrder(file));
+    return int(layers.size());
   }
 
 private:
@@ -199,19 +200,6 @@ private:
     std::erase_if(file.decisions, [&](const Decision &decision) {
       return decision.kind == "lost" && edit.weight(decision.tensor);
     });
-  }
-
-  /// New nodes came first; a model's nodes must be in an order of use.
-  Result<int> order(int count) {
-    DLC_ASSIGN(file.nodes, sortedNodes(edit.graph));
-    std::unordered_map<const onnx::NodeProto *, size_t> places;
-    for (size_t i = 0; i < file.nodes.size(); ++i)
-      places[file.nodes[i]] = i;
-    auto &nodes = *edit.graph.mutable_node();
-    std::sort(
-        nodes.pointer_begin(), nodes.pointer_end(),
-        [&](const auto *a, const auto *b) { return places[a] < places[b]; });
-    return count;
   }
 
   OnnxFile &file;

@@ -26,7 +26,7 @@ public:
   }
 
   std::vector<Replaced> run() {
-    dropStops();
+    dropGradientMarks();
     std::vector<Replaced> back;
     for (Replaced &replaced : file.replaced)
       if (isPossible(replaced)) {
@@ -38,13 +38,13 @@ public:
   }
 
 private:
-  /// What tells dlc alone where gradients end.
-  void dropStops() {
+  /// What tells dlc alone where gradients end or how large they are.
+  void dropGradientMarks() {
     for (auto &node : *graph.mutable_node())
       for (std::string &input : *node.mutable_input())
         if (auto maker = makers.find(input);
             maker != makers.end() && file.added.count(input) &&
-            maker->second->op_type() == "StopGradient") {
+            maker->second->domain() == "ai.dlc") {
           --readers[input];
           input = maker->second->input(0);
           ++readers[input];

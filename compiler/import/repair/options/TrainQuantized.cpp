@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/repair/options/TrainQuantized.h"
+#include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/GraphEdit.h"
+#include "compiler/import/file/NodeView.h"
+#include "compiler/import/tensor/Floats.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <numeric>
+
+namespace dlc::import {
+namespace {
+
+using onnx::TensorProto;
+
+/// Integers of any type that a weight may have, as the store holds them.
+std::vector<double> integersOf(const Weight &weight) {
+  std::vector<double> values;
+  const auto *bytes = static_cast<const unsigned char *>(weight.data);
+  for (int64_t i = 0; i < weight.elements(); ++i)
+    if (int32_t whole = 0; weight.dtype == DType::U8) {
+      values.push_back(bytes[i]);
+    } else {
+      std::memcpy(&whole, bytes + size_t(i) * sizeof whole, sizeof whole);
+      values.push_back(whole);
+    }
+  return values;
+}
+
+bool isOf(const onnx::NodeProto &node, const char *op) {
+  return node.op_type() == op && node.domain().empty() &&
+         node.input_size() >= 2 && node.output_size() == 1;
+}
+
+class QuantizedTrainer {
+public:
+  explicit QuantizedTrainer(OnnxFile &file) : file(file), edit(file) {}
+
+  Result<QuantizedParts> run() {
+    std::vector<onnx::NodeProto *> quantize, dequantize;
+    for (auto &node : *edit.graph.mutable_node())
+      if (isOf(node, "QuantizeLinear"))
+        quantize.push_back(&node);
+      else if (isOf(node, "DequantizeLinear"))
+        dequantize.push_back(&node);
+    if (dequantize.empty())
+      return usageError(
+          "--qat: the model has no DequantizeLinear node; make such a file of "
+          "a trained model with onnxruntime.quantization.quantize_static and "
+          "quant_format=QuantFormat.QDQ");
+    for (onnx::NodeProto *node : dequantize)
+      if (edit.weight(node->input(0)))
+        DLC_TRY(trainIntegers(*node).withContext("--qat"));
+    for (onnx::NodeProto *node : quantize)
+      learnScale(*node, node->input(0), false);
+    for (onnx::NodeProto *node : dequantize)
+      if (!done.count(node))
+        learnScale(*node, node->input(0), false);
+    edit.close();
+    DLC_TRY(putInOrder(file));
+    return parts;
+  }
+
+private:
+  /// Numbers of a scale or zero point, one for all or one for each slice.
+  struct Slices {
+    std::vector<double> values;
+    int64_t inner = 1; // elements of a slice that lie side by side
+    double at(int64_t i) const {
+      return values[size_t(i / inner) % values.size()];
+    }
+  };
+
+  Result<Slices> slicesOf(const onnx::NodeProto &node, const Weight &part,
+                          const std::vector<int64_t> &shape) const {
+    Slices slices{part.dtype == DType::F32 ? std::vector<double>()
+                                           : integersOf(part)};
+    if (part.dtype == DType::F32)
+      for (float value : floatsOf(part))
+        slices.values.push_back(value);
+    const NodeView view(node, file.opset);
+    const int64_t rank = int64_t(shape.size());
+    int64_t axis = view.integer("axis", 1);
+    axis += axis < 0 ? rank : 0;
+    if (part.elements() == 1)
+      return slices;
+    if (part.shape.size() != 1 || axis < 0 || axis >= rank ||
+        part.elements() != shape[size_t(axis)])
+      return badModel("{} has a scale or zero point of {} numbers, expected 1 "
+                      "or one for each slice of its axis",
+                      describe(node), part.elements());
+    slices.inner = std::accumulate(shape.begin() + axis + 1, shape.end(),
+                                   int64_t(1), std::multiplies());
+    return slices;
+  }
+
+  Status trainIntegers(onnx::NodeProto &node) {
+    const std::string name = node.input(0);
+    const Weight whole = *edit.weight(name);
+    const int type = edit.typeOf(name);
+    const Weight *scale = edit.weight(node.input(1));
+    const Weight *zero =
+        node.input_size() > 2 ? edit.weight(node.input(2)) : nullptr;
+    if (type != TensorProto::INT8 && type != TensorProto::UINT8 &&
+        type != TensorProto::INT32)
+      return badModel("{} reads '{}' of type {}, expected INT8, UINT8 or "
+                      "INT32",
+                      describe(node), printable(name),
+                      TensorProto::DataType_Name(TensorProto::DataType(type)));
+    if (!scale || scale->dtype != DType::F32 || (!zero && type != kBias))
+      return badModel("{} needs a scale of type FLOAT and a zero point that "
+                      "are initializers",
+                      describe(node));
+    const Slices none{{0}};
+    DLC_ASSIGN(Slices scales, slicesOf(node, *scale, whole.shape));
+    DLC_ASSIGN(Slices zeros,
+               zero ? slicesOf(node, *zero, whole.shape) : Result(none));
+    std::vector<double> numbers = integersOf(whole);
+    std::vector<float> floats;
+    for (int64_t i = 0; i < whole.elements(); ++i)
+      floats.push_back(float(numbers[size_t(i)] - zeros.at(i)) *
+                       float(scales.at(i)));
+    const std::string own = bytesOf(floats, DType::F32);
+    return type == kBias ? trainBias(node, whole.shape, own)
+                         : trainWeight(node, whole.shape, own, type);
+  }
+
+  /// In place of the node's output; its integers are finer than a step.
+  Status trainBias(onnx::NodeProto &node, const std::vector<int64_t> &shape,
+                   const std::string &bytes) {
+    edit.remove(node);
+    const std::string name = node.output(0);
+    edit.ownInitializer(name, DType::F32, shape, bytes);
+    trains(name, "a bias that the file has as INT32");
+    done.insert(&node);
+    ++parts.biases;
+    return {};
+  }
+
+  Status trainWeight(onnx::NodeProto &node, const std::vector<int64_t> &shape,
+                     const std::string &bytes, int type) {
+    const std::string old = node.input(0), end = "_quantized",
+                      name = edit.unusedName(
+                          old.ends_with(end)
+                              ? old.substr(0, old.size() - end.size())
+                              : old + "_float"),
+                      quantized = edit.unusedName(name + "_QuantizeLinear");
+    edit.ownInitializer(name, DType::F32, shape, bytes);
+    trains(name, "a weight that the file has as integers");
+    const std::string scale = learned(node.input(1), name, type, true);
+    auto &quantize =
+        edit.addNode("QuantizeLinear", {name, scale, node.input(2)}, quantized);
+    quantize.set_name(quantized);
+    for (const auto &attribute : node.attribute())
+      if (attribute.name() == "axis")
+        *quantize.add_attribute() = attribute;
+    edit.redirect({&node, 0}, quantized);
+    edit.redirect({&node, 1}, scale);
+    done.insert(&node);
+    ++parts.weights;
+    return {};
+  }
+
+  /// The scale of activations.
+  void learnScale(onnx::NodeProto &node, const std::string &x, bool ofWeight) {
+    const Weight *scale = edit.weight(node.input(1));
+    if (!scale || scale->dtype != DType::F32)
+      return;
+    const int type = node.input_size() > 2 && edit.weight(node.input(2))
+                         ? edit.typeOf(node.input(2))
+                         : int(TensorProto::UINT8);
+    edit.redirect({&node, 1}, learned(node.input(1), x, type, ofWeight));
+  }
+
+  /// `scale` as the quantization of `x` reads it.
+  std::string learned(const std::string &scale, const std::string &x, int type,
+                      bool ofWeight) {
+    const std::string name = edit.unusedName(scale + "_learned");
+    auto &node = edit.addNode("LearnedScale", {scale, x}, name);
+    node.set_domain("ai.dlc");
+    setInteger(node, "high", type == TensorProto::UINT8 ? 255 : 127);
+    setInteger(node, "of_weight", ofWeight);
+    if (!file.roles.count(scale)) {
+      trains(scale, "a scale of quantized values");
+      ++parts.scales;
+    }
+    return name;
+  }
+
+  void trains(const std::string &name, const char *what) {
+    file.roles[name] = Role::Param;
+    file.decisions.push_back(
+        {name, "quantized", fmt::format("{}, trained by --qat", what)});
+  }
+
+  static void setInteger(onnx::NodeProto &node, const char *name,
+                         int64_t value) {
+    auto &attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::INT);
+    attribute.set_i(value);
+  }
+
+  static constexpr int kBias = TensorProto::INT32;
+
+  OnnxFile &file;
+  GraphEdit edit;
+  QuantizedParts parts;
+  std::unordered_set<const onnx::NodeProto *> done;
+};
+
+} // namespace
+
+std::string quantizedWeights(const OnnxFile &file) {
+  const auto count = std::count_if(
+      file.nodes.begin(), file.nodes.end(), [&](const auto *node) {
+        const Weight *weight = isOf(*node, "DequantizeLinear")
+                                   ? file.weights.find(node->input(0))
+                                   : nullptr;
+        return weight && weight->shape.size() > 1;
+      });
+  return count ? fmt::format("{} weights are integers of a quantized file, and "
+                             "are not trained; --qat trains them",
+                             count)
+               : "";
+}
+
+Result<QuantizedParts> trainQuantized(OnnxFile &file) {
+  return QuantizedTrainer(file).run();
+}
+
+} // namespace dlc::import
