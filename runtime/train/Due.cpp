@@ -18,6 +18,8 @@ Due dueAfter(const Progress &progress, const DueRules &rules,
   due.ends = isLast || asked.ends();
   due.saves = due.ends || asked.save || asked.timed ||
               isSaveDue(progress.step, due.endsEpoch, rules);
+  due.compares = rules.checkEvery > 0 &&
+                 (due.saves || progress.step % rules.checkEvery == 0);
   return due;
 }
 

@@ -13,6 +13,7 @@ struct DueRules {
   bool validates = false;
   int64_t saveEvery = 0;  // steps between checkpoints; 0: none
   double saveSeconds = 0; // or seconds; with neither, each epoch has one
+  int64_t checkEvery = 0; // steps between comparisons of ranks; 0: none
 };
 
 struct Due {
@@ -20,8 +21,9 @@ struct Due {
   bool saves = false;
   bool endsEpoch = false; // also without a validation
   bool ends = false;      // the run, after a checkpoint
+  bool compares = false;  // the ranks
 
-  bool isAny() const { return validates || saves || endsEpoch; }
+  bool isAny() const { return validates || saves || endsEpoch || compares; }
 };
 
 // After the step that `progress` names, the same on all ranks. Whether a

@@ -158,6 +158,10 @@ void addSteps(OptionTable &table, TrainOptions &o) {
       .toggle("run.debug-overflow", o.debugOverflow,
               "report of the node where an overflow or a NaN starts")
       .notKept();
+  table.count("run.check-ranks", o.checkRanks, 0,
+              "steps between comparisons of all ranks' weights, by hash, and "
+              "one before each checkpoint; a rank that differs is named and "
+              "ends the run; 0: none");
   table.count("run.log-every", o.logEvery, 0,
               "steps between progress lines; 0: every 2 s");
   table.count("run.stats-every", o.statsEvery, 0,

@@ -68,6 +68,8 @@ struct TrainOptions {
   // Finds where a skipped step, or one whose loss is not finite, overflows; not
   // kept. Copies the state before every step.
   bool debugOverflow = false;
+  // Steps between comparisons of all ranks' weights; 0: none.
+  int64_t checkRanks = 0;
   int64_t logEvery = 0; // steps between lines of progress; 0: every 2 seconds
 
   // Steps between lines of RUN/stats.jsonl, of models compiled with --stats;

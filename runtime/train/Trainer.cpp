@@ -10,6 +10,7 @@
 #include "runtime/train/record/Recorders.h"
 #include "runtime/train/run/Checkpointing.h"
 #include "runtime/train/run/Plateau.h"
+#include "runtime/train/session/EqualRanks.h"
 
 #include <atomic>
 #include <unistd.h>
@@ -31,6 +32,11 @@ public:
     DLC_TRY(checkpointing_.open());
     DLC_TRY(checkpointing_.restore(progress_));
     checkpointing_.prepare(progress_);
+    if (rules_.checkEvery > 0) {
+      DLC_ASSIGN(EqualRanks ranks,
+                 EqualRanks::make(setup_.session->executor(), setup_.ranks));
+      equalRanks_.emplace(std::move(ranks));
+    }
     const auto openRecorders = [this]() -> Status {
       DLC_ASSIGN(recorders_,
                  Recorders::open({setup_, folder_.path(), progress_}));
@@ -79,6 +85,8 @@ public:
       if (!due.isAny())
         continue;
       DLC_TRY(readReports(0));
+      if (due.compares)
+        DLC_TRY(equalRanks_->check(progress_.step));
       DLC_TRY(setup_.settleBuffers());
       if (due.validates || due.endsEpoch)
         DLC_TRY(endEpoch(due));
@@ -244,13 +252,14 @@ private:
   RunFolder folder_;
   Progress progress_;
   const DueRules rules_ = {setup_.total, !setup_.val.sets.empty(),
-                           setup_.options.saveEvery,
-                           setup_.options.saveSeconds};
+                           setup_.options.saveEvery, setup_.options.saveSeconds,
+                           setup_.options.checkRanks};
   Checkpointing checkpointing_;
   Steps steps_;
   Recorders recorders_;
   Guard guard_;
-  std::optional<RunSignals> signals_; // from then on: all ranks are ready
+  std::optional<EqualRanks> equalRanks_; // with --check-ranks
+  std::optional<RunSignals> signals_;    // from then on: all ranks are ready
 };
 
 Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -91,6 +91,11 @@ std::set<int64_t> infiniteSteps() {
   return steps;
 }
 
+std::optional<int> flippedRank() {
+  const std::string rank = textOf("DLC_INJECT_BIT");
+  return rank.empty() ? std::nullopt : std::optional(std::atoi(rank.c_str()));
+}
+
 std::string hiddenCpuFeatures() { return textOf("DLC_HIDE_CPU_FEATURES"); }
 
 } // namespace dlc::environment

@@ -42,6 +42,9 @@ bool waitsForEachCommand();
 // DLC_INJECT_INF=3,4,11: a gradient of rank 0 becomes infinite at these steps,
 // the first one being 1.
 std::set<int64_t> infiniteSteps();
+// DLC_INJECT_BIT=2: the first comparison of --check-ranks finds a wrong bit on
+// this rank.
+std::optional<int> flippedRank();
 // DLC_HIDE_CPU_FEATURES=avx512f,amx-tile: what this CPU seems not to have.
 std::string hiddenCpuFeatures();
 
