@@ -29,6 +29,14 @@ def InsertLora : Dlc_Pass<"dlc-insert-lora"> {
     The module's attribute dlc.adapters says how they are merged.}];
 }
 
+def PackDocuments : Dlc_Pass<"dlc-pack-documents"> {
+  let summary = "attention stays within the documents of a row";
+  let description = [{Rows of tokens [B, T] hold documents one behind the other, each with positions of its own in the input
+    `position_ids`: index - position is where a token's document begins. Each softmax over tokens, and each dlc.attention, sees the
+    tokens of the query's document alone. The input `attention_mask` [B, T] goes: it is 1. An error where a result depends on an op
+    that mixes tokens in another way, or on positions in the row other than by differences (passes/pack/Drift.h).}];
+}
+
 def AppendLoss : Dlc_Pass<"dlc-append-loss"> {
   let summary = "@train_step gives a scalar loss, @eval_step the loss and the hits of each row";
   let description = [{Both are copies of @predict with the labels as last argument, named "y", then what else a loss takes:

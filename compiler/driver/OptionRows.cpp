@@ -147,6 +147,9 @@ void addModel(OptionTable &table, CompileOptions &o) {
   table.toggle("model.decode", o.decode,
                "an additional program with a key-value cache that reads one "
                "token at a time, for dlc generate");
+  table.toggle("model.pack", o.pack,
+               "rows of several documents, which 'position_ids' tells apart: "
+               "each is computed as if it stood alone");
   table.require([&o](const OptionTable::Given &) -> Status {
     return o.decode && o.sizes().size() > 1
                ? usageError("--decode supports a single size: give one "

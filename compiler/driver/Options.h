@@ -33,6 +33,8 @@ struct CompileOptions {
   bool predictOnly = false;
   /// --decode: @prefill and @decode beside @predict.
   bool decode = false;
+  /// --pack: rows hold several documents.
+  bool pack = false;
   /// --layout=auto|nchw|nhwc: of images inside a step; auto: what is faster on
   /// the target.
   std::string layout = "auto";

@@ -75,6 +75,10 @@ const Phase kPhases[] = {
      Train,
      {step<createInsertLora>(
          [](C c) { return c.options.train.lora.rank != 0; })}},
+    {"pack",
+     "attention stays within the documents of a row",
+     Both,
+     {plain<createPackDocuments>([](C c) { return c.options.pack; })}},
     {"loss",
      "@train_step returns a scalar loss, @eval_step the loss of each row",
      Train,

@@ -53,6 +53,13 @@ def parser() -> Parser:
     tokens.add_argument("--special-tokens", choices=["none", "file", "line"], default="none", help="documents that get the tokenizer's special tokens")
     tokens.add_argument("--form", choices=["llm.c", "cache"], default="llm.c", help=argparse.SUPPRESS)
     tokens.add_argument("-o", "--output", required=True, help="a .bin with llm.c's header")
+    pack = commands.add_parser("pack", help="documents side by side in rows, for a model of dlc compile --pack")
+    pack.add_argument("files", nargs="+", help=".txt, folders of them, or .jsonl with a \"text\" in each line")
+    pack.add_argument("--tokenizer", required=True, help="tokenizer.json of the model")
+    pack.add_argument("--length", type=int, required=True, metavar="T", help="tokens of a row, as many as the model reads")
+    pack.add_argument("--documents", choices=["line", "file"], default="line", help="what a document of a .txt is (default: line)")
+    pack.add_argument("--special-tokens", action="store_true", help="the tokenizer's special tokens around each document")
+    pack.add_argument("-o", "--output", required=True, help="a .safetensors file")
     text = commands.add_parser("text", help="the text of a token file")
     text.add_argument("path", help="a .bin token file")
     text.add_argument("--tokenizer", required=True, help="tokenizer.json of the model")
@@ -134,6 +141,13 @@ def run_text(arguments: argparse.Namespace) -> None:
     elif arguments.command == "tokens":
         files = [file for path in arguments.files for file in tokens.files_of(path)]
         tokens.write_tokens(files, arguments.tokenizer, arguments.special_tokens, arguments.form, arguments.output)
+    elif arguments.command == "pack":
+        from dlc_data import pack
+
+        if arguments.length < 2:
+            raise UsageError(f"--length: expected at least 2 tokens, found {arguments.length}")
+        files = [file for path in arguments.files for file in tokens.files_of(path)]
+        pack.write_rows(files, arguments.tokenizer, arguments.documents, arguments.special_tokens, arguments.length, arguments.output)
     else:
         from dlc_data.output import Workplace
 
@@ -150,7 +164,7 @@ def run(words: list[str]) -> None:
     arguments = parser().parse_args(words)
     if arguments.format not in (None, FORMAT):
         raise UsageError(f"dlc-data knows format {FORMAT}, and dlc asks for {arguments.format}: install both of one version")
-    is_text = arguments.command in ("tokens", "text", "chat")
+    is_text = arguments.command in ("tokens", "pack", "text", "chat")
     try:
         (run_text if is_text else run_table)(arguments)
     except ImportError as error:

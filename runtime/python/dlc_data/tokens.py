@@ -95,13 +95,14 @@ class Vocabulary:
         before, behind = self.around()
         if kind == "file":
             return np.concatenate([np.array(before, np.uint32), self.encode(text, progress), np.array(behind, np.uint32)])
-        parts = [np.zeros(0, np.uint32)]
         lines = [line for line in (line.removesuffix("\r") for line in text.split("\n")) if line]
-        for at in range(0, len(lines), 1000 * AT_ONCE):
-            for found in self.tokenizer.encode_batch(lines[at:at + 1000 * AT_ONCE]):
-                parts.append(np.array(found.ids, np.uint32))
-            progress.say(f"{at} of {len(lines)} lines")
-        return np.concatenate(parts)
+        return np.concatenate([np.zeros(0, np.uint32), *self.each(lines, progress, True)])
+
+    def each(self, texts: list[str], progress: Progress, special: bool = False) -> Iterator[np.ndarray]:
+        for at in range(0, len(texts), 1000 * AT_ONCE):
+            for found in self.tokenizer.encode_batch(texts[at:at + 1000 * AT_ONCE], add_special_tokens=special):
+                yield np.array(found.ids, np.uint32)
+            progress.say(f"{at} of {len(texts)} texts")
 
     def decode(self, ids: list[int], skips_special: bool) -> str:
         return str(self.tokenizer.decode(ids, skip_special_tokens=skips_special))

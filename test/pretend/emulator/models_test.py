@@ -22,6 +22,8 @@ STEPS = {
     "generated products in bf16": "gpt_tiny --amp --batch=2 --matmul=generated",
     "generated products in fp16": "gpt_tiny --amp --amp-dtype=fp16 --batch=1 --matmul=generated",
     "generated attention in bf16": "gpt_tiny --amp --batch=2 --attention=generated",
+    "documents in a row": "pack_gpt --pack --amp --attention=generated --loss=cross_entropy",
+    "documents in a row, attention as products": "pack_llama --pack --loss=cross_entropy",
     "norms of all gradients": "lenet --amp --amp-dtype=fp16 --optimizer=adamw --clip-grad=1 --ddp=2",
     "sums of parts": "lenet --optimizer=adamw --ddp=2 --zero=2 --clip-grad=1",
     "sums of parts in fp16": "lenet --amp --amp-dtype=fp16 --optimizer=sgd --ddp=2 --zero=3 --clip-grad=1",
@@ -44,7 +46,7 @@ class Models(unittest.TestCase):
         for name, words in STEPS.items():
             with self.subTest(name), tempfile.NamedTemporaryFile("w", suffix=".mlir") as program:
                 model, *options = words.split()
-                file = os.path.join(dlc.REFS, model + ".onnx") if model.startswith("zoo_") else dlc.model(model)
+                file = os.path.join(dlc.REFS, model + ".onnx") if model.startswith(("zoo_", "pack_")) else dlc.model(model)
                 text, _ = dlc.dlc("compile", file, "-o", "-", "--stop-after=plan",
                                   "--target=cuda", *options)
                 program.write(text)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dlc compile --pack: documents that share a row train as if each stood alone; the numbers are make_pack.py's, by PyTorch."""
+
+import json
+import os
+
+import dlc
+import numpy as np
+
+
+class Pack(dlc.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.share_folder()
+        cls.ref = np.load(os.path.join(dlc.REFS, "pack_ref.npz"))
+        cls.data = os.path.join(cls.shared, "rows.npz")
+        np.savez(cls.data, **{key: np.concatenate(cls.ref[key]) for key in ("input_ids", "position_ids", "y")})
+
+    def compiled(self, name, **options):
+        return dlc.compile(os.path.join(dlc.REFS, f"pack_{name}.onnx"), self.path("m.dlc"), loss="cross_entropy", ignore_index=-100,
+                           schedule="constant", **dict(dict(optimizer="sgd", lr=0.1, pack=True), **options))
+
+    def check_training(self, name, **options):
+        artifact = self.compiled(name, **options)
+        run = dlc.train(artifact, self.data, self.path("run-" + name), shuffle="off", epochs=1, threads=1)
+        losses = self.ref[f"{name}/losses"]
+        np.testing.assert_allclose(run.metrics("loss"), losses, rtol=1e-5)
+        final, initial, prefix = run.state(len(losses)), run.initial(artifact), f"{name}/final/"
+        names = [key.removeprefix(prefix) for key in self.ref.files if key.startswith(prefix) and key.removeprefix(prefix) in final]
+        self.assertGreater(len(names), 15)
+        for key in names:
+            moved = np.abs(self.ref[prefix + key] - initial[key]).max()
+            np.testing.assert_allclose(final[key], self.ref[prefix + key], rtol=0, atol=max(2e-4 * moved, 3e-7), err_msg=key)
+
+    def test_gpt2(self):
+        self.check_training("gpt")
+
+    def test_llama(self):
+        """Rotary positions, and keys that heads share."""
+        self.check_training("llama")
+
+    def test_unpacked_differs(self):
+        """The same rows with the model as it is: the test can fail."""
+        with np.load(self.data) as rows:
+            np.savez(self.path("all.npz"), attention_mask=np.ones_like(rows["input_ids"]), **rows)
+        run = dlc.train(self.compiled("gpt", pack=False), self.path("all.npz"), self.path("run"), shuffle="off", epochs=1)
+        self.assertGreater(np.abs(run.metrics("loss") - self.ref["gpt/losses"]).max(), 1e-2)
+
+    def test_generation(self):
+        """A text is one document, with a cache and without."""
+        texts = []
+        for decode in {}, {"decode": True}:
+            out, _ = dlc.dlc("generate", self.compiled("gpt", **decode), prompt="1 2 3", tokens=6)
+            texts.append(out)
+        self.assertEqual(texts[0], texts[1])
+
+    def test_no_positions(self):
+        _, err = dlc.dlc("compile", dlc.model("gpt_tiny"), "-o", self.path("m.dlc"), pack=True, code=dlc.BAD_MODEL)
+        self.assertIn("--pack: the model has no input 'position_ids' of integers [B, T]", err)
+        self.assertFalse(os.path.exists(self.path("m.dlc")))
+
+    def test_packed_text(self):
+        """dlc-data pack writes what such a model reads."""
+        with open(self.path("a.jsonl"), "w") as file:
+            for text in "ab ab ab", "b a", "a b a b a b a b a b a b a b", "a a a a a a a b", "b b b b b b b b":
+                file.write(json.dumps({"text": text}) + "\n")
+        vocabulary = {"a": 0, "b": 1, "ab": 2, "?": 3}
+        with open(self.path("t.json"), "w") as file:
+            json.dump({"version": "1.0", "pre_tokenizer": {"type": "Whitespace"}, "added_tokens": [],
+                       "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "?"}}, file)
+        out, _ = dlc.dlc_data("pack", self.path("a.jsonl"), tokenizer=self.path("t.json"), length=12, output=self.path("r.safetensors"))
+        self.assertIn("5 documents in 4 rows of 12 tokens, 72.9 % full; 1 longer than a row are cut", out)
+        run = dlc.train(self.compiled("gpt"), self.path("r.safetensors"), self.path("run"), epochs=1)
+        self.assertEqual(len(run.metrics("loss")), 2)
+
+
+if __name__ == "__main__":
+    dlc.main()
