@@ -92,6 +92,33 @@ void addTrainMode(OptionTable &table, import::ImportOptions &i) {
       .only("model.unfold-bn", {});
 }
 
+void addFixedInputs(OptionTable &table, std::map<std::string, double> &inputs) {
+  Option &row =
+      table.add("model.fix-input",
+                "number in place of an input, such as a sampling rate: the "
+                "data has no such array, and of an If that depends on it "
+                "alone one branch is left",
+                "NAME=NUMBER");
+  row.repeats = true;
+  row.set = [&inputs](auto &words) -> Status {
+    inputs.clear();
+    for (const std::string &word : words) {
+      const size_t split = word.rfind('=');
+      if (split == std::string::npos)
+        return usageError("expected NAME=NUMBER, found '{}'", word);
+      DLC_ASSIGN(inputs[word.substr(0, split)],
+                 parseNumber(word.substr(split + 1), -kNoLimit, kNoLimit));
+    }
+    return {};
+  };
+  row.get = [&inputs] {
+    Words words;
+    for (const auto &[name, number] : inputs)
+      words.push_back(name + "=" + numberText(number));
+    return words;
+  };
+}
+
 void addSizes(OptionTable &table, CompileOptions &o) {
   Option &batch =
       table.add("model.batch",
@@ -121,6 +148,7 @@ void addSizes(OptionTable &table, CompileOptions &o) {
       words.push_back(fmt::format("{}={}", name, fmt::join(sizes, ",")));
     return words;
   };
+  addFixedInputs(table, o.import.fixedInputs);
   table.require([&o](const OptionTable::Given &) -> Status {
     return !o.autoBatch || o.memory.budget > 0
                ? Status()

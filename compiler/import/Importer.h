@@ -31,6 +31,8 @@ struct ImportOptions {
   bool trains = false;
   /// Binds symbolic dimensions by name; wins over `batch`.
   std::map<std::string, int64_t> dims;
+  /// --fix-input NAME=NUMBER: inputs that are that number, and no inputs.
+  std::map<std::string, double> fixedInputs;
   RoleOverrides roles;
   /// --padding-idx=PARAM:ROW (Padding.h).
   std::vector<std::string> paddings;

@@ -12,10 +12,7 @@
 #include <fmt/ranges.h>
 
 namespace dlc::import {
-namespace {
 
-/// Why operators of com.microsoft are none of a model that is trained, by how
-/// their names begin.
 std::string_view whyNot(const std::string &op) {
   constexpr std::string_view kSearch = "a search that calls a decoder: compile "
                                        "the decoder",
@@ -58,6 +55,8 @@ std::string_view whyNot(const std::string &op) {
       return reason;
   return "";
 }
+
+namespace {
 
 std::string list(const Missing &missing) {
   constexpr size_t kNamed = 4; // nodes named of each operator

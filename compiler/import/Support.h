@@ -19,6 +19,10 @@ std::string_view
 howImported(const std::string &op,
             const std::function<bool(const std::string &)> &folds);
 
+/// Why an operator of com.microsoft, by how its name begins, is none of a model
+/// that is trained, and what to do; "" for others.
+std::string_view whyNot(const std::string &op);
+
 /// One error for all nodes that no row handles and that do not fold, either.
 Status checkSupport(const OnnxFile &file,
                     const std::function<bool(const std::string &)> &folds);

@@ -430,14 +430,14 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
     define(input.name, func.getArgument(i));
   }
   func.setAllArgAttrs(attributes);
-  for (const GraphInput &input : inputs.empty)
-    define(input.name, valueOfEmpty(input));
+  for (const GraphInput &input : inputs.known)
+    define(input.name, valueOfKnown(input));
   for (const auto &[name, weight] : file.weights.all()) {
     entries[name].weight = &weight;
     if (Status status = checkDeclared(name); !status.ok())
       return fail(status);
   }
-  for (auto &i : llvm::concat<const GraphInput>(inputs.all, inputs.empty))
+  for (auto &i : llvm::concat<const GraphInput>(inputs.all, inputs.known))
     if (Status status = checkDeclared(i.name); !status.ok())
       return fail(status);
 

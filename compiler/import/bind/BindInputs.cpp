@@ -6,6 +6,7 @@
 #include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
+#include <cmath>
 #include <fmt/ranges.h>
 #include <set>
 #include <span>
@@ -30,10 +31,17 @@ public:
     chooseBatch(given);
     GraphInputs inputs;
     inputs.exportedBatch = fixedBatch;
+    DLC_TRY(checkNames(given));
     for (const auto *input : given) {
       DLC_ASSIGN(auto type, bind(*input));
+      const auto fixed = options.fixedInputs.find(input->name());
+      if (fixed != options.fixedInputs.end()) {
+        DLC_TRY(checkFixed(*fixed, type));
+        inputs.known.push_back({input->name(), type, fixed->second});
+        continue;
+      }
       if (llvm::is_contained(type.getShape(), 0)) {
-        inputs.empty.push_back({input->name(), type});
+        inputs.known.push_back({input->name(), type});
         continue;
       }
       inputs.all.push_back({input->name(), type});
@@ -53,6 +61,37 @@ public:
 
 private:
   using Dimension = onnx::TensorShapeProto::Dimension;
+
+  Status checkNames(std::span<const onnx::ValueInfoProto *const> inputs) const {
+    for (const auto &[name, number] : options.fixedInputs)
+      if (llvm::none_of(inputs, [&](auto *i) { return i->name() == name; })) {
+        std::vector<std::string> names;
+        for (const auto *input : inputs)
+          names.push_back(printable(input->name()));
+        return usageError("--fix-input {}={}: the model has no input of that "
+                          "name, found {}",
+                          name, number, fmt::join(names, ", "));
+      }
+    return {};
+  }
+  static Status checkFixed(const std::pair<const std::string, double> &fixed,
+                           mlir::RankedTensorType type) {
+    constexpr int64_t kMostElements = 1 << 16;
+    const auto &[name, number] = fixed;
+    if (type.getNumElements() > kMostElements)
+      return usageError("--fix-input {}={}: the input has {} elements, "
+                        "expected at most {}",
+                        name, number, type.getNumElements(), kMostElements);
+    const mlir::Type element = type.getElementType();
+    if (element.isInteger() && number != std::trunc(number))
+      return usageError("--fix-input {}={}: the input has integers", name,
+                        number);
+    if (element.isInteger(1) && number != 0 && number != 1)
+      return usageError("--fix-input {}={}: the input has booleans, expected "
+                        "0 or 1",
+                        name, number);
+    return {};
+  }
 
   /// Whether the file says how large it is. Paddle and OpenVINO write -1 or 0
   /// where they do not know; a model that has data has no 0 in all inputs.
@@ -237,13 +276,19 @@ Result<GraphInputs> bindInputs(const OnnxFile &file,
   return Binder(file, options, context).run();
 }
 
-HostTensor valueOfEmpty(const GraphInput &input) {
-  return HostTensor(toDType(input.type.getElementType()),
-                    Shape(input.type.getShape()));
+HostTensor valueOfKnown(const GraphInput &input) {
+  HostTensor value(toDType(input.type.getElementType()),
+                   Shape(input.type.getShape()));
+  for (int64_t i = 0; i < value.elements(); ++i)
+    if (value.holdsFloats())
+      value.setNumber(i, input.number);
+    else
+      value.setInteger(i, int64_t(input.number));
+  return value;
 }
 
 std::vector<std::string> remarksOn(const GraphInputs &inputs) {
-  std::vector<std::string> shared, empty, remarks;
+  std::vector<std::string> shared, empty, fixed, remarks;
   if (!inputs.rebatched.empty())
     remarks.push_back(
         fmt::format("the file fixes the batch at {}, --batch={} changes it; "
@@ -252,8 +297,9 @@ std::vector<std::string> remarksOn(const GraphInputs &inputs) {
   for (const GraphInput &input : inputs.all)
     if (input.type.getRank() == 0 || input.type.getDimSize(0) != inputs.batch)
       shared.push_back("'" + printable(input.name) + "'");
-  for (const GraphInput &input : inputs.empty)
-    empty.push_back("'" + printable(input.name) + "'");
+  for (const GraphInput &input : inputs.known)
+    (input.type.getNumElements() ? fixed : empty)
+        .push_back("'" + printable(input.name) + "'");
   auto say = [&](const std::vector<std::string> &names, const char *one,
                  const char *several) {
     if (!names.empty())
@@ -264,6 +310,8 @@ std::vector<std::string> remarksOn(const GraphInputs &inputs) {
       "inputs that are the same for all samples");
   say(empty, "an input without elements is none of the data's",
       "inputs without elements are none of the data's");
+  say(fixed, "an input is fixed, and none of the data's",
+      "inputs are fixed, and none of the data's");
   return remarks;
 }
 

@@ -11,11 +11,12 @@ namespace dlc::import {
 struct GraphInput {
   std::string name;
   mlir::RankedTensorType type;
+  double number = 0; // each element's, of one that is known
 };
 
 struct GraphInputs {
   std::vector<GraphInput> all;
-  std::vector<GraphInput> empty; // those without elements, which are known
+  std::vector<GraphInput> known; // those without elements, and fixed ones
   int64_t batch = 1;             // see ImportedModel
   /// Those that the file fixes at another batch, and which one that is.
   std::vector<std::string> rebatched;
@@ -28,10 +29,10 @@ Result<GraphInputs> bindInputs(const OnnxFile &file,
                                const ImportOptions &options,
                                mlir::MLIRContext &context);
 
-HostTensor valueOfEmpty(const GraphInput &input);
+HostTensor valueOfKnown(const GraphInput &input);
 
-/// What is to be said of inputs that are the same for all samples, and of those
-/// without elements.
+/// What is to be said of inputs that are the same for all samples, and of known
+/// ones.
 std::vector<std::string> remarksOn(const GraphInputs &inputs);
 
 } // namespace dlc::import

@@ -105,7 +105,7 @@ Result<int> bind(Graph &graph, const ImportOptions &options) {
   DLC_ASSIGN(graph.inputs, bindInputs(graph.file, options, *graph.context));
   for (std::string &remark : remarksOn(graph.inputs))
     graph.file.remarks.push_back({std::move(remark)});
-  return int(graph.inputs.all.size() + graph.inputs.empty.size());
+  return int(graph.inputs.all.size() + graph.inputs.known.size());
 }
 
 constexpr Repair kRepairs[] = {

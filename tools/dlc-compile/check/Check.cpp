@@ -5,6 +5,7 @@
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/Phases.h"
 #include "compiler/import/Importer.h"
+#include "compiler/import/Support.h"
 #include "compiler/import/Survey.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/emit/EmitPlan.h"
@@ -85,8 +86,11 @@ private:
         op.targets[target] = "?";
       if (use.isMissing) {
         op.import = "no";
-        op.advice = "dlc has no such operator: export it as others, or give it "
-                    "as a function in the model or in a library (--op-library)";
+        op.advice = import::whyNot(use.name);
+        if (op.advice.empty())
+          op.advice = "dlc has no such operator: export it as others, or give "
+                      "it as a function in the model or in a library "
+                      "(--op-library)";
         report.errors.push_back(
             fmt::format("operator {} is not supported (node '{}'{})",
                         printable(use.name), printable(use.nodes.front()),
