@@ -138,8 +138,8 @@ Documents::Reason Documents::reduce(Operation *op,
                                     const Rows &operands) {
   Dims dims = operands[0]->dims;
   for (int64_t axis : llvm::reverse(reduction.reducedAxes())) {
-    if (has(dims[axis], Axis::Time))
-      return "it reduces over the tokens of all documents";
+    if (!isFree(dims[axis]))
+      return "it reduces over the tokens or texts of all documents";
     if (reduction.keepsAxes())
       dims[axis].clear();
     else
@@ -152,7 +152,7 @@ Documents::Reason Documents::reduce(Operation *op,
 Documents::Reason Documents::softmax(Operation *op, uint64_t axis,
                                      const Rows &operands) {
   TokenDims row = *operands[0];
-  if (!has(row.dims[axis], Axis::Time)) {
+  if (isFree(row.dims[axis])) {
     set(op->getResult(0), row.dims);
     return nullptr;
   }

@@ -174,10 +174,37 @@ func.func @rest(%x: tensor<2x4x3xf32> {dlc.name = "x"}, %position: tensor<2x4xi6
 // -----
 
 func.func @pooled(%x: tensor<2x4x3xf32> {dlc.name = "x"}, %position: tensor<2x4xi64> {dlc.name = "position_ids"}) -> tensor<2x3xf32> {
-  // expected-error @below {{it reduces over the tokens of all documents}}
+  // expected-error @below {{it reduces over the tokens or texts of all documents}}
   %mean = dlc.reduce_mean %x {axes = array<i64: 1>} : (tensor<2x4x3xf32>) -> tensor<2x3xf32>
   %y = dlc.relu %mean : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return %y : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @pooled_texts(%x: tensor<2x4x3xf32> {dlc.name = "x"}, %position: tensor<2x4xi64> {dlc.name = "position_ids"}) -> tensor<1x4x3xf32> {
+  // expected-error @below {{it reduces over the tokens or texts of all documents}}
+  %y = dlc.reduce_max %x {axes = array<i64: 0>, keepdims} : (tensor<2x4x3xf32>) -> tensor<1x4x3xf32>
+  return %y : tensor<1x4x3xf32>
+}
+
+// -----
+
+// A mask of two places in another order than a triangle's: j - i - 1 is the same in each document, j is not.
+func.func @window_mask(%x: tensor<2x4x3xf32> {dlc.name = "x"}, %position: tensor<2x4xi64> {dlc.name = "position_ids"}) -> tensor<2x4x4xf32> {
+  %low = dlc.constant dense<-1.0e30> : tensor<f32>
+  %two = dlc.constant dense<2> : tensor<i64>
+  %i = dlc.iota {axis = 0 : i64} : () -> tensor<4x1xi64>
+  %j = dlc.iota {axis = 1 : i64} : () -> tensor<1x4xi64>
+  %far = dlc.sub %j, %i : (tensor<1x4xi64>, tensor<4x1xi64>) -> tensor<4x4xi64>
+  %near = dlc.compare lt %far, %two : (tensor<4x4xi64>, tensor<i64>) -> tensor<4x4xi1>
+  %s = dlc.matmul %x, %x {trans_b} : (tensor<2x4x3xf32>, tensor<2x4x3xf32>) -> tensor<2x4x4xf32>
+  %m = dlc.select %near, %s, %low : (tensor<4x4xi1>, tensor<2x4x4xf32>, tensor<f32>) -> tensor<2x4x4xf32>
+  %early = dlc.compare lt %j, %two : (tensor<1x4xi64>, tensor<i64>) -> tensor<1x4xi1>
+  // expected-error @below {{it adds positions that count from the row's begin}}
+  %n = dlc.select %early, %m, %low : (tensor<1x4xi1>, tensor<2x4x4xf32>, tensor<f32>) -> tensor<2x4x4xf32>
+  %p = dlc.softmax %n {axis = 2 : i64} : (tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+  return %p : tensor<2x4x4xf32>
 }
 
 // -----
