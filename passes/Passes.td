@@ -12,7 +12,8 @@ class Dlc_Pass<string argument> : PassBase<argument, "::dlc::StepPass"> {
 def Canonicalize : Dlc_Pass<"dlc-canonicalize"> {
   let summary = "each idea is one op, nothing is computed twice";
   let description = [{GELU written out becomes dlc.gelu, additions of a vector become biases, transposes of a factor
-    become flags of the product, powers and reciprocal roots become their own ops, constants fold; then CSE.}];
+    become flags of the product, powers and reciprocal roots become their own ops, constants fold, gradients pass a ReLU
+    before the max pool behind it; then CSE.}];
 }
 
 def InferShapes : Dlc_Pass<"dlc-infer-shapes"> {

@@ -210,13 +210,17 @@ const Phase kPhases[] = {
       }),
       {[](C c) {
         return createFuse({c.options.train.debugOverflow,
-                           c.traits.repeatsCheapOps, c.traits.fewLaunches});
+                           c.traits.repeatsCheapOps, c.traits.fewLaunches,
+                           c.traits.computesInWindows});
       }},
       plain<createGenerateOps>(),
       ask<createFuseMatmul>([](C c) { return chooses(c, "matmul"); }),
       plain<createWidenProducts>(),
       plain<createStoreSummed>([](C c) {
         return c.traits.storesSummed && !c.options.train.debugOverflow;
+      }),
+      plain<createPackMasks>([](C c) {
+        return c.traits.packsMasks && !c.options.train.debugOverflow;
       })}},
     {"shard",
      "types say what of a step --zero splits among the ranks",

@@ -116,7 +116,8 @@ def Fuse : Lower_FunctionPass<"dlc-fuse"> {
     Option<"repeat", "repeat", "bool", "false", "compute cheap values again where that reads no more, for a device whose "
       "arithmetic costs nothing next to its memory">,
     Option<"few", "few", "bool", "false", "few launches: a loss comes from the kernel of its gradient, small reductions that "
-      "stand apart run together">];
+      "stand apart run together">,
+    Option<"windows", "windows", "bool", "false", "compute cheap values at the places of pooling windows, for such a device">];
 }
 
 def GenerateOps : Lower_FunctionPass<"dlc-generate-ops"> {
@@ -141,6 +142,13 @@ def StoreSummed : Lower_FunctionPass<"dlc-store-summed"> {
   let summary = "let sums of columns store what they add up";
   let description = [{An elementwise cluster whose results a cluster of column sums reads runs in that one, although others read
     them, too. Sums of many parts run in a cluster that reduces rows of what they add up. Behind dlc-fuse and dlc-fuse-matmul.}];
+}
+
+def PackMasks : Lower_FunctionPass<"dlc-pack-masks"> {
+  let summary = "gradients of ReLUs read bits instead of results";
+  let description = [{An elementwise cluster whose result others compare with 0, as a ReLU's gradient does, and read for nothing else,
+    also stores a bit an element, which they read. Behind dlc-store-summed.}];
+  let options = [Option<"least", "least", "int64_t", "1048576", "bytes of such a result">];
 }
 
 //===--- shard ------------------------------------------------------------===//

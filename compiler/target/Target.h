@@ -41,6 +41,8 @@ struct LoweringTraits {
   /// Cheap values are computed again where that reads no more, as arithmetic
   /// costs nothing next to memory.
   bool repeatsCheapOps = false;
+  /// What a pooling window reads is computed there, if that is cheap.
+  bool computesInWindows = false;
   /// Activations are not kept which cheap ops make of those that are
   /// (dlc-recompute-cheap).
   bool recomputesCheap = false;
@@ -48,6 +50,8 @@ struct LoweringTraits {
   /// from memory and others read it, too; sums of many parts run in the kernel
   /// that reduces rows of the same elements.
   bool storesSummed = false;
+  /// What gradients of ReLUs read is a bit an element (dlc-pack-masks).
+  bool packsMasks = false;
   /// Launches cost more than what a cache keeps: casts of all parameters are
   /// one, a loss comes with its gradient, small sums run together.
   bool fewLaunches = false;

@@ -255,6 +255,35 @@ struct MergeScales : OpRewritePattern<ir::MulOp> {
   }
 };
 
+/// relu_backward(max_pool_backward(dy), x) of the pool of x
+///   ->  max_pool_backward(relu_backward(dy, the pool's result))
+/// A window's gradient goes to the element that is its result: fewer elements
+/// are masked, and nobody needs x.
+struct MaskBeforePool : OpRewritePattern<ir::ReluBackwardOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::ReluBackwardOp mask,
+                                PatternRewriter &rewriter) const override {
+    auto gradient = mask.getDy().getDefiningOp<ir::MaxPoolBackwardOp>();
+    auto pool = gradient && gradient->hasOneUse()
+                    ? gradient.getIndex().getDefiningOp<ir::MaxPoolOp>()
+                    : ir::MaxPoolOp();
+    if (!pool || pool.getX() != mask.getY() ||
+        pool.getY().getType() != gradient.getDy().getType() ||
+        pool->getAttrDictionary() != gradient->getAttrDictionary() ||
+        tensorType(pool.getY()).getNumElements() >=
+            tensorType(pool.getX()).getNumElements())
+      return failure();
+    rewriter.setInsertionPoint(gradient);
+    auto masked = ir::ReluBackwardOp::create(rewriter, mask.getLoc(),
+                                             gradient.getDy().getType(),
+                                             gradient.getDy(), pool.getY());
+    rewriter.modifyOpInPlace(gradient,
+                             [&] { gradient.getDyMutable().assign(masked); });
+    rewriter.replaceOp(mask, gradient);
+    return success();
+  }
+};
+
 struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
   using CanonicalizeBase::CanonicalizeBase;
 
@@ -264,7 +293,8 @@ struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
       op.getCanonicalizationPatterns(set, context);
     set.add<AddToMatmulBias, AddToConvBias, TransposeToMatmulFlag, SimplifyDiv,
             ReciprocalOfRoot, SubtractZero, PowOfConstant, MergeScales,
-            MoveSplat<ir::ReshapeOp>, MoveSplat<ir::CastOp>>(context);
+            MaskBeforePool, MoveSplat<ir::ReshapeOp>, MoveSplat<ir::CastOp>>(
+        context);
     foldSplats<ir::AddOp>(set, [](double a, double b) { return a + b; });
     foldSplats<ir::SubOp>(set, [](double a, double b) { return a - b; });
     foldSplats<ir::MulOp>(set, [](double a, double b) { return a * b; });

@@ -39,7 +39,10 @@ bool lower(ModuleOp module) {
   pm.addNestedPass<func::FuncOp>(createSplitReductions({gpu.fewOutputs}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  pm.addNestedPass<func::FuncOp>(createFuse({.repeat = gpu.repeatsCheapOps}));
+  pm.addNestedPass<func::FuncOp>(createFuse(
+      {.repeat = gpu.repeatsCheapOps, .windows = gpu.computesInWindows}));
+  if (gpu.packsMasks)
+    pm.addNestedPass<func::FuncOp>(createPackMasks({.least = 1}));
   return succeeded(pm.run(module));
 }
 

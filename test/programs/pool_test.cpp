@@ -93,6 +93,35 @@ TEST(Pool, MaxAndItsGradient) {
   });
 }
 
+/// Each window computes what it sees. The gradient passes the ReLU where the
+/// pool's result is as it does where its operand is.
+TEST(Pool, BehindRelu) {
+  forEachCase([](const Case &c, const std::string &type,
+                 const std::string &layout) {
+    Sizes image = laidOut(c.image, layout), out = laidOut(c.outputs(), layout);
+    std::string x = tensor(image, type), y = tensor(out, type),
+                i = tensor(out, "i8"), a = c.attributes(layout, false),
+                pair = " : (" + y + ", " + i + ") -> " + x,
+                images = " : (" + x + ", " + x + ") -> " + x,
+                pooled = " : (" + y + ", " + y + ") -> " + y;
+    auto results = expectSameProgram(
+        "func.func @f(%a: " + x + ", %dy: " + y + ") -> (" + y + ", " + x +
+            ", " + x + ") {\n  %s = dlc.add %a, %a" + images +
+            "\n  %x = dlc.relu %s : (" + x + ") -> " + x +
+            "\n  %y, %i = dlc.max_pool %x " + a + " : (" + x + ") -> (" + y +
+            ", " + i + ")\n  %d = dlc.max_pool_backward %dy, %i " + a + pair +
+            "\n  %before = dlc.relu_backward %d, %x" + images +
+            "\n  %m = dlc.relu_backward %dy, %y" + pooled +
+            "\n  %behind = dlc.max_pool_backward %m, %i " + a + pair +
+            "\n  return %y, %before, %behind : " + y + ", " + x + ", " + x +
+            "\n}\n",
+        {coarse(type, image), Array(type, out, uniform(-1, 1, 4))},
+        tolerance(type), tolerance(type));
+    for (int64_t k = 0; k < results.at(1).size(); ++k)
+      ASSERT_EQ(results[1].get(k), results[2].get(k));
+  });
+}
+
 TEST(Pool, MeanAndItsGradient) {
   forEachCase([](const Case &c, const std::string &type,
                  const std::string &layout) {

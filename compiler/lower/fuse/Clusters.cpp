@@ -3,6 +3,7 @@
 #include "compiler/kernel/KernelGraph.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/fuse/CodeSize.h"
+#include "compiler/lower/fuse/Leaves.h"
 #include "llvm/ADT/SetVector.h"
 #include <numeric>
 
@@ -16,6 +17,9 @@ namespace {
 /// A row cluster with fewer rows than this runs on one thread; only small ones
 /// may.
 constexpr int64_t kOneThreadRows = 16, kSmall = 1 << 15;
+
+/// A value that windows read so many times is better stored.
+constexpr int64_t kMostReads = 4;
 
 Domain::Shape squeezed(Ints shape) {
   Domain::Shape s;
@@ -179,6 +183,25 @@ bool Cluster::isIndexedBy(Operation *op) const {
   });
 }
 
+bool Cluster::isInWindows(Operation *op) const {
+  if (!Leaves::isCheap(op))
+    return false;
+  int64_t reads = 0;
+  SmallVector<Operation *> open(op->getUsers());
+  for (size_t i = 0; i < open.size(); ++i) {
+    Operation *user = open[i];
+    if (!members.contains(user))
+      return false;
+    if (isa<ir::PadOp>(user))
+      llvm::append_range(open, user->getUsers());
+    else if (isa<ir::SliceOp>(user))
+      reads += elementCount(resultShape(user));
+    else if (!inWindows.contains(user) || resultShape(user) != resultShape(op))
+      return false;
+  }
+  return reads <= kMostReads * elementCount(resultShape(op));
+}
+
 bool Cluster::overwrites(Operation *op) const {
   return llvm::any_of(op->getUsers(), [&](Operation *user) {
     return user->hasAttr(kOverwrites) && members.contains(user) &&
@@ -227,6 +250,7 @@ void Clusters::join(Cluster &c, Cluster &home) {
     home.domain = c.domain;
   for (Operation *op : c.ops)
     add(op, home);
+  home.inWindows.insert_range(c.inWindows);
   c.ops.clear();
 }
 bool Clusters::atEnd(Operation *op) {

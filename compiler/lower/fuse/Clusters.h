@@ -57,6 +57,7 @@ struct Cluster {
   int64_t last = 0; // position of its last op
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::SmallPtrSet<mlir::Operation *, 8> members;
+  llvm::SmallPtrSet<mlir::Operation *, 4> inWindows; // see isInWindows
 
   /// Whether it computes on the results' elements of `reduction`.
   bool finishes(const Cluster &reduction) const;
@@ -67,6 +68,10 @@ struct Cluster {
   bool mayHold(llvm::ArrayRef<mlir::Operation *> more) const;
   /// Whether op's elements are indices of a move of it, maybe moved before.
   bool isIndexedBy(mlir::Operation *op) const;
+  /// Whether only windows of pooling in here read the elements of op, maybe by
+  /// way of ops of which that holds, and not much more often than there are
+  /// elements.
+  bool isInWindows(mlir::Operation *op) const;
   /// Whether it should run together with another one that reads the same.
   bool isWorthJoining() const;
   /// Whether a result takes the place of op's (kOverwrites), which is then an

@@ -10,6 +10,7 @@
 //      KernelGraph says: shapes do not tell whether a square tensor's row sums
 //      are used at their own rows. Where cheap ops are repeated, a number a
 //      row comes with the last reduction of the rows that it is made from.
+//      What pooling windows read is computed at their places, with `windows`.
 // Otherwise, if it is cheap (Leaves.h), it is repeated in those clusters of its
 // users that then read no more; for what remains it starts a cluster of its
 // own. Constants and iotas are cloned into every cluster that uses them. Then
@@ -37,20 +38,17 @@ namespace {
 
 /// What is read costs nothing next to something so many times as large.
 constexpr int64_t kNegligible = 16;
-
 /// Ops between clusters that may as well run together.
 constexpr int64_t kSoon = 16;
-
-/// Most ops that finish a row's reduction where it joins with them.
-constexpr size_t kFinishing = 8;
-
-/// Most clusters that are looked at as readers of one value.
-constexpr size_t kReaders = 8;
+/// Most ops that finish a row's reduction where it joins with them; most
+/// clusters that are looked at as readers of one value.
+constexpr size_t kFinishing = 8, kReaders = 8;
 
 class Fuser {
 public:
   Fuser(Block &block, FuseOptions options)
-      : block(block), apart(options.apart), few(options.few && !apart) {
+      : block(block), apart(options.apart), few(options.few && !apart),
+        windows(options.windows && !apart) {
     if (options.repeat && !apart)
       leaves.emplace(block);
   }
@@ -233,9 +231,8 @@ private:
       replaced.push_back(op);
       return;
     }
-    if (!apart && !overwrites && joins(op, cls))
-      return;
-    if (isa<ir::ReshapeOp>(op)) // a view of memory
+    if ((!apart && !overwrites && joins(op, cls)) ||
+        isa<ir::ReshapeOp>(op)) // a view of memory
       return;
     auto cluster = std::make_unique<Cluster>();
     cluster->domain = Domain::of(op);
@@ -250,9 +247,14 @@ private:
           inputsWith(op, *c).size() > kMaxInputs ||
           (narrow && c->domain.reduces && c->domain.isFull(resultShape(op))))
         continue;
-      if (auto domain = fit(op, cls, *c); domain && c->mayHold(op)) {
+      const bool inWindows = windows && c->isInWindows(op);
+      const auto domain =
+          inWindows ? std::optional(c->domain) : fit(op, cls, *c);
+      if (domain && c->mayHold(op)) {
         c->domain = *domain;
         clusters.add(op, *c);
+        if (inWindows)
+          c->inWindows.insert(op);
         if (cls == Class::Reduce)
           mergeCandidates(op, cls);
         return true;
@@ -420,10 +422,8 @@ private:
                      !c.members.contains(def) && classify(def) != Class::Clone))
           inputs.insert(v);
     };
-    for (Operation *o : more)
-      collect(o);
-    for (Operation *o : c.ops)
-      collect(o);
+    llvm::for_each(more, collect);
+    llvm::for_each(c.ops, collect);
     return inputs;
   }
 
@@ -479,7 +479,7 @@ private:
   }
 
   Block &block;
-  bool apart, few;
+  bool apart, few, windows;
   Clusters clusters;
   std::optional<Leaves> leaves; // null: nothing is repeated
   SmallVector<Operation *> replaced;
@@ -491,7 +491,7 @@ struct Fuse : impl::FuseBase<Fuse> {
   using FuseBase::FuseBase;
 
   void runOnOperation() final {
-    Fuser(getOperation().front(), {apart, repeat, few}).run();
+    Fuser(getOperation().front(), {apart, repeat, few, windows}).run();
   }
 };
 

@@ -55,7 +55,9 @@ public:
     return {.filtersLast = true,
             .fewOutputs = 16384,
             .repeatsCheapOps = true,
+            .computesInWindows = true,
             .storesSummed = true,
+            .packsMasks = true,
             .fewLaunches = true,
             .blocksFewChannels = true,
             .joinsAttention = true};
