@@ -169,7 +169,8 @@ def JoinCasts : Lower_FunctionPass<"dlc-join-casts"> {
   let summary = "mark casts of whole states and gradients, which become one launch";
   let description = [{Clusters that only cast a state to halves, or halves to a gradient, get the attribute `dlc.joined`.
     dlc-plan-memory puts these halves side by side, casts all states before the first command, and gradients that follow
-    each other in one bucket where the last one is there. Behind dlc-fuse.}];
+    each other in one bucket where the last one is there. Without gathers, parameters with such gradients are updated, and
+    lie, ahead of the others of their bucket. Behind dlc-fuse.}];
 }
 
 def JoinNorms : Lower_FunctionPass<"dlc-join-norms"> {

@@ -173,3 +173,85 @@ func.func @early(%x: tensor<8x8xbf16>) -> tensor<8x8xbf16> {
   dlc.write @b, %db : tensor<8x8xf32>
   return %4 : tensor<8x8xbf16>
 }
+
+// -----
+// Between two weights in the program a norm's scale is updated: it lies behind them, and their gradients are one cast, which
+// a norm of all reads in that order.
+// MARK-LABEL: func @sorted
+// MARK: %[[A:.*]] = dlc.all_reduce {{.*}} {of = @a}
+// MARK: %[[S:.*]] = dlc.all_reduce {{.*}} {of = @s}
+// MARK: %[[B:.*]] = dlc.all_reduce {{.*}} {of = @b}
+// MARK: dlc.global_norm %[[A]], %[[B]], %[[S]]
+// MARK: dlc.write @a
+// MARK-NEXT: dlc.write @b
+// MARK-NEXT: dlc.write @s
+// CHECK: exec.state @a : {{.*}} at 0
+// CHECK: exec.state @s : {{.*}} at 512
+// CHECK: exec.state @b : {{.*}} at 256
+// CHECK: exec.program @sorted
+// CHECK: exec.call "matmul"
+// CHECK-NEXT: exec.launch {{.*}} outs({{.*}} : memref<8xf32>)
+// CHECK-NEXT: exec.call "matmul"
+// CHECK-NEXT: exec.launch {{.*}} : memref<128xbf16>) outs({{.*}} : memref<128xf32>)
+// CHECK-NEXT: exec.call "global_norm"
+// CHECK-COUNT-3: exec.launch @{{.*}}_sub
+// CHECK-NOT: exec.launch
+dlc.state @a : tensor<8x8xf32> param init = "a" trainable
+dlc.state @s : tensor<8xf32> param init = "s" trainable
+dlc.state @b : tensor<8x8xf32> param init = "b" trainable
+func.func @sorted(%x: tensor<8x8xbf16>, %y: tensor<4x8xf32>) -> tensor<f32> {
+  %0 = dlc.matmul %x, %x by = library : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  %1 = dlc.cast %0 : (tensor<8x8xbf16>) -> tensor<8x8xf32>
+  %da = dlc.all_reduce %1 {of = @a} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = dlc.reduce_sum %y {axes = array<i64: 0>} : (tensor<4x8xf32>) -> tensor<8xf32>
+  %ds = dlc.all_reduce %2 {of = @s} : (tensor<8xf32>) -> tensor<8xf32>
+  %3 = dlc.matmul %x, %x by = library {trans_a} : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  %4 = dlc.cast %3 : (tensor<8x8xbf16>) -> tensor<8x8xf32>
+  %db = dlc.all_reduce %4 {of = @b} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %n = dlc.global_norm %da, %ds, %db {dlc.of_parts} : (tensor<8x8xf32>, tensor<8xf32>, tensor<8x8xf32>) -> tensor<f32>
+  %a = dlc.read @a : tensor<8x8xf32>
+  %a1 = dlc.sub %a, %da : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  dlc.write @a, %a1 : tensor<8x8xf32>
+  %s = dlc.read @s : tensor<8xf32>
+  %s1 = dlc.sub %s, %ds : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  dlc.write @s, %s1 : tensor<8xf32>
+  %b = dlc.read @b : tensor<8x8xf32>
+  %b1 = dlc.sub %b, %db : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  dlc.write @b, %b1 : tensor<8x8xf32>
+  return %n : tensor<f32>
+}
+
+// -----
+// Where another kernel writes a moment, updates stay in their order, as that one does.
+// MARK-LABEL: func @apart_from_moments
+// MARK: dlc.write @a,
+// MARK: dlc.write @s,
+// MARK: dlc.write @b,
+// CHECK: exec.program @apart_from_moments
+// CHECK-COUNT-2: exec.launch {{.*}} : memref<8x8xbf16>) outs({{.*}} : memref<8x8xf32>)
+dlc.state @a : tensor<8x8xf32> param init = "a" trainable
+dlc.state @s : tensor<8xf32> param init = "s" trainable
+dlc.state @b : tensor<8x8xf32> param init = "b" trainable
+dlc.state @s.m : tensor<8xf32> moment init = 0.0 : f32 of = @s
+func.func @apart_from_moments(%x: tensor<8x8xbf16>, %y: tensor<4x8xf32>) {
+  %0 = dlc.matmul %x, %x by = library : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  %1 = dlc.cast %0 : (tensor<8x8xbf16>) -> tensor<8x8xf32>
+  %da = dlc.all_reduce %1 {of = @a} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = dlc.reduce_sum %y {axes = array<i64: 0>} : (tensor<4x8xf32>) -> tensor<8xf32>
+  %ds = dlc.all_reduce %2 {of = @s} : (tensor<8xf32>) -> tensor<8xf32>
+  %3 = dlc.matmul %x, %x by = library {trans_a} : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  %4 = dlc.cast %3 : (tensor<8x8xbf16>) -> tensor<8x8xf32>
+  %db = dlc.all_reduce %4 {of = @b} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %a = dlc.read @a : tensor<8x8xf32>
+  %a1 = dlc.sub %a, %da : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  dlc.write @a, %a1 : tensor<8x8xf32>
+  %s = dlc.read @s : tensor<8xf32>
+  %s1 = dlc.sub %s, %ds : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  dlc.write @s, %s1 : tensor<8xf32>
+  %m = dlc.reduce_sum %y {axes = array<i64: 0>} : (tensor<4x8xf32>) -> tensor<8xf32>
+  dlc.write @s.m, %m : tensor<8xf32>
+  %b = dlc.read @b : tensor<8x8xf32>
+  %b1 = dlc.sub %b, %db : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  dlc.write @b, %b1 : tensor<8x8xf32>
+  return
+}

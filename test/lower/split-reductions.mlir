@@ -93,6 +93,22 @@ func.func @residual(%a: tensor<8x1024x768xbf16>, %b: tensor<8x1024x768xbf16>)
   return %s, %r : tensor<768xbf16>, tensor<8x1024x768xbf16>
 }
 
+// What the forward part has looked up is kept for a gradient: the product with it is computed there.
+// GPU-LABEL: func @embedded
+// GPU: %[[T:.*]] = dlc.gather
+// GPU-DAG: %[[X:.*]] = dlc.reshape %[[T]] : {{.*}} -> tensor<64x128x768xbf16>
+// GPU: dlc.cast %[[X]]
+// GPU: dlc.mul {{.*}} -> tensor<64x128x768xf32>
+// GPU: dlc.reduce_sum {{.*}} {axes = array<i64: 1>, keepdims} : (tensor<64x128x768xf32>)
+func.func @embedded(%table: tensor<512x768xbf16>, %i: tensor<8x1024xi64>, %dy: tensor<8x1024x768xbf16>) -> (tensor<768xf32>, tensor<8x1024x768xf32>) {
+  %t = dlc.gather %table, %i by = generated {axis = 0 : i64} : (tensor<512x768xbf16>, tensor<8x1024xi64>) -> tensor<8x1024x768xbf16>
+  %w = dlc.cast %t : (tensor<8x1024x768xbf16>) -> tensor<8x1024x768xf32>
+  %d = dlc.cast %dy : (tensor<8x1024x768xbf16>) -> tensor<8x1024x768xf32>
+  %p = dlc.mul %d, %w : (tensor<8x1024x768xf32>, tensor<8x1024x768xf32>) -> tensor<8x1024x768xf32>
+  %s = dlc.reduce_sum %p {axes = array<i64: 0, 1>} : (tensor<8x1024x768xf32>) -> tensor<768xf32> loc(fused<"gradient">["norm"])
+  return %s, %w : tensor<768xf32>, tensor<8x1024x768xf32>
+}
+
 // A broadcast is no array that could be read instead: nothing moves.
 // CHECK-LABEL: func @gated
 // GPU-LABEL: func @gated

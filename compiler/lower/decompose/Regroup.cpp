@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/decompose/Regroup.h"
+#include "compiler/dialect/Locations.h"
 #include "compiler/lower/fuse/Clusters.h"
 #include "compiler/lower/fuse/Leaves.h"
 #include "mlir/IR/Builders.h"
@@ -139,15 +140,21 @@ private:
              return u == user || owned.contains(u);
            });
   }
-  static bool isBetterRead(Value leaf) {
+  /// Where a gradient reads what the forward part has moved, that or what is
+  /// made of it is kept in any case.
+  bool isBetterRead(Value leaf) const {
     Operation *op = leaf.getDefiningOp();
-    return op && (classify(op) == Class::Move || isa<ir::BroadcastOp>(op));
+    return op &&
+           ((classify(op) == Class::Move && !(ir::isGradient(user->getLoc()) &&
+                                              !ir::isGradient(op->getLoc()))) ||
+            isa<ir::BroadcastOp>(op));
   }
   bool isWorthRepeating(Value v) {
     int budget = kMostOps;
     const ValueSet &from = leavesOf(v, budget);
     return v != known && !from.contains(v) && from.size() <= kMostLeaves &&
-           llvm::none_of(from, isBetterRead) &&
+           llvm::none_of(from,
+                         [&](Value leaf) { return isBetterRead(leaf); }) &&
            llvm::none_of(from,
                          [&](Value leaf) { return cut.contains(leaf); }) &&
            llvm::count_if(from, [&](Value leaf) { return isNew(leaf); }) <= 1;

@@ -46,7 +46,8 @@ struct WidenProducts : impl::WidenProductsBase<WidenProducts> {
           !ir::elementType(cast.getY()).isF32())
         continue;
       Value half = fused.getInputs().front();
-      if (!productOf(half))
+      if (!productOf(half) || tensorType(half).getShape() !=
+                                  tensorType(fused->getResult(0)).getShape())
         continue;
       widen(half);
       fused->getResult(0).replaceAllUsesWith(half);

@@ -27,8 +27,13 @@ ir::CastOp onlyCast(Operation *op) {
   auto fused = dyn_cast<ir::FusedOp>(op);
   if (!fused || fused.getInputs().size() != 1 || fused->getNumResults() != 1)
     return nullptr;
-  auto cast = dyn_cast<ir::CastOp>(fused.getBody().front().front());
-  return cast && isa<ir::YieldOp>(cast->getNextNode()) ? cast : nullptr;
+  auto body = fused.getBody().front().without_terminator();
+  auto isCast = llvm::IsaPred<ir::CastOp>;
+  auto cast = llvm::find_if(body, isCast);
+  return llvm::count_if(body, isCast) == 1 &&
+                 llvm::all_of(body, llvm::IsaPred<ir::CastOp, ir::ReshapeOp>)
+             ? ir::CastOp(dyn_cast<ir::CastOp>(*cast))
+             : nullptr;
 }
 
 StringRef castState(ir::FusedOp cast) { return readBy(cast).getState(); }

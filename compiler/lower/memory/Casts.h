@@ -44,7 +44,7 @@ constexpr int64_t kGapOfStates = 1 << 16, kGapOfGradients = 0;
 llvm::SmallVector<CastRange> castRanges(llvm::SmallVector<JoinedCast> casts,
                                         int64_t gap);
 
-/// The only op of the cluster `op`, if that is a cast; else null.
+/// The only op of the cluster `op` but views, if that is a cast; else null.
 ir::CastOp onlyCast(mlir::Operation *op);
 /// Whether `op` is a cluster that does nothing but cast a whole state to
 /// halves, or halves to the gradient of a state.
