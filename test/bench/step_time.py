@@ -4,10 +4,12 @@
     DLC_PEER_PYTHON=/path/to/python-with-torch  python test/bench/step_time.py [MODEL...]
         --rounds=3 --steps=50 --threads=2 --amp --peers=eager,channels_last,compile --json=FILE --busy
 
-All train with SGD and momentum on the same random samples. A line for each: milliseconds of a step (least, median; spread:
-the quartiles' distance as a share of the median; and of all processors after the first step, which other programs disturb
-least, dlc's with its checkpoint at the end), seconds from the process's start to its first step's end, seconds of dlc
-compile, the most memory (PyTorch's without what its import takes), and its median over dlc's (above 1: dlc is faster). Steps
+All train with SGD and momentum on the same random samples. A line for each: milliseconds of a step (least, median;
+spread: the quartiles' distance as a share of the median; and of all processors after the first step, which other
+programs disturb least, dlc's with its checkpoint at the end), seconds from the process's start to its first step's end,
+seconds of dlc compile, the most memory (PyTorch's without what its import takes), its median over dlc's (above 1: dlc
+is faster), and the share of the roofline that the least step reaches: the step's operations and bytes, convolutions in
+direct form, at the rates that dlc doctor bench machine measures before each turn of dlc (-: its runs disagreed). Steps
 that warm up are left out. A peer that fails is said so and left out; dlc failing ends with 1. Not a ctest test: without
 DLC_PEER_PYTHON it says so and ends. A machine that does something else is refused, before each model, unless --busy is
 given.
@@ -139,6 +141,21 @@ def train_torch(name, form, data, options, python):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def peak_rates(options, folder):
+    """What dlc doctor bench machine measures now: clocks change within minutes. None where its runs disagree."""
+    done = subprocess.run([dlc.DLC, "doctor", "bench", "machine", "--json", f"--threads={options.threads}"], capture_output=True,
+                          text=True, env=dict(os.environ, DLC_CACHE_DIR=folder))
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def roofline_ms(artifact, rates, options):
+    """The least that the step's operations, convolutions in direct form, and its bytes take at the best rates that were seen."""
+    step = json.loads(dlc.dlc("inspect", artifact, json=True)[0])["programs"]["train_step"]
+    best = lambda key: max(its[key] for its in rates)
+    flops = best("bf16_flops" if options.amp and best("bf16_flops") else "f32_flops")
+    return 1e3 * max(step["flops"] / flops, step["bytes"] / best("bandwidth"))
+
+
 def summary(turns):
     """Of the turns of one side."""
     steps = np.array([step for turn in turns for step in turn["steps"][WARM_UP:]], float)
@@ -151,7 +168,7 @@ def summary(turns):
 
 def measure(name, options, python):
     """{side: its figures, or its error}"""
-    row, turns, errors = MODELS[name], {"dlc": []}, {}
+    row, turns, errors, rates = MODELS[name], {"dlc": []}, {}, []
     with tempfile.TemporaryDirectory(prefix="dlc-bench-") as folder:
         data = os.path.join(folder, "data.npz")
         write_data(data, name)
@@ -162,6 +179,7 @@ def measure(name, options, python):
                                amp=options.amp, timeout=600)
         compile_s = time.time() - began
         for number in range(options.rounds):
+            rates.append(peak_rates(options, folder))
             turns["dlc"].append(train_dlc(artifact, data, os.path.join(folder, f"run{number}"), row, options))
             for form in options.peers:
                 if form in errors or form == "channels_last" and len(row.shape) != 3:
@@ -171,9 +189,12 @@ def measure(name, options, python):
                 except AssertionError as error:
                     errors[form] = str(error)
                     turns.pop(form, None)
+        rates = list(filter(None, rates))
+        bound = roofline_ms(artifact, rates, options) if rates else None
     found = {side: summary(its) for side, its in turns.items()}
-    found["dlc"]["compile_s"] = compile_s
+    found["dlc"] |= dict(compile_s=compile_s, batch=row.batch)
     for form in found:
+        found[form]["roofline"] = bound and bound / found[form]["least_ms"]
         found[form]["over_dlc"] = found[form]["median_ms"] / found["dlc"]["median_ms"]
         found[form]["cpu_over_dlc"] = found[form]["cpu_ms"] / found["dlc"]["cpu_ms"]
     return found | {form: dict(error=error) for form, error in errors.items()}
@@ -185,9 +206,10 @@ def show(name, found):
             print(f"{name:18s} {side:13s} fails: {(its['error'].splitlines() or ['?'])[-1]}", flush=True)
             continue
         compiled = f"{its['compile_s']:9.2f}" if "compile_s" in its else f"{'-':>9s}"
+        share = f"{100 * its['roofline']:6.0f}" if its["roofline"] else f"{'-':>6s}"
         print(f"{name:18s} {side:13s} {its['least_ms']:9.3f} {its['median_ms']:9.3f} {100 * its['spread']:6.1f}"
               f" {its['cpu_ms']:9.3f} {its['first_s']:9.2f} {compiled} {its['memory_mib']:8.0f} {its['over_dlc']:8.2f}"
-              f" {its['cpu_over_dlc']:8.2f}", flush=True)
+              f" {its['cpu_over_dlc']:8.2f} {share}", flush=True)
 
 
 def main():
@@ -214,8 +236,8 @@ def main():
     python = os.environ.get("DLC_PEER_PYTHON")
     if not python:
         sys.exit("step_time: skipped: set DLC_PEER_PYTHON to a python that has torch")
-    print("                                             step, ms                s         s      MiB         / dlc's")
-    print("model              side              least    median spread%      CPU     first   compile   memory   median      CPU")
+    print("                                             step, ms                s         s      MiB         / dlc's  roof-")
+    print("model              side              least    median spread%      CPU     first   compile   memory   median      CPU line%")
     results, failed = {}, False
     for name in names:
         refuse_if_busy(options)

@@ -44,10 +44,18 @@ class StepTimeTest(dlc.TestCase):
         self.assertLess(0, ours["compile_s"])
         self.assertLess(1, ours["memory_mib"])
         self.assertEqual(ours["over_dlc"], 1)
+        if ours["roofline"]:  # else the machine's rates changed while they were measured
+            self.assertLess(0, ours["roofline"])
+            self.assertAlmostEqual(found["eager"]["roofline"], ours["roofline"] * ours["least_ms"] / 2000)
+            self.assertRegex(out, r"mlp +dlc .* +%.0f\n" % (100 * ours["roofline"]))
         self.assertEqual({key: found["eager"][key] for key in ["least_ms", "median_ms", "spread", "first_s", "memory_mib"]},
                          dict(least_ms=2000, median_ms=2000, spread=0, first_s=7, memory_mib=50))
         self.assertAlmostEqual(found["eager"]["over_dlc"], 2000 / ours["median_ms"])
         self.assertAlmostEqual(found["channels_last"]["cpu_over_dlc"], 50 / ours["cpu_ms"])
+        table = subprocess.run([sys.executable, os.path.join(os.path.dirname(SCRIPT), "speed_table.py"), path], capture_output=True,
+                               text=True, check=True).stdout
+        self.assertRegex(table, r"(?m)^\| mlp \| 64 \| \S+ \| 1000 \| \S+ \|")  # the faster form
+        self.assertRegex(table, rf"Geometric mean of PyTorch / dlc: {1000 / ours['median_ms']:.2f}; least")
         self.assertEqual(found["compile"]["error"], "no compiler here")
         self.assertRegex(out, r"mlp +compile +fails: no compiler here\n")
         with open(self.path("peer.compile")) as file:
