@@ -98,6 +98,27 @@ func.func @ops(%x: tensor<2x4x3x2xf32> {dlc.name = "x"}, %position: tensor<2x4xi
 
 // -----
 
+// A teacher's attention, too.
+// CHECK-LABEL: func.func @teacher
+// CHECK-COUNT-1: dlc.select
+// CHECK-LABEL: func.func @student
+// CHECK-COUNT-2: dlc.select
+func.func @teacher(%x: tensor<1x4x3xf32> {dlc.name = "x"}, %position: tensor<1x4xi64> {dlc.name = "position_ids"}) -> tensor<1x4x4xf32> {
+  %s = dlc.matmul %x, %x {trans_b} : (tensor<1x4x3xf32>, tensor<1x4x3xf32>) -> tensor<1x4x4xf32>
+  %p = dlc.softmax %s {axis = 2 : i64} : (tensor<1x4x4xf32>) -> tensor<1x4x4xf32>
+  return %p : tensor<1x4x4xf32>
+}
+func.func @student(%x: tensor<1x4x3xf32> {dlc.name = "x"}, %position: tensor<1x4xi64> {dlc.name = "position_ids"}) -> tensor<1x4x4xf32> {
+  %s = dlc.matmul %x, %x {trans_b} : (tensor<1x4x3xf32>, tensor<1x4x3xf32>) -> tensor<1x4x4xf32>
+  %p = dlc.softmax %s {axis = 2 : i64} : (tensor<1x4x4xf32>) -> tensor<1x4x4xf32>
+  %z = dlc.matmul %p, %x : (tensor<1x4x4xf32>, tensor<1x4x3xf32>) -> tensor<1x4x3xf32>
+  %t = dlc.matmul %z, %z {trans_b} : (tensor<1x4x3xf32>, tensor<1x4x3xf32>) -> tensor<1x4x4xf32>
+  %q = dlc.softmax %t {axis = 2 : i64} : (tensor<1x4x4xf32>) -> tensor<1x4x4xf32>
+  return %q : tensor<1x4x4xf32>
+}
+
+// -----
+
 // What mixes tokens is no error where no result depends on it.
 // CHECK-LABEL: func.func @unused
 // CHECK: dlc.reduce_mean
