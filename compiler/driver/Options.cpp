@@ -113,7 +113,8 @@ void describe(const CompileOptions &options, plan::Plan &plan) {
   for (const Option &option : table.all()) {
     std::string value = option.yaml(), name = option.name();
     if (!isTelling(table, option, defaults) ||
-        option.key.starts_with("model.") || name == "loss" || name == "ddp")
+        (option.key.starts_with("model.") && name != "pack") ||
+        name == "loss" || name == "ddp")
       continue;
     plan::Attribute &attribute = *plan.add_schedule();
     attribute.set_name(name);

@@ -72,6 +72,10 @@ class Pack(dlc.TestCase):
         self.assertIn("5 documents in 4 rows of 12 tokens, 72.9 % full; 1 longer than a row are cut", out)
         run = dlc.train(self.compiled("gpt"), self.path("r.safetensors"), self.path("run"), epochs=1)
         self.assertEqual(len(run.metrics("loss")), 2)
+        text = "holds several documents a row, and the model was compiled without --pack"
+        for name, options, says in (("packs", {}, False), ("plain", dict(pack=False, fix_input="attention_mask=1"), True)):
+            _, err = dlc.dlc("train", self.compiled("gpt", **options), data=self.path("r.safetensors"), run=self.path(name), steps=1)
+            (self.assertIn if says else self.assertNotIn)(text, err)
 
 
 if __name__ == "__main__":

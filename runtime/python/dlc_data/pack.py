@@ -92,7 +92,7 @@ def write_rows(paths: list[str], tokenizer: str, kind: str, special: bool, lengt
         raise DataError(f"'{paths[0]}' has no document of two tokens, which a label needs")
     arrays = pack(pieces, length)
     with Workplace(output) as place:
-        write_safetensors(place, [(name, "I32", list(array.shape), array) for name, array in arrays.items()], {})
+        write_safetensors(place, [(name, "I32", list(array.shape), array) for name, array in arrays.items()], {"packed": "documents"})
     filled = sum(len(tokens) for tokens, _ in pieces) / arrays["y"].size
     print(f"{output}: {count} documents in {len(arrays['y'])} rows of {length} tokens, {100 * filled:.1f} % full"
           + (f"; {longer} longer than a row are cut" if longer else ""))

@@ -2,8 +2,10 @@
 // The model and the samples of a run.
 #include "runtime/train/setup/RunSetup.h"
 
+#include "runtime/base/files/Safetensors.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/options/OptionTable.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/data/lengths/Joined.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/plan/Averages.h"
@@ -33,6 +35,22 @@ Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
 }
 
 // The model and the samples, before anything is written.
+// Rows of dlc-data pack, of which a model without --pack takes all documents
+// for one.
+static void warnOfDocuments(const std::string &path, const plan::Plan &plan) {
+  const bool packs =
+      std::any_of(plan.schedule().begin(), plan.schedule().end(),
+                  [](const auto &option) { return option.name() == "pack"; });
+  if (packs || !path.ends_with(".safetensors"))
+    return;
+  const auto file = SafetensorsFile::open(path, true);
+  if (file.ok() && file->metadata().count("packed"))
+    warning("'{}' holds several documents a row, and the model was compiled "
+            "without --pack: unless it looks for documents in position_ids "
+            "itself, its attention sees all of a row; compile with --pack",
+            path);
+}
+
 Status RunSetup::loadData() {
   DLC_ASSIGN(Artifact artifact, Artifact::open(artifactPath(options)));
   if (!findProgram(artifact.plan(), "train_step"))
@@ -46,6 +64,8 @@ Status RunSetup::loadData() {
                                 options.batch));
   if (options.samples.classes.empty()) // other data is to have their numbers
     options.samples.classes = data.sets[0].source().classes();
+  if (isRoot())
+    warnOfDocuments(options.data, plan);
   DLC_TRY(settleSampling(plan));
   DLC_TRY(checkPaddedLabels(artifact));
   DLC_ASSIGN(const Judge::Sources toJudge,
