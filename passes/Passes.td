@@ -78,6 +78,12 @@ def DeriveDecode : Dlc_Pass<"dlc-derive-decode"> {
     model at that op; which tokens a product's softmax leaves out is the mask's business, whose row is taken.}];
 }
 
+def SliceEarly : Dlc_Pass<"dlc-slice-early"> {
+  let summary = "what a slice drops is not computed";
+  let description = [{Slices move in front of elementwise ops, layer norms and products with a weight that nothing else reads,
+    where they keep at most half of them. Before dlc-autodiff, so that gradients are as small.}];
+}
+
 def FuseAttention : Dlc_Pass<"dlc-fuse-attention"> {
   let summary = "attention written out as products, mask and softmax is one op";
   let description = [{Matches what exporters write: scores = q k^T with a factor on q, k or the scores; masks added, or numbers

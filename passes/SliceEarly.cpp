@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A slice moves in front of what computes its operand row by row, if nothing
+// else reads that: elementwise ops, layer norms, products with a weight. Of a
+// classifier that reads the first token alone, the last block's norms and
+// linear layers are then computed for that one, forward and backward.
+#include "compiler/dialect/Expr.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+using dlc::ir::tensorType;
+
+namespace dlc {
+#define GEN_PASS_DEF_SLICEEARLY
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// A slice of less of its operand than 1 / so much is worth moving.
+constexpr int64_t kShare = 2;
+
+class Mover {
+public:
+  explicit Mover(MLIRContext *context) : rewriter(context) {}
+
+  /// Whether `slice` has moved in front of the op that makes its operand.
+  bool move(ir::SliceOp slice) {
+    const auto whole = tensorType(slice.getX()), part = tensorType(slice);
+    Operation *op = slice.getX().getDefiningOp();
+    if (!op || !slice.getX().hasOneUse() || !whole.hasStaticShape() ||
+        part.getNumElements() * kShare > whole.getNumElements())
+      return false;
+    rewriter.setInsertionPoint(slice);
+    // Of the last dimensions, all are kept.
+    int64_t kept = 0;
+    while (kept < whole.getRank() && isWhole(slice, whole.getRank() - 1 - kept))
+      ++kept;
+    SmallVector<Value> operands(op->getOperands());
+    if (auto norm = dyn_cast<ir::LayerNormOp>(op)) {
+      if (kept < whole.getRank() - norm.getAxis() ||
+          !norm.getMean().use_empty() || !norm.getRstd().use_empty())
+        return false;
+      operands[0] = sliced(slice, operands[0]);
+    } else if (auto product = dyn_cast<ir::MatmulOp>(op)) {
+      if (kept == 0 || product.getTransA() ||
+          tensorType(product.getA()).getRank() != whole.getRank() ||
+          tensorType(product.getB()).getRank() != 2)
+        return false;
+      operands[0] = sliced(slice, operands[0], /*columns=*/true);
+    } else if (isa<ir::ElementwiseInterface>(op) && op->getNumResults() == 1) {
+      for (Value &v : operands)
+        v = sliced(slice, v);
+    } else {
+      return false;
+    }
+    replace(slice, op, operands);
+    return true;
+  }
+
+private:
+  static bool isWhole(ir::SliceOp slice, int64_t d) {
+    return slice.getSizes()[d] == tensorType(slice.getX()).getDimSize(d) &&
+           slice.getSteps()[d] == 1;
+  }
+  /// The same part of an operand, whose shape broadcasts to that of the slice's
+  /// operand, or is that but for the columns.
+  Value sliced(ir::SliceOp slice, Value v, bool columns = false) {
+    const auto type = tensorType(v);
+    const int64_t before = tensorType(slice.getX()).getRank() - type.getRank();
+    SmallVector<int64_t> starts, sizes, steps;
+    for (auto [d, size] : llvm::enumerate(type.getShape())) {
+      const bool isAll =
+          (size == 1 && tensorType(slice.getX()).getDimSize(before + d) != 1) ||
+          (columns && int64_t(d) == type.getRank() - 1);
+      starts.push_back(isAll ? 0 : slice.getStarts()[before + d]);
+      sizes.push_back(isAll ? size : slice.getSizes()[before + d]);
+      steps.push_back(isAll ? 1 : slice.getSteps()[before + d]);
+    }
+    if (ir::Ints(sizes) == type.getShape() &&
+        llvm::all_of(steps, [](int64_t step) { return step == 1; }))
+      return v;
+    return ir::SliceOp::create(rewriter, slice.getLoc(), v, starts, sizes,
+                               steps);
+  }
+  void replace(ir::SliceOp slice, Operation *op, ArrayRef<Value> operands) {
+    Operation *made = rewriter.clone(*op);
+    made->setOperands(operands);
+    const auto rows = tensorType(slice).getShape();
+    for (auto [i, v] : llvm::enumerate(made->getResults())) {
+      SmallVector<int64_t> shape(rows);
+      if (i > 0) // a norm's mean and rstd
+        for (int64_t d = cast<ir::LayerNormOp>(op).getAxis();
+             d < int64_t(shape.size()); ++d)
+          shape[d] = 1;
+      v.setType(tensorType(v).clone(shape));
+    }
+    rewriter.replaceOp(slice, made->getResult(0));
+    rewriter.eraseOp(op);
+  }
+
+  IRRewriter rewriter;
+};
+
+struct SliceEarly : impl::SliceEarlyBase<SliceEarly> {
+  using SliceEarlyBase::SliceEarlyBase;
+
+  void runOnOperation() final {
+    Mover mover(&getContext());
+    for (auto f : getOperation().getOps<func::FuncOp>())
+      while (moveAll(f, mover)) {
+        // Equal slices of a value are one, which moves on.
+        DominanceInfo dominance(f);
+        IRRewriter rewriter(&getContext());
+        eliminateCommonSubExpressions(rewriter, dominance, f);
+      }
+  }
+
+private:
+  static bool moveAll(func::FuncOp f, Mover &mover) {
+    SmallVector<ir::SliceOp> slices;
+    f.walk([&](ir::SliceOp slice) { slices.push_back(slice); });
+    return llvm::count_if(llvm::reverse(slices),
+                          [&](ir::SliceOp slice) { return mover.move(slice); });
+  }
+};
+
+} // namespace
+} // namespace dlc
