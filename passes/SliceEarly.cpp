@@ -5,8 +5,7 @@
 // linear layers are then computed for that one, forward and backward.
 #include "compiler/dialect/Expr.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Dominance.h"
-#include "mlir/Transforms/CSE.h"
+#include "mlir/IR/PatternMatch.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -21,18 +20,26 @@ namespace {
 
 /// A slice of less of its operand than 1 / so much is worth moving.
 constexpr int64_t kShare = 2;
+constexpr int kMostLooks = 16; // at readers of a value
 
 class Mover {
 public:
   explicit Mover(MLIRContext *context) : rewriter(context) {}
 
-  /// Whether `slice` has moved in front of the op that makes its operand.
-  bool move(ir::SliceOp slice) {
+  /// What stands in place of `slice`, which has moved in front of the op that
+  /// makes its operand, or was joined with an equal one before it; else null.
+  /// The slices that are new stand before that.
+  Operation *move(ir::SliceOp slice) {
+    if (ir::SliceOp other = equalBefore(slice)) {
+      Operation *before = slice->getPrevNode();
+      rewriter.replaceOp(slice, other);
+      return before;
+    }
     const auto whole = tensorType(slice.getX()), part = tensorType(slice);
     Operation *op = slice.getX().getDefiningOp();
     if (!op || !slice.getX().hasOneUse() || !whole.hasStaticShape() ||
         part.getNumElements() * kShare > whole.getNumElements())
-      return false;
+      return nullptr;
     rewriter.setInsertionPoint(slice);
     // Of the last dimensions, all are kept.
     int64_t kept = 0;
@@ -40,27 +47,37 @@ public:
       ++kept;
     SmallVector<Value> operands(op->getOperands());
     if (auto norm = dyn_cast<ir::LayerNormOp>(op)) {
-      if (kept < whole.getRank() - norm.getAxis() ||
+      if (kept < whole.getRank() - int64_t(norm.getAxis()) ||
           !norm.getMean().use_empty() || !norm.getRstd().use_empty())
-        return false;
+        return nullptr;
       operands[0] = sliced(slice, operands[0]);
     } else if (auto product = dyn_cast<ir::MatmulOp>(op)) {
       if (kept == 0 || product.getTransA() ||
           tensorType(product.getA()).getRank() != whole.getRank() ||
           tensorType(product.getB()).getRank() != 2)
-        return false;
+        return nullptr;
       operands[0] = sliced(slice, operands[0], /*columns=*/true);
     } else if (isa<ir::ElementwiseInterface>(op) && op->getNumResults() == 1) {
       for (Value &v : operands)
         v = sliced(slice, v);
     } else {
-      return false;
+      return nullptr;
     }
-    replace(slice, op, operands);
-    return true;
+    return replace(slice, op, operands);
   }
 
 private:
+  static ir::SliceOp equalBefore(ir::SliceOp slice) {
+    int looks = 0;
+    for (Operation *user : slice.getX().getUsers())
+      if (auto other = dyn_cast<ir::SliceOp>(user);
+          other && other != slice && other->getAttrs() == slice->getAttrs() &&
+          other->isBeforeInBlock(slice))
+        return other;
+      else if (++looks == kMostLooks)
+        break;
+    return {};
+  }
   static bool isWhole(ir::SliceOp slice, int64_t d) {
     return slice.getSizes()[d] == tensorType(slice.getX()).getDimSize(d) &&
            slice.getSteps()[d] == 1;
@@ -85,7 +102,8 @@ private:
     return ir::SliceOp::create(rewriter, slice.getLoc(), v, starts, sizes,
                                steps);
   }
-  void replace(ir::SliceOp slice, Operation *op, ArrayRef<Value> operands) {
+  Operation *replace(ir::SliceOp slice, Operation *op,
+                     ArrayRef<Value> operands) {
     Operation *made = rewriter.clone(*op);
     made->setOperands(operands);
     const auto rows = tensorType(slice).getShape();
@@ -99,6 +117,7 @@ private:
     }
     rewriter.replaceOp(slice, made->getResult(0));
     rewriter.eraseOp(op);
+    return made;
   }
 
   IRRewriter rewriter;
@@ -110,20 +129,11 @@ struct SliceEarly : impl::SliceEarlyBase<SliceEarly> {
   void runOnOperation() final {
     Mover mover(&getContext());
     for (auto f : getOperation().getOps<func::FuncOp>())
-      while (moveAll(f, mover)) {
-        // Equal slices of a value are one, which moves on.
-        DominanceInfo dominance(f);
-        IRRewriter rewriter(&getContext());
-        eliminateCommonSubExpressions(rewriter, dominance, f);
+      for (Operation *op = &f.front().back(); op;) {
+        auto slice = dyn_cast<ir::SliceOp>(op);
+        Operation *moved = slice ? mover.move(slice) : nullptr;
+        op = moved ? moved : op->getPrevNode();
       }
-  }
-
-private:
-  static bool moveAll(func::FuncOp f, Mover &mover) {
-    SmallVector<ir::SliceOp> slices;
-    f.walk([&](ir::SliceOp slice) { slices.push_back(slice); });
-    return llvm::count_if(llvm::reverse(slices),
-                          [&](ir::SliceOp slice) { return mover.move(slice); });
   }
 };
 
