@@ -90,6 +90,34 @@ class Qat(dlc.TestCase):
         for name in tensors:
             self.assertFalse(name.endswith("_quantized") or name.startswith("conv.bias_") or name.startswith("fc.bias_"), name)
 
+    def test_quantizes_in_f32_with_amp(self):
+        """A scale of 16 bits would be another one than the file's that is exported."""
+        text, _ = dlc.dlc("compile", self.model(), "--qat", "--amp", "--stop-after=autocast", loss="cross_entropy", batch=BATCH)
+        lines = [line for line in text.splitlines() if "dlc.round" in line or "dlc.scale_gradient" in line]
+        self.assertGreater(len(lines), 12)
+        for line in lines:
+            self.assertNotIn("bf16", line)
+        self.assertIn("xbf16>", text)
+
+    def test_integers_of_two_layers_are_one_weight(self):
+        weights = {"w_quantized": np.random.RandomState(2).randint(-99, 99, (CLASSES, CLASSES)).astype("i1"),
+                   "w_scale": np.float32(0.01), "w_zero": np.int8(0), "other": np.float32(0.02)}
+
+        def graph(scale):
+            products = [stored("w", 0), helper.make_node("MatMul", ["y1", "w_dq"], ["y2"], name="a"), helper.make_node(
+                "DequantizeLinear", ["w_quantized", scale, "w_zero"], ["again"], name="again"),
+                helper.make_node("MatMul", ["y2", "again"], ["y"], name="b")]
+            first = nodes()
+            first[-1].output[0] = "y1"
+            return first + products
+
+        artifact = self.compile(self.model("tied.onnx", graph("w_scale"), **weights))
+        self.assertEqual(sorted(name for name in self.train(artifact, "tied").initial(artifact) if name in ("w", "w_scale", "again")
+                                or name.startswith("w'")), ["w", "w_scale"])
+        _, err = dlc.dlc("compile", self.model("two.onnx", graph("other"), **weights), "--qat", "-o", self.path("m.dlc"),
+                         code=dlc.BAD_MODEL)
+        self.assertIn("node 'again' (DequantizeLinear) reads 'w_quantized' with another scale or zero point than node 'w'", err)
+
     def test_fixed_scales(self):
         run = self.train(self.compile(self.model(), freeze="_scale$"))
         for name in SCALES:

@@ -43,7 +43,7 @@ def Dlc_SigmoidOp : Dlc_CostlyUnary<"sigmoid", CastInfer> { let summary = "1 / (
 def Dlc_StopGradientOp : Dlc_Unary<"stop_gradient", CastClear> {
   let summary = "x, with gradient zero (detach); autodiff removes it";
 }
-def Dlc_ScaleGradientOp : Dlc_Unary<"scale_gradient", CastClear> {
+def Dlc_ScaleGradientOp : Dlc_Unary<"scale_gradient", CastDeny> {
   let summary = "x, whose gradient is multiplied by `factor`; autodiff removes it";
   let example = [{%y = dlc.scale_gradient %x {factor = 5.0e-1} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$x, F64Attr:$factor);

@@ -55,10 +55,10 @@ public:
       if (edit.weight(node->input(0)))
         DLC_TRY(trainIntegers(*node).withContext("--qat"));
     for (onnx::NodeProto *node : quantize)
-      learnScale(*node, node->input(0), false);
+      learnScale(*node);
     for (onnx::NodeProto *node : dequantize)
       if (!done.count(node))
-        learnScale(*node, node->input(0), false);
+        learnScale(*node);
     edit.close();
     DLC_TRY(putInOrder(file));
     return parts;
@@ -97,8 +97,36 @@ private:
     return slices;
   }
 
+  /// Integers that several nodes read are one tensor in training.
+  struct Trained {
+    std::string reader;             // for messages
+    std::vector<std::string> parts; // its scale and zero point
+    std::string value, scale;       // what it reads now; no scale: a bias
+  };
+  static std::vector<std::string> partsOf(const onnx::NodeProto &node) {
+    return {node.input().begin() + 1, node.input().end()};
+  }
+
+  Status readTrained(onnx::NodeProto &node, const Trained &before) {
+    if (before.parts != partsOf(node))
+      return badModel("{} reads '{}' with another scale or zero point than {}",
+                      describe(node), printable(node.input(0)), before.reader);
+    done.insert(&node);
+    if (before.scale.empty()) {
+      edit.remove(node);
+      for (const Use &use : edit.uses(node.output(0)))
+        edit.redirect(use, before.value);
+      return {};
+    }
+    edit.redirect({&node, 0}, before.value);
+    edit.redirect({&node, 1}, before.scale);
+    return {};
+  }
+
   Status trainIntegers(onnx::NodeProto &node) {
     const std::string name = node.input(0);
+    if (auto before = trained.find(name); before != trained.end())
+      return readTrained(node, before->second);
     const Weight whole = *edit.weight(name);
     const int type = edit.typeOf(name);
     const Weight *scale = edit.weight(node.input(1));
@@ -136,6 +164,7 @@ private:
     edit.ownInitializer(name, DType::F32, shape, bytes);
     trains(name, "a bias that the file has as INT32");
     done.insert(&node);
+    trained[node.input(0)] = {describe(node), partsOf(node), name, ""};
     ++parts.biases;
     return {};
   }
@@ -157,6 +186,7 @@ private:
     for (const auto &attribute : node.attribute())
       if (attribute.name() == "axis")
         *quantize.add_attribute() = attribute;
+    trained[old] = {describe(node), partsOf(node), quantized, scale};
     edit.redirect({&node, 0}, quantized);
     edit.redirect({&node, 1}, scale);
     done.insert(&node);
@@ -165,14 +195,15 @@ private:
   }
 
   /// The scale of activations.
-  void learnScale(onnx::NodeProto &node, const std::string &x, bool ofWeight) {
+  void learnScale(onnx::NodeProto &node) {
     const Weight *scale = edit.weight(node.input(1));
     if (!scale || scale->dtype != DType::F32)
       return;
     const int type = node.input_size() > 2 && edit.weight(node.input(2))
                          ? edit.typeOf(node.input(2))
                          : int(TensorProto::UINT8);
-    edit.redirect({&node, 1}, learned(node.input(1), x, type, ofWeight));
+    edit.redirect({&node, 1},
+                  learned(node.input(1), node.input(0), type, false));
   }
 
   /// `scale` as the quantization of `x` reads it.
@@ -210,6 +241,7 @@ private:
   GraphEdit edit;
   QuantizedParts parts;
   std::unordered_set<const onnx::NodeProto *> done;
+  std::unordered_map<std::string, Trained> trained; // by the integers' name
 };
 
 } // namespace
