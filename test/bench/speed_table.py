@@ -12,8 +12,8 @@ import sys
 
 import numpy as np
 
-COLUMNS = ["model", "batch", "dlc, ms", "PyTorch, ms", "PyTorch / dlc", "roofline, %", "dlc, MiB", "PyTorch, MiB", "dlc, first step, s",
-           "PyTorch, first step, s"]
+COLUMNS = ["model", "batch", "ms", "PyTorch, ms", "PyTorch / dlc", "roofline, %", "MiB", "PyTorch, MiB", "first step, s",
+           "PyTorch, s"]
 
 
 def row(name, found, batch):
