@@ -4,10 +4,10 @@
 #include "compiler/import/file/GraphEdit.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/tensor/Floats.h"
+#include "compiler/import/tensor/HostTensor.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -15,20 +15,6 @@ namespace dlc::import {
 namespace {
 
 using onnx::TensorProto;
-
-/// Integers of any type that a weight may have, as the store holds them.
-std::vector<double> integersOf(const Weight &weight) {
-  std::vector<double> values;
-  const auto *bytes = static_cast<const unsigned char *>(weight.data);
-  for (int64_t i = 0; i < weight.elements(); ++i)
-    if (int32_t whole = 0; weight.dtype == DType::U8) {
-      values.push_back(bytes[i]);
-    } else {
-      std::memcpy(&whole, bytes + size_t(i) * sizeof whole, sizeof whole);
-      values.push_back(whole);
-    }
-  return values;
-}
 
 bool isOf(const onnx::NodeProto &node, const char *op) {
   return node.op_type() == op && node.domain().empty() &&
@@ -67,20 +53,16 @@ public:
 private:
   /// Numbers of a scale or zero point, one for all or one for each slice.
   struct Slices {
-    std::vector<double> values;
+    HostTensor numbers;
     int64_t inner = 1; // elements of a slice that lie side by side
     double at(int64_t i) const {
-      return values[size_t(i / inner) % values.size()];
+      return numbers.number(i / inner % numbers.elements());
     }
   };
 
   Result<Slices> slicesOf(const onnx::NodeProto &node, const Weight &part,
                           const std::vector<int64_t> &shape) const {
-    Slices slices{part.dtype == DType::F32 ? std::vector<double>()
-                                           : integersOf(part)};
-    if (part.dtype == DType::F32)
-      for (float value : floatsOf(part))
-        slices.values.push_back(value);
+    Slices slices{HostTensor::from(part, {})};
     const NodeView view(node, file.opset);
     const int64_t rank = int64_t(shape.size());
     int64_t axis = view.integer("axis", 1);
@@ -142,14 +124,14 @@ private:
       return badModel("{} needs a scale of type FLOAT and a zero point that "
                       "are initializers",
                       describe(node));
-    const Slices none{{0}};
+    const Slices none{HostTensor(DType::I32, {})};
     DLC_ASSIGN(Slices scales, slicesOf(node, *scale, whole.shape));
     DLC_ASSIGN(Slices zeros,
                zero ? slicesOf(node, *zero, whole.shape) : Result(none));
-    std::vector<double> numbers = integersOf(whole);
+    const HostTensor numbers = HostTensor::from(whole, {});
     std::vector<float> floats;
     for (int64_t i = 0; i < whole.elements(); ++i)
-      floats.push_back(float(numbers[size_t(i)] - zeros.at(i)) *
+      floats.push_back(float(numbers.number(i) - zeros.at(i)) *
                        float(scales.at(i)));
     const std::string own = bytesOf(floats, DType::F32);
     return type == kBias ? trainBias(node, whole.shape, own)
