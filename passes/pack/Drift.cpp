@@ -12,7 +12,8 @@ namespace {
 
 using Axes = SmallVector<int64_t>;
 using Drift = std::optional<double>;
-constexpr int kDepth = 48; // masks are short expressions
+// Masks are short expressions: in depth, and in operands that are looked at.
+constexpr int kDepth = 48, kMostLooks = 4096;
 
 class DriftFinder {
 public:
@@ -24,7 +25,7 @@ public:
     if (axes.empty() || numberOf(v))
       return 0;
     Operation *op = v.getDefiningOp();
-    if (!op || depth > kDepth)
+    if (!op || depth > kDepth || ++looks > kMostLooks)
       return std::nullopt;
     const int64_t rank = type.getRank();
     if (axes == Axes{rank - 2, rank - 1} && triangleOf(v, symbols))
@@ -155,6 +156,7 @@ private:
   }
 
   const SymbolTable &symbols;
+  mutable int looks = 0; // an operand of two readers counts twice
 };
 
 } // namespace

@@ -251,3 +251,48 @@ func.func @window(%x: tensor<2x4x3xf32> {dlc.name = "x"}, %position: tensor<2x4x
   %y = dlc.pad %x {low = array<i64: 0, 1, 0>, high = array<i64: 0, 1, 0>, interior = array<i64: 0, 0, 0>, value = 0.0 : f64} : (tensor<2x4x3xf32>) -> tensor<2x6x3xf32>
   return %y : tensor<2x6x3xf32>
 }
+
+// -----
+// What each of 36 sums reads twice is looked at so often and no more.
+func.func @shared(%x: tensor<2x4x3xf32> {dlc.name = "x"}, %position: tensor<2x4xi64> {dlc.name = "position_ids"}) -> tensor<2x4x3xf32> {
+  %0 = dlc.iota {axis = 1 : i64} : () -> tensor<1x4x1xf32>
+  %1 = dlc.add %0, %0 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %2 = dlc.add %1, %1 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %3 = dlc.add %2, %2 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %4 = dlc.add %3, %3 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %5 = dlc.add %4, %4 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %6 = dlc.add %5, %5 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %7 = dlc.add %6, %6 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %8 = dlc.add %7, %7 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %9 = dlc.add %8, %8 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %10 = dlc.add %9, %9 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %11 = dlc.add %10, %10 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %12 = dlc.add %11, %11 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %13 = dlc.add %12, %12 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %14 = dlc.add %13, %13 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %15 = dlc.add %14, %14 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %16 = dlc.add %15, %15 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %17 = dlc.add %16, %16 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %18 = dlc.add %17, %17 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %19 = dlc.add %18, %18 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %20 = dlc.add %19, %19 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %21 = dlc.add %20, %20 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %22 = dlc.add %21, %21 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %23 = dlc.add %22, %22 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %24 = dlc.add %23, %23 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %25 = dlc.add %24, %24 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %26 = dlc.add %25, %25 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %27 = dlc.add %26, %26 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %28 = dlc.add %27, %27 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %29 = dlc.add %28, %28 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %30 = dlc.add %29, %29 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %31 = dlc.add %30, %30 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %32 = dlc.add %31, %31 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %33 = dlc.add %32, %32 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %34 = dlc.add %33, %33 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %35 = dlc.add %34, %34 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %36 = dlc.add %35, %35 : (tensor<1x4x1xf32>, tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  // expected-error @below {{--pack: the documents of a row would not be apart at 'dlc.add'}}
+  %y = dlc.add %x, %36 : (tensor<2x4x3xf32>, tensor<1x4x1xf32>) -> tensor<2x4x3xf32>
+  return %y : tensor<2x4x3xf32>
+}
