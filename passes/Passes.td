@@ -84,6 +84,12 @@ def SliceEarly : Dlc_Pass<"dlc-slice-early"> {
     where they keep at most half of them. Before dlc-autodiff, so that gradients are as small.}];
 }
 
+def GroupMatmul : Dlc_Pass<"dlc-group-matmul"> {
+  let summary = "a product with looked-up matrices, one for each row, is a grouped product";
+  let description = [{dlc.matmul of a gather along axis 0 of [G, K, N] and a vector for each index becomes dlc.grouped_matmul, which never
+    copies a matrix, forward or backward. For targets that compute it (LoweringTraits::groupsProducts).}];
+}
+
 def FuseAttention : Dlc_Pass<"dlc-fuse-attention"> {
   let summary = "attention written out as products, mask and softmax is one op";
   let description = [{Matches what exporters write: scores = q k^T with a factor on q, k or the scores; masks added, or numbers

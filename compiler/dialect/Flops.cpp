@@ -41,6 +41,12 @@ int64_t MatmulOp::countFlops() {
   auto t = tensorType(getA());
   return 2 * elements(getY()) * t.getShape().end()[getTransA() ? -2 : -1];
 }
+int64_t GroupedMatmulOp::countFlops() {
+  return 2 * elements(getY()) * tensorType(getX()).getDimSize(1);
+}
+int64_t GroupedMatmulBackwardWeightOp::countFlops() {
+  return 2 * elements(getDy()) * tensorType(getX()).getDimSize(1);
+}
 int64_t ConvOp::countFlops() { return convFlops(getY(), getW()); }
 int64_t ConvBackwardDataOp::countFlops() { return convFlops(getDy(), getW()); }
 int64_t ConvBackwardFilterOp::countFlops() {

@@ -160,6 +160,31 @@ LogicalResult inferMatmul(MaybeLoc loc, MatmulOp::Adaptor a, Types &types) {
   return success();
 }
 
+LogicalResult checkGroups(MaybeLoc loc, Value x, Value groups, By by) {
+  auto t = tensorType(x);
+  if (t.getRank() != 2)
+    return emitOptionalError(loc, "(C1) expected a matrix, found ", t);
+  return failure(
+      failed(expectShape(loc, "(C2)", groups, t.getShape().take_front(1))) ||
+      failed(expectCallOrOps(loc, "(C5)", by)));
+}
+
+LogicalResult inferGroupedMatmul(MaybeLoc loc, GroupedMatmulOp::Adaptor a,
+                                 Types &types) {
+  auto x = tensorType(a.getX()), w = tensorType(a.getW());
+  if (failed(checkGroups(loc, a.getX(), a.getGroups(), a.getBy())))
+    return failure();
+  const int64_t inner = a.getTransW() ? 2 : 1;
+  if (w.getRank() != 3 || w.getDimSize(inner) != x.getDimSize(1))
+    return emitOptionalError(loc, "(C3) expected matrices for ",
+                             x.getDimSize(1), " columns, found ",
+                             describe(w.getShape()));
+  if (failed(sameElements(loc, "(C4)", {a.getX(), a.getW()})))
+    return failure();
+  types.push_back(withShape(x, {x.getDimSize(0), w.getDimSize(3 - inner)}));
+  return success();
+}
+
 static LogicalResult expectLayout(MaybeLoc loc, StringRef law,
                                   StringRef layout) {
   if (ImageDims::knows(layout))

@@ -48,6 +48,9 @@ inline llvm::LogicalResult expectCallOrOps(MaybeLoc loc, llvm::StringRef law,
                                            By by) {
   return expectBy(loc, law, by, {By::Library, By::Decomposed});
 }
+/// (C1), (C2) and (C5) of dlc.grouped_matmul.
+llvm::LogicalResult checkGroups(MaybeLoc loc, mlir::Value x, mlir::Value groups,
+                                By by);
 /// That `v` has this shape, where dimensions are known.
 llvm::LogicalResult expectShape(MaybeLoc loc, llvm::StringRef law,
                                 mlir::Value v, Ints shape);
@@ -187,6 +190,7 @@ llvm::LogicalResult inferUniform(MaybeLoc loc, A a, Types &types) {
   llvm::LogicalResult NAME(MaybeLoc loc, OP::Adaptor a, Types &types)
 DLC_INFER(inferSelect, SelectOp);
 DLC_INFER(inferMatmul, MatmulOp);
+DLC_INFER(inferGroupedMatmul, GroupedMatmulOp);
 DLC_INFER(inferAttention, AttentionOp);
 DLC_INFER(inferAttentionBackward, AttentionBackwardOp);
 DLC_INFER(inferConv, ConvOp);

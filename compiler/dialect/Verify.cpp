@@ -69,6 +69,20 @@ LogicalResult ScatterAddOp::verify() {
   return expectShape(getLoc(), "(C3)", getUpdates(), shape);
 }
 
+LogicalResult GroupedMatmulBackwardWeightOp::verify() {
+  auto x = tensorType(getX()), dy = tensorType(getDy()),
+       dw = tensorType(getDw());
+  if (failed(checkGroups(getLoc(), getX(), getGroups(), getBy())))
+    return failure();
+  if (dw.getRank() != 3 || dy.getRank() != 2 ||
+      dy.getDimSize(0) != x.getDimSize(0) ||
+      dw.getDimSize(getTransW() ? 2 : 1) != x.getDimSize(1) ||
+      dw.getDimSize(getTransW() ? 1 : 2) != dy.getDimSize(1))
+    return emitOptionalError(getLoc(), "(C3) ", x, " and ", dy,
+                             " have no gradient ", dw);
+  return sameElements(getLoc(), "(C4)", {getX(), getDy(), getDw()});
+}
+
 LogicalResult PutRowsOp::verify() {
   return expectRows(getLoc(), "(C1)", "(C2)", getRows(), getValues(),
                     tensorType(getX()));

@@ -59,6 +59,7 @@ const std::vector<Row> &rows() {
        "batch norm by the library",
        Wish::Remark},
       {"conv"},
+      {"grouped_matmul"},
       {"pool"},
       {"gather"},
       {"scatter_add"},

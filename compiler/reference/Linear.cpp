@@ -35,6 +35,43 @@ Tensors matmul(MatmulOp op, const Tensors &x) {
   return {y};
 }
 
+/// f(row, its group), for each row.
+template <class F> void forEachRow(const Tensor &groups, int64_t count, F f) {
+  for (size_t t = 0; t < groups.data.size(); ++t) {
+    const auto group = int64_t(groups.data[t]);
+    f(int64_t(t), group < 0 ? group + count : group);
+  }
+}
+/// Where the matrix of a group has row k, column n.
+int64_t elementOf(const Shape &w, bool transposed, int64_t group, int64_t k,
+                  int64_t n) {
+  return (group * w[1] + (transposed ? n : k)) * w[2] + (transposed ? k : n);
+}
+Tensors groupedMatmul(GroupedMatmulOp op, const Tensors &in) {
+  const Tensor &x = in[0], &w = in[1];
+  Tensor y(tensorType(op.getY()).getShape());
+  forEachRow(in[2], w.shape[0], [&](int64_t t, int64_t group) {
+    for (int64_t n = 0; n < y.shape[1]; ++n)
+      for (int64_t k = 0; k < x.shape[1]; ++k)
+        y.data[t * y.shape[1] + n] +=
+            x.data[t * x.shape[1] + k] *
+            w.data[elementOf(w.shape, op.getTransW(), group, k, n)];
+  });
+  return {y};
+}
+Tensors groupedMatmulBackwardWeight(GroupedMatmulBackwardWeightOp op,
+                                    const Tensors &in) {
+  const Tensor &x = in[0], &dy = in[1];
+  Tensor dw(tensorType(op.getDw()).getShape());
+  forEachRow(in[2], dw.shape[0], [&](int64_t t, int64_t group) {
+    for (int64_t n = 0; n < dy.shape[1]; ++n)
+      for (int64_t k = 0; k < x.shape[1]; ++k)
+        dw.data[elementOf(dw.shape, op.getTransW(), group, k, n)] +=
+            x.data[t * x.shape[1] + k] * dy.data[t * dy.shape[1] + n];
+  });
+  return {dw};
+}
+
 /// Images' indices in their layout: a number, a channel, and one to three
 /// spatial dimensions.
 struct Image {
@@ -216,6 +253,9 @@ std::optional<Tensors> runLinear(Operation *op, const Tensors &x) {
   using R = std::optional<Tensors>;
   return llvm::TypeSwitch<Operation *, R>(op)
       .Case<MatmulOp>([&](auto o) { return R(matmul(o, x)); })
+      .Case<GroupedMatmulOp>([&](auto o) { return R(groupedMatmul(o, x)); })
+      .Case<GroupedMatmulBackwardWeightOp>(
+          [&](auto o) { return R(groupedMatmulBackwardWeight(o, x)); })
       .Case<ConvOp, ConvBackwardDataOp, ConvBackwardFilterOp>(
           [&](auto o) { return R(conv(o, x)); })
       .Case<MaxPoolOp>([&](auto o) { return R(maxPool(o, x)); })

@@ -67,6 +67,9 @@ struct LoweringTraits {
   /// The library adds up updates by rows and puts rows in place
   /// (dlc.unique_rows, dlc.put_rows).
   bool updatesRows = false;
+  /// The library multiplies rows by the matrices of their groups
+  /// (dlc.grouped_matmul).
+  bool groupsProducts = false;
   /// Bytes of logits from which on a loss is computed in pieces of rows though
   /// memory is not short, as adding up the weight's gradient costs little; 0:
   /// never.

@@ -44,6 +44,27 @@ Values matmul(Gradient<MatmulOp> &g) {
   return values;
 }
 
+Expr groupedProduct(Expr x, Value w, Value groups, bool transW) {
+  return x.make<GroupedMatmulOp>(x.v, w, groups, transW);
+}
+Values groupedMatmul(Gradient<GroupedMatmulOp> &g) {
+  GroupedMatmulOp op = g.op;
+  Value dx = groupedProduct(g.dy, op.getW(), op.getGroups(), !op.getTransW());
+  Value dw = GroupedMatmulBackwardWeightOp::create(
+      g.builder, op.getLoc(), op.getW().getType(), op.getX(), g.dy,
+      op.getGroups(), op.getTransW());
+  return {dx, dw, Value()};
+}
+/// It is linear in both, as the product is.
+Values groupedMatmulBackwardWeight(Gradient<GroupedMatmulBackwardWeightOp> &g) {
+  auto op = g.op;
+  Value dx =
+      groupedProduct(g.operand(1), g.dy, op.getGroups(), !op.getTransW());
+  Value ddy =
+      groupedProduct(g.operand(0), g.dy, op.getGroups(), op.getTransW());
+  return {dx, ddy, Value()};
+}
+
 Values conv(Gradient<ConvOp> &g) {
   ConvOp op = g.op;
   Location loc = op.getLoc();
@@ -104,6 +125,9 @@ using namespace dlc::ir;
 
 void dlc::attachLinearGradients(MLIRContext &c) {
   grad<MatmulOp>(c, [](auto &g) { return matmul(g); });
+  grad<GroupedMatmulOp>(c, [](auto &g) { return groupedMatmul(g); });
+  grad<GroupedMatmulBackwardWeightOp>(
+      c, [](auto &g) { return groupedMatmulBackwardWeight(g); });
   grad<ConvOp>(c, [](auto &g) { return conv(g); });
   grad<ConvBackwardDataOp>(c, [](auto &g) { return convBackwardData(g); });
   grad<MaxPoolOp>(c, [](auto &g) { return maxPool(g); });

@@ -82,5 +82,65 @@ TEST(Matmul, SizesThatDisagreeAreCorrupt) {
   EXPECT_EQ(status.message(), "matmul 'node': a contracts 3 elements and b 4");
 }
 
+// Some groups have no row, one has most: more than one product.
+std::vector<double> groupsOf(int64_t rows, int64_t groups) {
+  std::vector<double> result;
+  for (int64_t row = 0; row < rows; ++row)
+    result.push_back(row % 3 ? 1 : double(row * row % groups) - 2);
+  return result;
+}
+
+struct Grouped {
+  int64_t rows, groups, inner, outer;
+};
+
+// y, and the gradient of w.
+std::vector<Case> casesOf(const Grouped &g, bool transposed) {
+  const Shape x{g.rows, g.inner}, y{g.rows, g.outer},
+      w = transposed ? Shape{g.groups, g.outer, g.inner}
+                     : Shape{g.groups, g.inner, g.outer};
+  const Case::Slot groups{{g.rows}, plan::I64, groupsOf(g.rows, g.groups)};
+  const Attributes attributes{{"trans_w", int64_t(transposed)}};
+  return {{"grouped_matmul", attributes, {{x}, {w}, groups}, {{y}}},
+          {"grouped_matmul_backward_weight",
+           attributes,
+           {{x}, {y}, groups},
+           {{w}}}};
+}
+
+TEST(GroupedMatmul, Conforms) {
+  for (const Grouped &g : {Grouped{1, 3, 5, 4}, Grouped{700, 6, 33, 20},
+                           Grouped{1300, 4, 16, 48}, Grouped{0, 3, 5, 4}})
+    for (bool transposed : {false, true})
+      for (const Case &c : casesOf(g, transposed)) {
+        expectConforms(c);
+        expectThreadInvariant(c, plan::F32);
+      }
+}
+
+TEST(GroupedMatmul, ReferenceIsRight) {
+  const auto y = run({"grouped_matmul",
+                      {{"trans_w", int64_t(1)}},
+                      {{{2, 2}, {}, {1, 2, 3, 4}},
+                       {{2, 1, 2}, {}, {10, 20, 30, 40}},
+                       {{2}, plan::I64, {1, -2}}},
+                      {{{2, 1}}}},
+                     plan::F64, 1);
+  EXPECT_EQ(y[0].values(), (std::vector<double>{110, 110}));
+}
+
+TEST(GroupedMatmul, GroupOutOfRangeIsAnErrorOfTheStep) {
+  CpuDevice device(1);
+  for (Case c : casesOf({2, 3, 5, 4}, false)) {
+    c.inputs[2].values = {1, 3};
+    auto inputs = makeInputs(c, plan::F32), outputs = makeOutputs(c, plan::F32);
+    const Status status = tryRun(device, c.kind, c.attributes, inputs, outputs);
+    EXPECT_EQ(status.code(), Code::Failed);
+    EXPECT_EQ(status.message(),
+              c.kind + " 'node': group 3 of row 1 is out of range, expected -3 "
+                       "to 2");
+  }
+}
+
 } // namespace
 } // namespace dlc::test

@@ -446,3 +446,56 @@ func.func @f(%x: tensor<1x1x8x8x8xf32>) {
   %y, %i = dlc.max_pool %x {dilations = array<i64: 1, 1, 1>, kernel = array<i64: 8, 8, 8>, pads = array<i64: 0, 0, 0, 0, 0, 0>, strides = array<i64: 1, 1, 1>} : (tensor<1x1x8x8x8xf32>) -> (tensor<1x1x1x1x1xf32>, tensor<1x1x1x1x1xi8>)
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<4x3x1xf32>, %w: tensor<2x5x3xf32>, %i: tensor<4xi64>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C1) expected a matrix, found 'tensor<4x3x1xf32>'}}
+  %y = dlc.grouped_matmul %x, %w, %i {trans_w} : (tensor<4x3x1xf32>, tensor<2x5x3xf32>, tensor<4xi64>) -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>, %w: tensor<2x5x3xf32>, %i: tensor<5xi64>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C2) expected shape 4, found 'tensor<5xi64>'}}
+  %y = dlc.grouped_matmul %x, %w, %i {trans_w} : (tensor<4x3xf32>, tensor<2x5x3xf32>, tensor<5xi64>) -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>, %w: tensor<2x5x3xf32>, %i: tensor<4xi64>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C3) expected matrices for 3 columns, found 2x5x3}}
+  %y = dlc.grouped_matmul %x, %w, %i : (tensor<4x3xf32>, tensor<2x5x3xf32>, tensor<4xi64>) -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>, %w: tensor<2x5x3xf16>, %i: tensor<4xi64>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C4)}}
+  %y = dlc.grouped_matmul %x, %w, %i {trans_w} : (tensor<4x3xf32>, tensor<2x5x3xf16>, tensor<4xi64>) -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>, %w: tensor<2x5x3xf32>, %i: tensor<4xi64>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C5)}}
+  %y = dlc.grouped_matmul %x, %w, %i by = generated {trans_w} : (tensor<4x3xf32>, tensor<2x5x3xf32>, tensor<4xi64>) -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>, %y: tensor<4x5xf32>, %i: tensor<4xi64>) {
+  // expected-error @+1 {{(C3) 'tensor<4x3xf32>' and 'tensor<4x5xf32>' have no gradient 'tensor<2x5x3xf32>'}}
+  %dw = dlc.grouped_matmul_backward_weight %x, %y, %i : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<4xi64>) -> tensor<2x5x3xf32>
+  return
+}

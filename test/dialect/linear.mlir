@@ -25,3 +25,10 @@ func.func @volume(%x: tensor<1x8x6x4x2xf32>, %w: tensor<6x2x3x3x1xf32>) {
   %avg = dlc.avg_pool %y {dilations = array<i64: 1, 1, 1>, kernel = array<i64: 2, 3, 1>, layout = "nhwc", pads = array<i64: 0, 1, 0, 0, 0, 0>, strides = array<i64: 2, 2, 2>} : (tensor<1x4x6x2x6xf32>) -> tensor<1x2x3x1x6xf32>
   return
 }
+
+func.func @experts(%x: tensor<4x3xf32>, %w: tensor<2x5x3xf32>, %i: tensor<4xi64>) {
+  %y = dlc.grouped_matmul %x, %w, %i {trans_w} : (tensor<4x3xf32>, tensor<2x5x3xf32>, tensor<4xi64>) -> tensor<4x5xf32>
+  %dx = dlc.grouped_matmul %y, %w, %i by = library : (tensor<4x5xf32>, tensor<2x5x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %dw = dlc.grouped_matmul_backward_weight %x, %y, %i by = decomposed {trans_w} : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<4xi64>) -> tensor<2x5x3xf32>
+  return
+}

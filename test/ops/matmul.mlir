@@ -110,3 +110,24 @@ func.func @bf16(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>, %c: tensor<4xbf16>) 
   %y = dlc.matmul %a, %b, %c : (tensor<2x3xbf16>, tensor<3x4xbf16>, tensor<4xbf16>) -> tensor<2x4xbf16>
   return %y : tensor<2x4xbf16>
 }
+
+// Rows by the matrix of their group; a group without rows, and numbers that count from the end.
+func.func @grouped(%x: tensor<5x3xf64>, %w: tensor<4x3x2xf64>, %i: tensor<5xi64> {dlc.value = dense<[2, 0, -2, 3, 0]> : tensor<5xi64>}) -> tensor<5x2xf64> {
+  %y = dlc.grouped_matmul %x, %w, %i : (tensor<5x3xf64>, tensor<4x3x2xf64>, tensor<5xi64>) -> tensor<5x2xf64>
+  return %y : tensor<5x2xf64>
+}
+
+func.func @grouped_transposed(%x: tensor<5x3xf64>, %w: tensor<4x2x3xf64>, %i: tensor<5xi64> {dlc.below = 4 : i64}) -> tensor<5x2xf64> {
+  %y = dlc.grouped_matmul %x, %w, %i {trans_w} : (tensor<5x3xf64>, tensor<4x2x3xf64>, tensor<5xi64>) -> tensor<5x2xf64>
+  return %y : tensor<5x2xf64>
+}
+
+func.func @grouped_weight(%x: tensor<5x3xf64>, %y: tensor<5x2xf64>, %i: tensor<5xi64> {dlc.below = 4 : i64}) -> tensor<4x3x2xf64> {
+  %w = dlc.grouped_matmul_backward_weight %x, %y, %i : (tensor<5x3xf64>, tensor<5x2xf64>, tensor<5xi64>) -> tensor<4x3x2xf64>
+  return %w : tensor<4x3x2xf64>
+}
+
+func.func @grouped_weight_transposed(%x: tensor<5x3xf64>, %y: tensor<5x2xf64>, %i: tensor<5xi64> {dlc.below = 4 : i64}) -> tensor<4x2x3xf64> {
+  %w = dlc.grouped_matmul_backward_weight %x, %y, %i {trans_w} : (tensor<5x3xf64>, tensor<5x2xf64>, tensor<5xi64>) -> tensor<4x2x3xf64>
+  return %w : tensor<4x2x3xf64>
+}

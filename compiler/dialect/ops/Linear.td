@@ -22,6 +22,37 @@ def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul", [PlaceableInt
   let assemblyFormat = Dlc_PlacedFormat;
 }
 
+defvar Dlc_GroupedLaws = [{Negative groups count from the end. (C1) x is a matrix; (C2) groups are a vector, one for each of its
+    rows; (C5) it is by library or decomposed;}];
+def Dlc_GroupedMatmulOp : Dlc_Library<"grouped_matmul", CastAllow, "inferGroupedMatmul", [LookupInterface, PlaceableInterface]> {
+  let summary = "each row of x times the matrix of its group, as of a token and its expert";
+  let shapes = "x [T, K]; w [G, K, N] or, transposed, [G, N, K]; groups [T]; y [T, N]";
+  let description = Dlc_GroupedLaws # " (C3) w has rank 3 and x's columns as its matrices' rows; (C4) element types agree.";
+  let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$w, Dlc_Index:$groups, UnitAttr:$trans_w), Dlc_Placed);
+  let assemblyFormat = Dlc_PlacedFormat;
+  let example = [{%y = dlc.grouped_matmul %x, %w, %i {trans_w}
+      : (tensor<4x3xf32>, tensor<2x5x3xf32>, tensor<4xi64>) -> tensor<4x5xf32>}];
+  let results = (outs Dlc_Float:$y);
+  let answers = [{int64_t countOf(unsigned i) { return i == 2 ? tensorType(getW()).getDimSize(0) : 0; }
+    bool countsFromEnd(unsigned) { return true; }
+  }] # PlacedAs<"grouped_matmul">.text;
+}
+def Dlc_GroupedMatmulBackwardWeightOp : Dlc_Op<"grouped_matmul_backward_weight", CastAllow,
+    [Pure, LibraryInterface, LookupInterface, PlaceableInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  let summary = "gradient of grouped_matmul's w";
+  let shapes = "x [T, K]; dy [T, N]; groups [T]; dw [G, K, N] or, transposed, [G, N, K]";
+  let description = Dlc_GroupedLaws # " (C3) dy has x's rows, dw rank 3 and the columns of both; (C4) element types agree.";
+  let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$dy, Dlc_Index:$groups, UnitAttr:$trans_w), Dlc_Placed);
+  let assemblyFormat = Dlc_PlacedFormat;
+  let example = [{%dw = dlc.grouped_matmul_backward_weight %x, %y, %i {trans_w}
+      : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<4xi64>) -> tensor<2x5x3xf32>}];
+  let results = (outs Dlc_Float:$dw);
+  let answers = [{int64_t countOf(unsigned i) { return i == 2 ? tensorType(getDw()).getDimSize(0) : 0; }
+    bool countsFromEnd(unsigned) { return true; }
+  }] # PlacedAs<"grouped_matmul">.text;
+  let hasVerifier = 1;
+}
+
 defvar Dlc_ConvLaws = [{(C1) x and w have one rank, 3 to 5; (C2) x's channels are group * w's; (C3) O divides by group, which
     is positive; (C5) element types agree; (C6) the window fits into the padded input; (C7) each spatial dimension has a stride,
     two pads and a dilation, positive but for the pads, as is the window; (C8) the layout is nchw or nhwc: channels first or last. With filters_last, which

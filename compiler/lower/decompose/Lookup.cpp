@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // scatter_add where no library has it: a sum of columns that takes, of all
 // updates, those whose index is the row's number. It adds them in the order of
-// the indices, so it gives the same bits each time.
+// the indices, so it gives the same bits each time. Grouped products: the
+// matrix of each row's group is copied, or its gradient is a scatter_add.
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
 
@@ -40,6 +41,35 @@ auto scatterAdd(Decomposition<ScatterAddOp> &d) {
   return d.results({select(isChosen, update, update.scalar(0)).sum(sums)});
 }
 
+Expr product(Expr a, Expr b, bool transB) {
+  return a.make<MatmulOp>(a.v, b.v, Value(), false, transB, StringAttr());
+}
+/// x [T, C] as T rows or T columns.
+Expr each(Expr x, bool isColumn) {
+  const int64_t rows = x.shape()[0], size = x.shape()[1];
+  return x.reshape(isColumn ? Ints{rows, size, 1} : Ints{rows, 1, size});
+}
+
+auto groupedMatmul(Decomposition<GroupedMatmulOp> &d) {
+  GroupedMatmulOp op = d.op;
+  Expr w = d.expr(op.getW());
+  Expr matrices =
+      w.make<GatherOp>(w.v, op.getGroups(), uint64_t(0), IntegerAttr());
+  return d.results(
+      {product(each(d.expr(op.getX()), false), matrices, op.getTransW())});
+}
+
+auto groupedMatmulBackwardWeight(
+    Decomposition<GroupedMatmulBackwardWeightOp> &d) {
+  GroupedMatmulBackwardWeightOp op = d.op;
+  Expr x = d.expr(op.getX()), dy = d.expr(op.getDy());
+  if (op.getTransW())
+    std::swap(x, dy);
+  Expr parts = product(each(x, true), each(dy, false), false);
+  return d.results({x.make<ScatterAddOp>(op.getDw().getType(), op.getGroups(),
+                                         parts.v, uint64_t(0))});
+}
+
 } // namespace
 } // namespace dlc::ir
 
@@ -47,4 +77,7 @@ using namespace dlc::ir;
 
 void dlc::attachLookupDecompositions(MLIRContext &c) {
   decomposition<ScatterAddOp>(c, [](auto &d) { return scatterAdd(d); });
+  decomposition<GroupedMatmulOp>(c, [](auto &d) { return groupedMatmul(d); });
+  decomposition<GroupedMatmulBackwardWeightOp>(
+      c, [](auto &d) { return groupedMatmulBackwardWeight(d); });
 }

@@ -38,11 +38,13 @@ public:
             .attendsInF32 = true,
             .joinsAttention = true,
             .updatesRows = true,
+            .groupsProducts = true,
             .largeLogits = int64_t(64) << 20};
   }
 
   bool chooses(StringRef row) const override {
-    return llvm::is_contained<StringRef>({"conv", "attention", "norm"}, row);
+    return llvm::is_contained<StringRef>(
+        {"conv", "attention", "norm", "grouped_matmul"}, row);
   }
   Ways waysOf(ir::PlaceableInterface op) const override {
     if (isa<ir::AttentionOp, ir::AttentionBackwardOp>(op))
@@ -56,6 +58,8 @@ public:
           {By::Library, "its statistics are those of all ranks (--sync-bn)"}};
     if (op.placedAs() == "norm")
       return norm(op);
+    if (op.placedAs() == "grouped_matmul")
+      return {{By::Library}, {By::Decomposed}};
     return isa<ir::LibraryInterface>(*op) ? Ways{{By::Library}}
                                           : Ways{{By::Decomposed}};
   }

@@ -4,9 +4,9 @@
 namespace dlc {
 
 static constexpr std::span<const Kind> (*kFamilies[])() = {
-    attentionKinds, batchNormKinds,     convKinds,   copyKinds,
-    customKinds,    flatKinds,          gatherKinds, kernelKinds,
-    matmulKinds,    orthogonalizeKinds, poolKinds,
+    attentionKinds, batchNormKinds, convKinds,          copyKinds,
+    customKinds,    flatKinds,      gatherKinds,        groupedMatmulKinds,
+    kernelKinds,    matmulKinds,    orthogonalizeKinds, poolKinds,
 };
 
 static Factory findIn(std::span<const Kind> kinds, std::string_view name) {

@@ -25,6 +25,7 @@ std::span<const Kind> copyKinds();
 std::span<const Kind> customKinds();
 std::span<const Kind> flatKinds();
 std::span<const Kind> gatherKinds();
+std::span<const Kind> groupedMatmulKinds();
 std::span<const Kind> kernelKinds();
 std::span<const Kind> matmulKinds();
 std::span<const Kind> orthogonalizeKinds();

@@ -15,7 +15,7 @@ const dnnl::engine &onednnEngine() {
   return engine;
 }
 
-static const dnnl::stream &onednnStream() {
+const dnnl::stream &onednnStream() {
   static const dnnl::stream stream(onednnEngine());
   return stream;
 }

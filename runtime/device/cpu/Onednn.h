@@ -14,6 +14,7 @@
 namespace dlc {
 
 const dnnl::engine &onednnEngine();
+const dnnl::stream &onednnStream();
 
 // Whether the library has bf16 on this CPU: not below AVX-512.
 bool onednnHasBf16();
