@@ -108,7 +108,7 @@ std::vector<Case> casesOf(const Grouped &g, bool transposed) {
            {{w}}}};
 }
 
-TEST(GroupedMatmul, Conforms) {
+TEST(GroupedMatmul, EqualsTheReference) {
   for (const Grouped &g : {Grouped{1, 3, 5, 4}, Grouped{700, 6, 33, 20},
                            Grouped{1300, 4, 16, 48}, Grouped{0, 3, 5, 4}})
     for (bool transposed : {false, true})
