@@ -89,6 +89,26 @@ class ControlFlow(Rows):
                      {"c": np.array(True), "k0": np.array(1), "two": np.array(2), "end": np.array(8)}, ("y", "s", "k"),
                      {"s": INT, "k": INT})
 
+    def until(self, shape=()):
+        """b = 2 a + x and c = b for as long as the sum before is below "end"; the steps are counted, too."""
+        nodes = [constant("shape", np.array(shape, np.int64)), constant("one", np.int64(1)), node("Mul", ["a", "c"], ["d"]),
+                 node("Add", ["a", "a"], ["a2"]), node("Add", ["a2", "x"], ["b"]), node("ReduceSum", ["b"], ["sum"], keepdims=0),
+                 node("Less", ["sum", "end"], ["less"]), node("Reshape", ["less", "shape"], ["on"]), node("Add", ["k", "one"], ["k2"])]
+        return body(nodes, [("i", [], INT), ("go", shape, BOOL), ("a", None, FLOAT), ("k", [], INT), ("c", None, FLOAT)],
+                    [("on", shape, BOOL), ("b", None, FLOAT), ("k2", [], INT), ("d", None, FLOAT)])
+
+    def test_loop_until_of_data(self):
+        """The data decides when it ends: after one step, in between, by the trip count, or before it begins."""
+        for shape in (), (1,):
+            for end in 3.0, 40.0, 1e6:
+                self.compare([node("Loop", ["n", "go0", "x", "k0", "x"], ["y", "k", "d"], name="loop", body=self.until(shape))],
+                             {"x": np.abs(self.x) + 0.5, "end": np.array(end, np.float32)},
+                             {"n": np.array(5), "go0": np.full(shape, True), "k0": np.array(0)}, ("y", "k", "d"), {"k": INT})
+            for go in True, False:
+                self.compare([node("Loop", ["n", "go0", "x", "k0", "x"], ["y", "k", "d"], name="loop", body=self.until(shape))],
+                             {"x": np.abs(self.x), "end": np.array(40, np.float32), "go0": np.full(shape, go)},
+                             {"n": np.array(4), "k0": np.array(0)}, ("y", "k", "d"), {"k": INT})
+
     def test_loop_in_a_loop_in_a_branch(self):
         inner = body([node("Add", ["b", "w"], ["b2"]), node("Mul", ["b2", "a"], ["b3"]), node("Identity", ["h"], ["h2"])],
                      [("j", [], INT), ("h", [], BOOL), ("b", None, FLOAT)], [("h2", [], BOOL), ("b3", None, FLOAT)])
@@ -107,9 +127,14 @@ class ControlFlow(Rows):
                      {"x": self.x, "a0": self.x, "n": np.array(3)}, outputs=("y", "s"))
         graph = self.counting(node("ReduceMax", ["b"], ["m"], keepdims=0), node("Less", ["m", "w"], ["on2"]))
         graph.output[0].name = "on2"
-        self.refused("the loop's condition, 'loop[0]/on2', depends on the model's data",
-                     [node("Loop", ["n", "", "a0"], ["y", "s"], name="loop", body=graph)],
-                     {"x": self.x, "a0": self.x}, {"n": np.array(3), "w": np.float32(9)}, ("y", "s"))
+        for name, expected in ("n", "the data decides when the loop ends, and so the size of its scan output 's'"), \
+                ("", "the loop's condition, 'loop[0]/on2', depends on the model's data, and no trip count bounds its iterations"):
+            self.refused(expected, [node("Loop", [name, "", "a0"], ["y", "s"], name="loop", body=graph)],
+                         {"x": self.x, "a0": self.x}, {"n": np.array(3), "w": np.float32(9)}, ("y", "s"))
+        grows = body([node("Concat", ["a", "a"], ["b"], axis=0), node("ReduceMax", ["b"], ["m"], keepdims=0), node("Less", ["m", "w"], ["on"])],
+                     [("i", [], INT), ("go", [], BOOL), ("a", None, FLOAT)], [("on", [], BOOL), ("b", None, FLOAT)])
+        self.refused("the data decides when the loop ends, and 'loop[1]/b' is a sequence or differs in type or shape between iterations",
+                     [node("Loop", ["n", "", "x"], ["y"], name="loop", body=grows)], {"x": self.x}, {"n": np.array(3), "w": np.float32(9)})
         self.refused("the scan outputs of a loop without iterations",
                      [node("Loop", ["n", "", "a0"], ["y", "s"], name="loop", body=self.counting())],
                      {"x": self.x, "a0": self.x}, {"n": np.array(0)}, ("y", "s"))

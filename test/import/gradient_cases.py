@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 NUMBERS = os.path.join(os.path.dirname(__file__), "gradients.json")
 random = np.random.default_rng(7)
@@ -413,6 +413,25 @@ PART, FIRST = {"b": floats(1, 37, 1, low=0, high=1)}, {"s": floats(1, 1, 2, 1)}
 linear_attention_cases("linear_attention_37", {"gated": OF_KEYS, "delta": {**FIRST, **PART}, "gated_delta": {**OF_HEAD, **PART}}, 1, SLOW)
 linear_attention_cases("linear_attention_37_keys", {"gated_delta": {**FIRST, **OF_KEYS, **PART}}, 1, SLOW)
 linear_attention_cases("linear_attention_37_head", {"gated": {**FIRST, **OF_HEAD}}, 1, SLOW)
+
+
+def ends_by_data(t, x, w):
+    """Three steps with these numbers, of five: what follows the end has no gradient."""
+    for _ in range(5):
+        if x.square().sum() > 60:
+            break
+        x = x * w + t.tanh(x)
+    return x
+
+
+STEP = helper.make_graph(
+    [helper.make_node("Mul", ["a", "w"], ["aw"]), helper.make_node("Tanh", ["a"], ["t"]), helper.make_node("Add", ["aw", "t"], ["b"]),
+     helper.make_node("ReduceSumSquare", ["b"], ["s"], keepdims=0), helper.make_node("LessOrEqual", ["s", "end"], ["on"])], "step",
+    [helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+     helper.make_tensor_value_info("a", TensorProto.DOUBLE, None)],
+    [helper.make_tensor_value_info("on", TensorProto.BOOL, []), helper.make_tensor_value_info("b", TensorProto.DOUBLE, None)])
+case("loop_until_of_data", "Loop", {"x": floats(4, low=0.5), "w": floats(4, low=1.2, high=2)}, ends_by_data,
+     {"n": np.array(5, np.int64), "end": np.array(60.0)}, names=["n", "", "x"], body=STEP)
 
 
 def write():

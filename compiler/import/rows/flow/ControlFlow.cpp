@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan become the nodes of their bodies: a branch that is known,
-// or both and a choice; an iteration after the other.
+// or both and a choice; an iteration after the other, as many as the trip count
+// allows where the data decides when a loop ends.
 #include "compiler/import/rows/Bodies.h"
 
 using namespace mlir;
@@ -33,6 +34,20 @@ LogicalResult expandKnown(const BodyExpander &e, const onnx::GraphProto &graph,
   return success();
 }
 
+/// `a` where the condition, of one element, is true, else `b`, of one type.
+FailureOr<std::string> choose(const BodyExpander &e, std::string condition,
+                              const std::string &a, const std::string &b) {
+  if (e.type(condition).getRank() > e.type(a).getRank()) {
+    auto shape = e.define(e.label + "/shape", HostTensor::list({}));
+    auto scalar =
+        e.apply("Reshape", {condition, shape}, e.label + "/condition");
+    if (failed(scalar))
+      return failure();
+    condition = *scalar;
+  }
+  return e.apply("Where", {condition, a, b}, e.label + "/chosen");
+}
+
 /// Both branches are computed, so that both have gradients.
 LogicalResult chooseBetween(const BodyExpander &e, const onnx::GraphProto &yes,
                             const onnx::GraphProto &no) {
@@ -55,15 +70,7 @@ LogicalResult chooseBetween(const BodyExpander &e, const onnx::GraphProto &yes,
                       << toString(Shape(ta.getShape())) << " in one branch, "
                       << toString(Shape(tb.getShape()))
                       << " in the other; expected one type and shape";
-    std::string cond = n.inputName(0);
-    if (n.type(0).getRank() > ta.getRank()) {
-      auto shape = e.define(e.label + "/shape", HostTensor::list({}));
-      auto scalar = e.apply("Reshape", {cond, shape}, e.label + "/condition");
-      if (failed(scalar))
-        return failure();
-      cond = *scalar;
-    }
-    auto chosen = e.apply("Where", {cond, a, b}, e.label + "/chosen");
+    auto chosen = choose(e, n.inputName(0), a, b);
     if (failed(chosen) || failed(e.give(int(i), *chosen)))
       return failure();
   }
@@ -148,15 +155,62 @@ FailureOr<int64_t> mostTrips(const Node &n) {
                      "of iterations is known at compile time are supported";
 }
 
-/// Whether the loop goes on, by a condition that must be known.
-FailureOr<bool> goesOn(const Node &n, const std::string &condition) {
+/// Whether a loop goes on, as far as that is known.
+enum class More { Yes, No, Unknown };
+FailureOr<More> goesOn(const Node &n, const std::string &condition,
+                       int64_t most) {
   if (const HostTensor *known = n.table.host(condition))
     if (known->elements() == 1)
-      return known->number(0) != 0;
+      return known->number(0) != 0 ? More::Yes : More::No;
+  if (most != INT64_MAX)
+    return More::Unknown;
   return n.fail() << "the loop's condition, '" << printable(condition)
-                  << "', depends on the model's data; only loops whose number "
-                     "of iterations is known at compile time are supported";
+                  << "', depends on the model's data, and no trip count bounds "
+                     "its iterations; only loops with a number of iterations "
+                     "at most that is known at compile time are supported";
 }
+
+/// The iterations of a loop whose end the data decides: all that there may be
+/// are computed, and one behind the end leaves the states as they were, so that
+/// their gradients are those of the iterations before.
+class Masked {
+public:
+  explicit Masked(const BodyExpander &e) : e(e) {}
+
+  /// From here on, iterations count where this holds as well.
+  LogicalResult require(const std::string &condition) {
+    if (active.empty()) {
+      active = condition;
+      return success();
+    }
+    auto both = e.apply("And", {active, condition}, e.label + "/active");
+    if (failed(both))
+      return failure();
+    active = *both;
+    return success();
+  }
+  /// `now` where the iteration counts, else `before`.
+  LogicalResult keep(const std::string &before, std::string &now) const {
+    if (active.empty() || now == before)
+      return success();
+    RankedTensorType a = e.type(now), b = e.type(before);
+    if (!a || a != b)
+      return e.n.fail() << "the data decides when the loop ends, and '"
+                        << printable(now)
+                        << "' is a sequence or differs in type or shape "
+                           "between iterations";
+    auto chosen = choose(e, active, now, before);
+    if (failed(chosen))
+      return failure();
+    now = *chosen;
+    return success();
+  }
+  bool isUsed() const { return !active.empty(); }
+
+private:
+  const BodyExpander &e;
+  std::string active; // all conditions so far, empty: none is unknown
+};
 
 /// What a loop leaves: its states, then the scan outputs that are used, each
 /// stacked along its axis.
@@ -197,13 +251,16 @@ LogicalResult unrollLoop(const Node &n) {
     state.push_back(n.inputName(i + 2));
   std::string condition = n.inputName(1);
   std::vector<std::vector<std::string>> stacked(scans);
+  Masked masked(e);
   for (int64_t i = 0; i < *most; ++i) {
     if (!condition.empty()) {
-      auto more = goesOn(n, condition);
+      auto more = goesOn(n, condition, *most);
       if (failed(more))
         return failure();
-      if (!*more)
+      if (*more == More::No)
         break;
+      if (*more == More::Unknown && failed(masked.require(condition)))
+        return failure();
     }
     const std::string prefix = iterationOf(e, i);
     if (failed(keepIteration(e, body)))
@@ -221,10 +278,19 @@ LogicalResult unrollLoop(const Node &n) {
     if (failed(results))
       return failure();
     condition = (*results)[0];
+    for (int k = 0; k < states; ++k)
+      if (failed(masked.keep(state[k], (*results)[1 + k])))
+        return failure();
     std::copy_n(results->begin() + 1, states, state.begin());
     for (size_t k = 0; k < stacked.size(); ++k)
       stacked[k].push_back((*results)[1 + states + k]);
   }
+  for (int k = 0; masked.isUsed() && k < scans; ++k)
+    if (n.uses(states + k))
+      return n.fail() << "the data decides when the loop ends, and so the size "
+                         "of its scan output '"
+                      << printable(n.proto.output(states + k))
+                      << "'; expected states alone";
   return giveResults(e, state, stacked, std::vector<int64_t>(scans, 0));
 }
 
