@@ -109,8 +109,9 @@ std::vector<Case> casesOf(const Grouped &g, bool transposed) {
 }
 
 TEST(GroupedMatmul, EqualsTheReference) {
-  for (const Grouped &g : {Grouped{1, 3, 5, 4}, Grouped{700, 6, 33, 20},
-                           Grouped{1300, 4, 16, 48}, Grouped{0, 3, 5, 4}})
+  for (const Grouped &g :
+       {Grouped{1, 3, 5, 4}, Grouped{700, 6, 33, 20}, Grouped{1300, 4, 16, 48},
+        Grouped{0, 3, 5, 4}, Grouped{40, 3, 512, 7}, Grouped{40, 3, 300, 270}})
     for (bool transposed : {false, true})
       for (const Case &c : casesOf(g, transposed)) {
         expectConforms(c);

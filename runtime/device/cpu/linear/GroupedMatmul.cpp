@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // grouped_matmul: each row of x times the matrix of its group, and the gradient
 // of these matrices. The rows of a group are copied side by side, some at a
-// time, and multiplied by oneDNN. Which rows these are is known in the step
-// alone, so there is a product for each of a few numbers of rows; those that
-// are missing are zeros.
+// time, and multiplied by oneDNN. A thread takes one such piece of work after
+// the other: the pieces are the same for any number of threads, and so are the
+// bits.
 #include "runtime/device/cpu/Kinds.h"
-#include "runtime/device/cpu/Onednn.h"
 #include "runtime/device/cpu/Reference.h"
-#include "runtime/device/cpu/kernels/HalfLoops.h"
+#include "runtime/device/cpu/linear/RowProducts.h"
 #include "runtime/plan/Attributes.h"
 
-#include <algorithm>
 #include <array>
-#include <cstring>
+#include <atomic>
 
 namespace dlc {
 namespace {
 
 using dnnl::memory;
 
-constexpr int64_t kFewestRows = 8, kMostRows = 512; // of one product
-constexpr int64_t kCopyGrain = 16 << 10;            // elements worth a thread
+constexpr int64_t kStrip = 256; // rows of a gradient that are one piece of work
 
 // x [rows, inner], w [groups, inner, outer] or, transposed, [groups, outer,
 // inner], y [rows, outer].
@@ -94,300 +91,237 @@ private:
   std::vector<int64_t> starts_, order_;
 };
 
-// Rows as oneDNN computes with them: halves that it lacks are f32.
-class RowBuffer {
-public:
-  RowBuffer(plan::DType type, int64_t columns)
-      : type_(type), columns_(columns),
-        isWide_(type != plan::F32 &&
-                onednnType(type) == memory::data_type::f32),
-        stored_(columns * elementSize(type)),
-        row_(columns * (isWide_ ? 4 : elementSize(type))) {}
-
-  bool isWide() const { return isWide_; }
-  int64_t bytes(int64_t rows) const { return rows * row_; }
-
-  // Rows `rows` of `from`, and zeros up to `count`.
-  void take(const Threads &threads, const std::byte *from,
-            std::span<const int64_t> rows, int64_t count,
-            std::byte *buffer) const {
-    threads.parallelFor(
-        count, 1 + kCopyGrain / columns_, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i)
-            if (i < int64_t(rows.size()))
-              read(from + rows[size_t(i)] * stored_, buffer + i * row_);
-            else
-              std::memset(buffer + i * row_, 0, size_t(row_));
-        });
-  }
-  // The other way.
-  void put(const Threads &threads, const std::byte *buffer,
-           std::span<const int64_t> rows, std::byte *to) const {
-    threads.parallelFor(int64_t(rows.size()), 1 + kCopyGrain / columns_,
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t i = begin; i < end; ++i)
-                            write(buffer + i * row_,
-                                  to + rows[size_t(i)] * stored_);
-                        });
-  }
-
-private:
-  template <class F> void asHalf(F &&f) const {
-    type_ == plan::F16 ? f(F16{}) : f(Bf16{});
-  }
-  void read(const std::byte *from, std::byte *to) const {
-    if (!isWide_)
-      std::memcpy(to, from, size_t(row_));
-    else
-      asHalf([&]<class T>(T) {
-        widen(reinterpret_cast<const T *>(from), reinterpret_cast<float *>(to),
-              0, columns_);
-      });
-  }
-  void write(const std::byte *from, std::byte *to) const {
-    if (!isWide_)
-      std::memcpy(to, from, size_t(row_));
-    else
-      asHalf([&]<class T>(T) {
-        narrow(reinterpret_cast<const float *>(from), reinterpret_cast<T *>(to),
-               0, columns_);
-      });
-  }
-
-  plan::DType type_;
-  int64_t columns_;
-  bool isWide_;
-  int64_t stored_, row_; // bytes
+// Work of a step, of any thread: rows of a group, of which there are none in a
+// gradient that is 0, and a part of the group's matrix.
+struct Piece {
+  int64_t group;
+  std::span<const int64_t> rows;
+  int64_t part = 0;
 };
 
-// A product of oneDNN for each number of rows.
-class Products {
+// Runs pieces on all threads. `Lane` is what a thread has of its own:
+// bytes(), of scratch memory, and run(piece, scratch).
+template <class Lane> class Pieces {
 public:
-  struct Operands {
-    memory::desc source, weights, result;
-  };
-  // `adds` to the result instead of replacing it.
-  template <class F> Products(int64_t most, bool adds, F operandsOf) {
-    for (int64_t rows = kFewestRows;; rows *= 2) {
-      const Operands o = operandsOf(rows);
-      dnnl::primitive_attr attributes = onednnAttributes();
-      if (adds) {
-        dnnl::post_ops sum;
-        sum.append_sum();
-        attributes.set_post_ops(sum);
-      }
-      const dnnl::matmul::primitive_desc desc(onednnEngine(), o.source,
-                                              o.weights, o.result, attributes);
-      sizes_.push_back({rows, dnnl::matmul(desc), memoryOf(o.source),
-                        memoryOf(o.weights), memoryOf(o.result),
-                        memoryOf(desc.scratchpad_desc())});
-      if (rows >= std::min(most, kMostRows))
-        break;
-    }
+  // oneDNN's products are made for one thread, which runs them.
+  template <class F> Pieces(CpuDevice &device, F make) : device_(device) {
+    Threads(1).makeCurrent();
+    for (int i = 0; i < device.threads().count(); ++i)
+      lanes_.push_back(make());
+    device.threads().makeCurrent();
   }
-  int64_t most() const { return sizes_.back().rows; }
   int64_t scratchBytes() const {
-    size_t bytes = 0;
-    for (const Size &size : sizes_)
-      bytes = std::max(bytes, size.scratch.get_desc().get_size());
-    return int64_t(bytes);
+    return int64_t(lanes_.size()) * lanes_.front()->bytes();
   }
-  // Of the next product where `left` rows are left: at most a quarter of it are
-  // zeros, but of the smallest.
-  int64_t rowsOf(int64_t left) const {
-    for (const Size &size : sizes_)
-      if (size.rows >= left)
-        return size.rows == kFewestRows || size.rows <= left + size.rows / 4
-                   ? size.rows
-                   : size.rows / 2;
-    return most();
-  }
-  Status run(int64_t rows, const std::byte *source, const std::byte *weights,
-             std::byte *result, std::byte *scratch) {
-    auto &size = *std::find_if(sizes_.begin(), sizes_.end(),
-                               [&](const Size &s) { return s.rows == rows; });
-    std::vector<dnnl_exec_arg_t> arguments;
-    const auto pass = [&](int index, memory &m, const std::byte *data) {
-      m.set_data_handle(const_cast<std::byte *>(data));
-      arguments.push_back({index, m.get()});
-    };
-    pass(DNNL_ARG_SRC, size.source, source);
-    pass(DNNL_ARG_WEIGHTS, size.weights, weights);
-    pass(DNNL_ARG_DST, size.result, result);
-    if (size.scratch.get_desc().get_size())
-      pass(DNNL_ARG_SCRATCHPAD, size.scratch, scratch);
-    const FatalAllocations fatal;
-    const dnnl_status_t status =
-        dnnl_primitive_execute(size.product.get(), onednnStream().get(),
-                               int(arguments.size()), arguments.data());
-    if (status != dnnl_success)
-      return failed("oneDNN reports {}", dnnl_status2str(status));
+  Status run(const GroupedProduct &p, std::span<const Piece> pieces) {
+    std::atomic<size_t> next = 0;
+    std::vector<Status> statuses(lanes_.size());
+    device_.threads().parallelParts(
+        int64_t(lanes_.size()), 1, [&](int lane, int64_t, int64_t) {
+          std::byte *scratch =
+              device_.workspace().data() + lane * lanes_.front()->bytes();
+          for (size_t i;
+               (i = next++) < pieces.size() && statuses[size_t(lane)].ok();)
+            statuses[size_t(lane)] =
+                lanes_[size_t(lane)]->run(pieces[i], scratch);
+        });
+    for (const Status &status : statuses)
+      if (!status.ok())
+        return failed("{}: {}", p.name, status.message());
     return {};
   }
 
 private:
-  struct Size {
-    int64_t rows;
-    dnnl::matmul product;
-    memory source, weights, result, scratch;
-  };
-  static memory memoryOf(const memory::desc &desc) {
-    return memory(desc, onednnEngine(), nullptr);
-  }
-  std::vector<Size> sizes_;
+  CpuDevice &device_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
 };
-
-memory::desc matrix(int64_t rows, int64_t columns, bool transposed,
-                    memory::data_type type) {
-  return {{rows, columns},
-          type,
-          transposed ? memory::dims{1, rows} : memory::dims{columns, 1}};
-}
-
-int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 class GroupedMatmul final : public Command {
 public:
   GroupedMatmul(CpuDevice &device, const GroupedProduct &p, const Operand &x,
                 const Operand &w, const Operand &y)
-      : device_(device), p_(p), x_(x.data), w_(w.data), y_(y.data), groups_(p),
-        rows_(p.type, p.inner), results_(p.type, p.outer),
-        weights_(p.type, p.inner * p.outer),
-        products_(p.rows, false, [&](int64_t rows) {
-          const memory::data_type type = onednnType(p.type);
-          return Products::Operands{
-              matrix(rows, p.inner, false, type),
-              matrix(p.inner, p.outer, p.transposed, type),
-              matrix(rows, p.outer, false, type)};
+      : p_(p), groups_(p), pieces_(device, [&] {
+          return std::make_unique<Lane>(p_, x.data, w.data, y.data);
         }) {}
-  int64_t scratchBytes() const {
-    return aligned(rows_.bytes(products_.most())) +
-           aligned(results_.bytes(products_.most())) +
-           aligned(weights_.isWide() ? weights_.bytes(1) : 0) +
-           products_.scratchBytes();
-  }
+  int64_t scratchBytes() const { return pieces_.scratchBytes(); }
 
   Status enqueue() override {
     DLC_TRY(groups_.sort(p_));
+    std::vector<Piece> pieces;
     for (int64_t group = 0; group < p_.groups; ++group)
-      if (!groups_[group].empty())
-        if (Status status = multiply(group); !status.ok())
-          return failed("{}: {}", p_.name, status.message());
-    return {};
+      for (auto left = groups_[group]; !left.empty();) {
+        const size_t count = std::min(left.size(), size_t(kMostRows));
+        pieces.push_back({group, left.first(count)});
+        left = left.subspan(count);
+      }
+    return pieces_.run(p_, pieces);
   }
 
 private:
-  Status multiply(int64_t group) {
-    const Threads &threads = device_.threads();
-    std::byte *rows = device_.workspace().data(),
-              *results = rows + aligned(rows_.bytes(products_.most())),
-              *wide = results + aligned(results_.bytes(products_.most())),
-              *scratch =
-                  wide + aligned(weights_.isWide() ? weights_.bytes(1) : 0);
-    const std::byte *w =
-        w_ + group * p_.inner * p_.outer * elementSize(p_.type);
-    if (weights_.isWide()) {
-      weights_.take(threads, w, std::array<int64_t, 1>{0}, 1, wide);
-      w = wide;
+  class Lane {
+  public:
+    Lane(const GroupedProduct &p, const std::byte *x, const std::byte *w,
+         std::byte *y)
+        : x_(x), w_(w), y_(y), rows_(p.type, p.inner, p.inner),
+          results_(p.type, p.outer, p.outer),
+          weights_(p.type, p.inner * p.outer, p.inner * p.outer),
+          bytesOfMatrix_(p.inner * p.outer * elementSize(p.type)),
+          products_(p.rows, false, [&](int64_t rows) {
+            const memory::data_type type = onednnType(p.type);
+            return RowProducts::Operands{
+                matrix(rows, p.inner, false, type),
+                matrix(p.inner, p.outer, p.transposed, type),
+                matrix(rows, p.outer, false, type)};
+          }) {}
+    int64_t bytes() const {
+      return rows_.bytes(products_.most()) + results_.bytes(products_.most()) +
+             (weights_.isWide() ? weights_.bytes(1) : 0) +
+             products_.scratchBytes();
     }
-    for (auto left = groups_[group]; !left.empty();) {
-      const int64_t count = products_.rowsOf(int64_t(left.size()));
-      const auto now = left.first(std::min(left.size(), size_t(count)));
-      rows_.take(threads, x_, now, count, rows);
-      DLC_TRY(products_.run(count, rows, w, results, scratch));
-      results_.put(threads, results, now, y_);
-      left = left.subspan(now.size());
+    Status run(const Piece &piece, std::byte *rows) {
+      std::byte *results = rows + rows_.bytes(products_.most()),
+                *scratch = results + results_.bytes(products_.most());
+      const std::byte *w = w_ + piece.group * bytesOfMatrix_;
+      if (weights_.isWide()) {
+        weights_.take(w, std::array<int64_t, 1>{0}, 1, scratch);
+        w = scratch;
+        scratch += weights_.bytes(1);
+      }
+      for (auto left = piece.rows; !left.empty();) {
+        const int64_t count = products_.rowsOf(int64_t(left.size()));
+        const auto now = left.first(std::min(left.size(), size_t(count)));
+        rows_.take(x_, now, count, rows);
+        DLC_TRY(products_.run(count, rows, w, results, scratch));
+        results_.put(results, now, y_);
+        left = left.subspan(now.size());
+      }
+      return {};
     }
-    return {};
-  }
 
-  CpuDevice &device_;
+  private:
+    const std::byte *x_, *w_;
+    std::byte *y_;
+    RowBuffer rows_, results_, weights_;
+    int64_t bytesOfMatrix_;
+    RowProducts products_;
+  };
+
   GroupedProduct p_;
-  const std::byte *x_, *w_;
-  std::byte *y_;
   Groups groups_;
-  RowBuffer rows_, results_, weights_;
-  Products products_;
+  Pieces<Lane> pieces_;
 };
 
 // dw of a group is the sum of a^T b over its rows, where a has dw's rows and b
-// its columns: in f32, in place where it is stored so.
+// its columns: in f32, in place where it is stored so. A piece is a strip of
+// dw's rows.
 class GroupedGradient final : public Command {
 public:
   GroupedGradient(CpuDevice &device, const GroupedProduct &p, const Operand &x,
                   const Operand &dy, const Operand &dw)
-      : device_(device), p_(p), a_((p.transposed ? dy : x).data),
-        b_((p.transposed ? x : dy).data), dw_(dw.data),
-        height_(p.transposed ? p.outer : p.inner),
-        width_(p.transposed ? p.inner : p.outer), groups_(p),
-        as_(p.type, height_), bs_(p.type, width_),
-        first_(p.rows, false, [&](int64_t rows) { return operands(rows); }),
-        more_(p.rows, true, [&](int64_t rows) { return operands(rows); }) {}
-  int64_t scratchBytes() const {
-    return aligned(as_.bytes(first_.most())) +
-           aligned(bs_.bytes(first_.most())) + aligned(sumBytes()) +
-           std::max(first_.scratchBytes(), more_.scratchBytes());
-  }
+      : p_(p), height_(p.transposed ? p.outer : p.inner), groups_(p),
+        pieces_(device, [&] {
+          return std::make_unique<Lane>(p_, (p.transposed ? dy : x).data,
+                                        (p.transposed ? x : dy).data, dw.data);
+        }) {}
+  int64_t scratchBytes() const { return pieces_.scratchBytes(); }
 
   Status enqueue() override {
     DLC_TRY(groups_.sort(p_));
+    std::vector<Piece> pieces;
     for (int64_t group = 0; group < p_.groups; ++group)
-      if (Status status = sum(group); !status.ok())
-        return failed("{}: {}", p_.name, status.message());
-    return {};
+      for (int64_t row = 0; row < height_; row += kStrip)
+        pieces.push_back({group, groups_[group], row});
+    return pieces_.run(p_, pieces);
   }
 
 private:
-  Products::Operands operands(int64_t rows) const {
-    const memory::data_type type = onednnType(p_.type);
-    return {matrix(height_, rows, true, type),
-            matrix(rows, width_, false, type),
-            matrix(height_, width_, false, memory::data_type::f32)};
-  }
-  bool isStoredWide() const { return p_.type == plan::F32; }
-  int64_t sumBytes() const { return isStoredWide() ? 0 : height_ * width_ * 4; }
-
-  Status sum(int64_t group) {
-    const Threads &threads = device_.threads();
-    const int64_t count = height_ * width_;
-    std::byte *to = dw_ + group * count * elementSize(p_.type);
-    auto left = groups_[group];
-    if (left.empty()) {
-      std::memset(to, 0, size_t(count * elementSize(p_.type)));
+  // Of `height` rows of dw; the first product replaces what is there.
+  struct Strip {
+    RowBuffer a;
+    RowProducts first, more;
+    Strip(const GroupedProduct &p, int64_t whole, int64_t height, int64_t width)
+        : a(p.type, whole, height), first(products(p, height, width, false)),
+          more(products(p, height, width, true)) {}
+    static RowProducts products(const GroupedProduct &p, int64_t height,
+                                int64_t width, bool adds) {
+      const memory::data_type type = onednnType(p.type);
+      return RowProducts(p.rows, adds, [&](int64_t rows) {
+        return RowProducts::Operands{
+            matrix(height, rows, true, type), matrix(rows, width, false, type),
+            matrix(height, width, false, memory::data_type::f32)};
+      });
+    }
+    int64_t scratchBytes() const {
+      return std::max(first.scratchBytes(), more.scratchBytes());
+    }
+  };
+  class Lane {
+  public:
+    Lane(const GroupedProduct &p, const std::byte *a, const std::byte *b,
+         std::byte *dw)
+        : type_(p.type), a_(a), b_(b), dw_(dw),
+          height_(p.transposed ? p.outer : p.inner),
+          width_(p.transposed ? p.inner : p.outer), bs_(p.type, width_, width_),
+          strip_(p, height_, std::min(height_, kStrip), width_) {
+      if (height_ > kStrip && height_ % kStrip)
+        rest_.emplace(p, height_, height_ % kStrip, width_);
+    }
+    int64_t bytes() const {
+      return strip_.a.bytes(strip_.first.most()) +
+             bs_.bytes(strip_.first.most()) + sumBytes() +
+             std::max(strip_.scratchBytes(), rest_ ? rest_->scratchBytes() : 0);
+    }
+    Status run(const Piece &piece, std::byte *a) {
+      const int64_t height = std::min(height_ - piece.part, kStrip),
+                    count = height * width_, size = elementSize(type_);
+      Strip &strip = rest_ && height < kStrip ? *rest_ : strip_;
+      std::byte *to =
+          dw_ + (piece.group * height_ + piece.part) * width_ * size;
+      if (piece.rows.empty()) {
+        std::memset(to, 0, size_t(count * size));
+        return {};
+      }
+      std::byte *b = a + strip_.a.bytes(strip_.first.most()),
+                *sums = b + bs_.bytes(strip_.first.most()),
+                *scratch = sums + sumBytes(),
+                *result = type_ == plan::F32 ? to : sums;
+      RowProducts *products = &strip.first;
+      for (auto left = piece.rows; !left.empty(); products = &strip.more) {
+        const int64_t rows = products->rowsOf(int64_t(left.size()));
+        const auto now = left.first(std::min(left.size(), size_t(rows)));
+        strip.a.take(a_ + piece.part * size, now, rows, a);
+        bs_.take(b_, now, rows, b);
+        DLC_TRY(products->run(rows, a, b, result, scratch));
+        left = left.subspan(now.size());
+      }
+      const auto *from = reinterpret_cast<const float *>(sums);
+      if (type_ == plan::F16)
+        narrow(from, reinterpret_cast<F16 *>(to), 0, count);
+      else if (type_ == plan::BF16)
+        narrow(from, reinterpret_cast<Bf16 *>(to), 0, count);
       return {};
     }
-    std::byte *a = device_.workspace().data(),
-              *b = a + aligned(as_.bytes(first_.most())),
-              *sums = b + aligned(bs_.bytes(first_.most())),
-              *scratch = sums + aligned(sumBytes());
-    std::byte *result = isStoredWide() ? to : sums;
-    for (Products *products = &first_; !left.empty(); products = &more_) {
-      const int64_t rows = products->rowsOf(int64_t(left.size()));
-      const auto now = left.first(std::min(left.size(), size_t(rows)));
-      as_.take(threads, a_, now, rows, a);
-      bs_.take(threads, b_, now, rows, b);
-      DLC_TRY(products->run(rows, a, b, result, scratch));
-      left = left.subspan(now.size());
-    }
-    if (!isStoredWide())
-      threads.parallelFor(count, kCopyGrain, [&](int64_t begin, int64_t end) {
-        const auto *from = reinterpret_cast<const float *>(sums);
-        if (p_.type == plan::F16)
-          narrow(from, reinterpret_cast<F16 *>(to), begin, end);
-        else
-          narrow(from, reinterpret_cast<Bf16 *>(to), begin, end);
-      });
-    return {};
-  }
 
-  CpuDevice &device_;
+  private:
+    int64_t sumBytes() const {
+      return type_ == plan::F32
+                 ? 0
+                 : toLines(std::min(height_, kStrip) * width_ * 4);
+    }
+
+    plan::DType type_;
+    const std::byte *a_, *b_;
+    std::byte *dw_;
+    int64_t height_, width_;
+    RowBuffer bs_;
+    Strip strip_;
+    std::optional<Strip> rest_; // behind the whole strips
+  };
+
   GroupedProduct p_;
-  const std::byte *a_, *b_;
-  std::byte *dw_;
-  int64_t height_, width_;
+  int64_t height_;
   Groups groups_;
-  RowBuffer as_, bs_;
-  Products first_, more_;
+  Pieces<Lane> pieces_;
 };
 
 // In f64, and of nothing. `sums` are y, or dw.
