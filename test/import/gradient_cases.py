@@ -433,6 +433,10 @@ STEP = helper.make_graph(
 case("loop_until_of_data", "Loop", {"x": floats(4, low=0.5), "w": floats(4, low=1.2, high=2)}, ends_by_data,
      {"n": np.array(5, np.int64), "end": np.array(60.0)}, names=["n", "", "x"], body=STEP)
 
+case("stft_of_rows", "STFT", {"x": floats(2, 9), "w": floats(4)},
+     lambda t, x, w: parts(t, t.stft(x, 4, 2, window=w, center=False, return_complex=True)).transpose(1, 2),
+     {"step": ints(2).reshape(())}, ["x", "step", "w"])
+
 
 def write():
     import torch

@@ -217,12 +217,15 @@ FailureOr<Transform> transformOf(const Node &n, int64_t length, bool isInverse,
   return t;
 }
 
-/// x as real or complex numbers of at least 32 bits.
+/// x as real or complex numbers of at least 32 bits. STFT's [batch, length] is
+/// real, as torch's exporter writes it and ONNX Runtime reads it.
 FailureOr<Expr> signalOf(const Node &n, size_t least) {
   auto x = input(n, 0);
   if (failed(x))
     return failure();
   const Shape shape = shapeOf(*x);
+  if (least == 3 && shape.size() == 2)
+    return unsqueezed(ir::wide(*x), 2);
   if (shape.size() < least || shape.back() < 1 || shape.back() > 2)
     return n.fail() << "expected a signal of at least " << least
                     << " dimensions, 1 or 2 numbers in the last, found "
