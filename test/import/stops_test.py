@@ -147,6 +147,24 @@ class Stops(Rows):
                 self.assertEqual(text.count("dlc.stop_gradient"), 1, text)
                 self.assertEqual(re.findall(r"dlc.state @(\S+) : \S+ (\w+)", text), [("w", "param")], text)
 
+    def test_a_merged_bias_of_a_layer_that_reads_a_detached_value(self):
+        """linear(h.detach()) is two nodes; the bias in the second, merged with an equal one, is not what is detached."""
+        nodes = [call(node("Add", ["x", "a.bias"], ["h"]), "add", "%x, %p_a_bias", "a"),
+                 call(node("MatMul", ["h", "b.weight"], ["val_0"]), "linear", "%detach, %p_b_weight, %p_b_bias", "b"),
+                 call(node("Add", ["val_0", "a.bias"], ["y"]), "linear", "%detach, %p_b_weight, %p_b_bias", "b")]
+        for made in nodes[1:]:  # one call has one name
+            for note in made.metadata_props:
+                note.value = note.value.replace("%" + made.output[0], "%linear")
+        proto = model(nodes, [value("x", [2, 4])], [value("y", [2, 4])], {"a.bias": np.zeros(4, np.float32), "b.weight": self.floats(4, 4)})
+        proto.producer_name = "pytorch"
+        parameters = "".join(f"p_{name.replace('.', '_')}: PARAMETER target='{name}'\n" for name in ("a.bias", "b.weight", "b.bias"))
+        proto.graph.metadata_props.add(key=SIGNATURE, value=parameters + "x: USER_INPUT\n")
+        onnx.save(proto, self.path("m.onnx"))
+        code, text, err = run(IMPORT, self.path("m.onnx"))
+        self.assertEqual(code, dlc.OK, err)
+        self.assertEqual(text.count("dlc.stop_gradient"), 1, text)
+        self.assertEqual(sorted(re.findall(r"dlc.state @(\S+) : \S+ param", text)), ["a.bias", "b.bias", "b.weight"], text)
+
     def test_the_export_has_no_such_nodes(self):
         weights = {"w": self.floats(4, 4)}
         nodes = [node("MatMul", ["x", "w"], ["h"]), node("Round", ["h"], ["r"]), node("Sub", ["r", "h"], ["d"]), node("Add", ["h", "d"], ["y"])]

@@ -100,7 +100,7 @@ private:
       auto source = work.notes.source(node, slot, own);
       if (source && lost.count(*source))
         addDetached({&node, slot});
-      else if (!call.places.count(own) &&
+      else if (!call.places.count(own) && !isMerged(node, own, source) &&
                (!source || work.notes.parameter(*source)))
         open.push_back(slot);
     }
@@ -111,6 +111,18 @@ private:
     decide(node, "detached",
            "reads a value that the source detaches, and its notes do not say "
            "as which input; gradients go through all");
+  }
+
+  /// The notes call an initializer a parameter that the node does not read by
+  /// its own name: the exporter merged the two.
+  bool isMerged(const onnx::NodeProto &node, const std::string &own,
+                const std::optional<std::string> &source) const {
+    if (!source || !edit.weight(own))
+      return false;
+    const auto target = work.notes.parameter(*source);
+    const auto &inputs = node.input();
+    return target &&
+           std::find(inputs.begin(), inputs.end(), *target) == inputs.end();
   }
 
   /// A call of the source may become several nodes.
