@@ -90,12 +90,25 @@ constexpr Warning kWarnings[] = {
 std::string listed(const std::vector<std::string> &names) {
   constexpr size_t kNamed = 3;
   size_t shown = std::min(names.size(), kNamed);
-  std::string text = fmt::format(
-      "'{}'",
-      fmt::join(names.begin(), names.begin() + std::ptrdiff_t(shown), "', '"));
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(),
+                                  names.begin() + std::ptrdiff_t(shown), ", "));
   if (shown < names.size())
     text += fmt::format(" and {} more", names.size() - shown);
   return text;
+}
+
+/// "'sub_1' (of 'attn.gate' and 2 more)"
+std::string quoted(const Decision &decision) {
+  std::string text =
+      fmt::format("'{}'", printable(decision.named.empty() ? decision.tensor
+                                                           : decision.named));
+  if (decision.of.empty())
+    return text;
+  text += fmt::format(" (of '{}'", printable(decision.of[0]));
+  if (decision.of.size() > 1)
+    text += fmt::format(" and {} more", decision.of.size() - 1);
+  return text + ")";
 }
 
 /// Decisions about how to train, not about what the exporter did.
@@ -118,8 +131,7 @@ DecisionReport report(const std::vector<Decision> &decisions) {
     if (!isOfTraining(decision))
       ++counts[decision.kind];
     if (decision.warn)
-      warned[decision.kind].push_back(
-          printable(decision.named.empty() ? decision.tensor : decision.named));
+      warned[decision.kind].push_back(quoted(decision));
   }
   std::string kinds;
   for (const auto &[kind, count] : counts)

@@ -29,6 +29,7 @@ struct Decision {
   /// element are the same, those by tensor (norms, matrices, shapes) are not.
   bool regrouped = false;
   std::string_view repair = {}; // that decided it (repair/Repair.h), if one did
+  std::vector<std::string> of = {}; // parameters of the source behind it
 };
 
 /// What to say of a model beside its decisions.

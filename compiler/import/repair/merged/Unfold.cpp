@@ -232,7 +232,12 @@ private:
     work.decide(f.name, "untrained",
                 fmt::format("may be {} of {}, of which other values train",
                             f.op.empty() ? "made" : f.op, among(parameters)),
-                true);
+                true, known(f, parameters));
+  }
+
+  /// For the warning: where the file says, or one alone is left.
+  static Names known(const Folded &f, const Names &parameters) {
+    return f.given || parameters.size() == 1 ? parameters : Names();
   }
 
   /// It trains as it is: as its parameter does if elements were only moved.
@@ -251,7 +256,7 @@ private:
                 fmt::format("{} of {} in the source{}",
                             f.op.empty() ? "made" : f.op, among(f.candidates),
                             what),
-                resized || !moved);
+                resized || !moved, known(f, f.candidates));
     work.file.decisions.back().regrouped = moved;
     noteTable(f);
   }
@@ -260,13 +265,6 @@ private:
   void noteTable(const Folded &f) {
     if (!f.computed && isMoved(f) && f.candidates.size() == 1)
       work.file.cutFrom[f.name] = *f.candidates.begin();
-  }
-
-  static std::string among(const Names &names) {
-    if (names.size() == 1)
-      return *names.begin();
-    return fmt::format("one of {} parameters ({}, ...)", names.size(),
-                       *names.begin());
   }
 
   /// A parameter that is found is no candidate for others.
@@ -361,7 +359,7 @@ private:
                             fmt::join(shape, ", "),
                             fmt::join(f.weight.shape, ", "), f.name,
                             f.computed ? ", of " + among(f.candidates) : ""),
-                f.computed);
+                f.computed, known(f, f.candidates));
     noteTable(f);
     return true;
   }

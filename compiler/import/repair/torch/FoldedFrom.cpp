@@ -136,7 +136,7 @@ private:
                   fmt::format("made of {} in the source, which no longer train "
                               "through it",
                               fmt::join(parameters, ", ")),
-                  true);
+                  true, parameters);
   }
 
   /// zeros x + b, such as a recurrent layer's first step: each row is b.

@@ -2,6 +2,7 @@
 // What the operators that a folded value is named after do with a parameter.
 #pragma once
 #include "runtime/base/options/Pattern.h"
+#include <fmt/format.h>
 #include <set>
 #include <string>
 
@@ -31,6 +32,14 @@ inline const std::set<std::string> kMovers = {
     "reshape",   "roll",      "select",  "slice",     "split",
     "squeeze",   "t",         "to",      "transpose", "unbind",
     "unflatten", "unsqueeze", "view",    "stack",     "type_as"};
+
+/// "one of 3 parameters (b.0.scale, ...)"
+inline std::string among(const std::set<std::string> &names) {
+  if (names.size() == 1)
+    return *names.begin();
+  return fmt::format("one of {} parameters ({}, ...)", names.size(),
+                     *names.begin());
+}
 
 /// Parts of one parameter that are joined again, or a table of positions that
 /// is moved: after an interpolation, mostly, of which a file has no note.

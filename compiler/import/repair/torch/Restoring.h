@@ -59,8 +59,9 @@ struct Restoring {
   std::vector<Use> stops;
 
   void decide(const std::string &tensor, const char *kind, std::string text,
-              bool warn = false) {
+              bool warn = false, const std::set<std::string> &of = {}) {
     file.decisions.push_back({tensor, kind, std::move(text), warn});
+    file.decisions.back().of.assign(of.begin(), of.end());
   }
   /// The unnamed parameters of the modules that read a tensor.
   std::set<std::string> candidates(const Origin &origin) {
