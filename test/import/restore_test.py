@@ -394,29 +394,6 @@ class Restore(RestoreCase):
             self.assertEqual(self.folded_from("wave", weight, ["fc.scale", "val_1"], ["fc.scale"]), own | {"wave"})
         self.assertEqual(self.folded_from("wave", floats(8), [], []), own | {"wave"})
 
-    def parallel(self, names, other="layer_norm_1", target="matmul"):
-        """y = a(norm(x)) + b(norm2(x)), as the exporter writes it where both norms have equal parameters."""
-        nodes = [call(node("LayerNormalization", ["x", "l.norm.weight", "l.norm.bias"], ["layer_norm"], epsilon=0.25), "layer_norm",
-                      "%x, [8], %p_l_norm_weight, %p_l_norm_bias, 0.25, False", "l.norm"),
-                 call(node("MatMul", ["layer_norm", "a.weight"], ["p"]), target, "%layer_norm, %p_a_weight" + ", %p_a_bias" * (target == "linear"), "a"),
-                 call(node("MatMul", ["layer_norm", "b.weight"], ["q"]), target, f"%{other}, %p_b_weight" + ", %p_b_bias" * (target == "linear"), "b"),
-                 call(node("Add", ["p", "q"], ["y"]), "add", "%p, %q")]
-        weights = {"a.weight": floats(8, 8), "b.weight": floats(8, 8), "l.norm.weight": np.ones(8, np.float32), "l.norm.bias": np.zeros(8, np.float32)}
-        return set(self.read(nodes, weights, parameters=[*weights, *names])) - set(weights)
-
-    def test_norms_of_equal_parameters_are_two(self):
-        """A parallel residual's (GPT-NeoX). Which is meant must be certain."""
-        names = ["l.second.weight", "l.second.bias"]
-        self.assertEqual(self.parallel(names), set(names))
-        self.assertEqual(self.text.count("dlc.layer_norm"), 2)
-        self.assertEqual(self.parallel(names, target="linear"), set(names))
-        self.assertEqual(len(re.findall("epsilon = 2.5", self.text)), 2)
-        self.assertNotIn("does not have", self.errors)
-        for lost, other in ([*names, "l.third.weight", "l.third.bias"], "layer_norm_1"), (names, "layer_norm"), (names[:1], "layer_norm_1"), \
-                (["k.second.weight", "k.second.bias"], "layer_norm_1"), (names, "add_1"):
-            self.assertEqual(self.parallel(lost, other), set())
-            self.assertIn("parameters of the source that the file does not have", self.errors)
-
     def test_statistics_of_a_module_that_is_called_twice(self):
         """The exporter's second batch norm reads what the first made of the statistics, an Identity in the file, whatever they hold."""
         target = "_native_batch_norm_legit_functional"

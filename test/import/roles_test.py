@@ -290,6 +290,16 @@ class Roles(dlc.TestCase):
         proto.producer_name = "pytorch"
         self.assertEqual(self.states(self.save(proto))["param"], set(weights))
 
+    def test_gains_of_weight_norm(self):
+        """torch.nn.utils.parametrizations' names are of parameters, also of a gain of one number, which a layer to one channel has."""
+        names = ["c.parametrizations.weight.original0", "c.parametrizations.weight.original1", "d.weight_g", "d.weight_v"]
+        weights = dict(zip(names, [np.full((1, 1), 0.7, np.float32), np.arange(4, dtype=np.float32).reshape(4, 1) + 2] * 2))
+        nodes = [node("MatMul", ["x", names[1]], ["a"]), node("Mul", ["a", names[0]], ["b"]),
+                 node("MatMul", ["x", names[3]], ["c"]), node("Mul", ["c", names[2]], ["d"]), node("Add", ["b", "d"], ["y"])]
+        proto = model(nodes, [value("x", [4, 4])], [value("y", [4, 1])], weights)
+        proto.producer_name = "pytorch"
+        self.assertEqual(self.states(self.save(proto))["param"], set(names))
+
     def reasons(self, proto, *flags):
         return reasons(self.save(proto), *flags)
 

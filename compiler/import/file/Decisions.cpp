@@ -25,6 +25,10 @@ constexpr Warning kWarnings[] = {
      "where the source interpolates them; they train in the size that the "
      "file has: ",
      ". Where that is not the parameter's, export with "},
+    {"one node",
+     "norms that the exporter made one node, as several of the source have "
+     "equal parameters, train as one: ",
+     ". Unless the source calls one module twice, export with "},
     {"apart",
      "parts of one parameter that hold the same numbers train as different "
      "parts of it: ",

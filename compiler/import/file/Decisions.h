@@ -20,8 +20,8 @@ struct Decision {
   std::string kind;   // parted, tied, named, constant, unfolded, restored,
                     // joined, as it is, lost, untrained, number, padding, zero
   // row, filled, fixed, kept, trained, fresh, by names, untied, unnamed,
-  // detached, straight through, per sample, of a node, apart, overlapping,
-  // by role, quantized
+  // detached, straight through, one node, per sample, of a node, apart,
+  // overlapping, by role, quantized
   std::string text;       // what and why
   bool warn = false;      // it may train otherwise than the source model
   std::string named = {}; // what the warning says; "": the tensor

@@ -132,7 +132,10 @@ private:
       return {Role::Constant,
               "scale or shift of a norm by statistics that nothing moves",
               RoleDoubt::Use};
-    if (name.ends_with(".weight") || name.ends_with(".bias"))
+    static const Pattern ofModule = *Pattern::parse(
+        "[.](weight|bias|weight_[gv]|parametrizations[.][^.]+[.]original[01]?)"
+        "$");
+    if (ofModule.search(name))
       return {Role::Param, "named as a module's weight or bias"};
     const bool isMadeUp = madeUpNames().search(name);
     const BufferSign sign =

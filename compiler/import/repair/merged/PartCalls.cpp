@@ -7,22 +7,25 @@
 namespace dlc::import {
 namespace {
 
-/// Calls of norms that had equal parameters and one operand: the exporter kept
-/// one. Who reads it notes the value of the other, which no node gives.
+/// Calls of norms or linear layers that had equal parameters and one operand:
+/// the exporter kept one. Who reads it notes the value of the other, which no
+/// node gives, or is the other's sum with its bias.
 class CallParter {
 public:
   explicit CallParter(Restoring &work) : work(work), edit(work.edit) {}
 
   void run() {
-    if (work.unnamed.empty())
-      return;
-    for (const auto &node : edit.graph.node())
-      made.insert(node.output().begin(), node.output().end());
+    for (auto &node : *edit.graph.mutable_node())
+      for (const std::string &output : node.output())
+        made[output] = &node;
     for (int i = 0, count = edit.graph.node_size(); i < count; ++i) {
-      const auto &node = edit.graph.node(i);
+      auto &node = *edit.graph.mutable_node(i);
       if (node.op_type() == "LayerNormalization" ||
           node.op_type() == "RMSNormalization")
         part(node);
+      else if (node.op_type() == "Add" && node.input_size() == 2)
+        for (int slot = 0; slot < 2; ++slot)
+          partProduct({&node, slot});
     }
   }
 
@@ -41,13 +44,14 @@ private:
   }
 
   /// The value of the source that a node reads, which a layer has as its first
-  /// argument.
+  /// argument, and many calls as their only one.
   std::optional<std::string> readBy(const Use &use,
                                     const std::string &own) const {
     const TorchCall &call = work.notes.call(*use.node);
-    const bool isFirst = call.target == "linear" && use.slot == 0 &&
-                         !call.args.empty() && !call.tensors.empty() &&
-                         call.args[0] == "%" + call.tensors[0];
+    const bool isFirst =
+        (call.target == "linear" || call.tensors.size() == 1) &&
+        use.slot == 0 && !call.args.empty() && !call.tensors.empty() &&
+        call.args[0] == "%" + call.tensors[0];
     return isFirst ? std::optional(call.tensors[0])
                    : work.notes.source(*use.node, use.slot, own);
   }
@@ -80,19 +84,19 @@ private:
           withoutCount(*value) == withoutCount(own))
         others[*value].push_back(use);
     const auto targets = parametersOf(norm);
-    if (others.size() != 1 || targets.empty() || edit.isFixed(own) ||
-        !work.spend(work.unnamed.size()))
+    if (others.empty() || targets.empty() || edit.isFixed(own))
       return;
     const std::string module = parentOf(targets.begin()->second);
     const bool isOne =
         std::all_of(targets.begin(), targets.end(), [&](const auto &entry) {
           return parentOf(entry.second) == module;
         });
-    auto lost = isOne ? lostBeside(module, targets) : std::nullopt;
-    if (!lost ||
-        edit.unusedName(others.begin()->first) != others.begin()->first)
-      return;
     const auto &[value, uses] = *others.begin();
+    const bool isClear =
+        isOne && others.size() == 1 && work.spend(work.unnamed.size());
+    const auto lost = isClear ? lostBeside(module, targets) : std::nullopt;
+    if (!lost || edit.unusedName(value) != value)
+      return warnOf(norm, module);
     std::vector<std::string> inputs{norm.input(0)};
     for (const auto &[slot, target] : targets)
       inputs.push_back(
@@ -104,21 +108,62 @@ private:
       edit.redirect(use, value);
   }
 
+  void warnOf(const onnx::NodeProto &norm, const std::string &module) {
+    work.decide(norm.output(0), "one node",
+                "stands for several norms of the source, which had equal "
+                "parameters or one module",
+                true, {module});
+    if (!norm.name().empty())
+      work.file.decisions.back().named = norm.name();
+  }
+
+  /// The sum that ends a call of linear, where another call's product is read
+  /// in place of its own: its notes say which weight is multiplied there.
+  void partProduct(const Use &use) {
+    const auto maker = made.find(use.node->input(use.slot));
+    const TorchCall &call = work.notes.call(*use.node);
+    if (maker == made.end() || maker->second->op_type() != "MatMul" ||
+        call.target != "linear" || call.args.size() < 3)
+      return;
+    const onnx::NodeProto &product = *maker->second;
+    const TorchCall &other = work.notes.call(product);
+    const Weight *weight = edit.weight(product.input(1));
+    if (other.target != "linear" || other.value == call.value || !weight ||
+        other.args.empty() || other.args[0] != call.args[0] ||
+        !isStoredTransposed(work.notes, {maker->second, 1}, *weight))
+      return;
+    const auto target = work.notes.parameter(call.args[1].substr(1));
+    if (!target || edit.unusedName(*target) != *target)
+      return;
+    const Weight held = *weight;
+    edit.ownInitializer(*target, held.dtype, {held.shape[1], held.shape[0]},
+                        transposedBytes(held));
+    note(*target, product.input(1), "two linear layers with equal weights");
+    const std::string turned = edit.unusedName(*target + "/transposed"),
+                      value = edit.unusedName(*target + "/product");
+    edit.addNode("Transpose", {*target}, turned);
+    edit.addNode("MatMul", {product.input(0), turned}, value);
+    edit.redirect(use, value);
+  }
+
   std::string copy(const std::string &name, const std::string &from,
                    const std::string &to) {
     edit.addInitializer(to, *edit.weight(name));
+    note(to, from, "two norms with equal parameters");
+    return to;
+  }
+
+  void note(const std::string &to, const std::string &from, const char *what) {
     work.origins[to].target = to;
     work.unnamed.erase(to);
     work.decide(to, "parted",
-                fmt::format("from {}: the exporter merged the nodes of two "
-                            "norms with equal parameters",
-                            from));
-    return to;
+                fmt::format("from {}: the exporter merged the nodes of {}",
+                            from, what));
   }
 
   Restoring &work;
   GraphEdit &edit;
-  std::set<std::string> made;
+  std::unordered_map<std::string, onnx::NodeProto *> made; // who makes a value
 };
 
 } // namespace

@@ -185,6 +185,9 @@ private:
       constant(f, fmt::format("made by {} in the source", f.op));
     else if (!parted.empty())
       untrained(f, parted);
+    else if (isAlone && !f.op.empty() && !isMoved(f) &&
+             !work.beside(f.origin, f.weight.shape).empty())
+      untrained(f, work.beside(f.origin, f.weight.shape)); // 1 / alpha
     else if (isAlone)
       constant(f, "no parameter of the source is behind it");
     else if (other != pieces.overlapping.end())
@@ -288,8 +291,7 @@ private:
     for (const Folded &number : numbers)
       if (isElsewhere(number))
         untrained(number, number.candidates);
-    for (const std::string &name : guessed)
-      work.unnamed.erase(name);
+    std::erase_if(work.unnamed, [&](auto &n) { return guessed.count(n); });
     for (const std::string &name : work.unnamed)
       work.decide(name, work.isFused() ? "unnamed" : "lost",
                   "a parameter of the source that is not in the file: not used "

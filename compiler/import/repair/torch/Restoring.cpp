@@ -55,6 +55,21 @@ Restoring::candidates(const Origin &origin,
   return found;
 }
 
+std::set<std::string> Restoring::beside(const Origin &origin,
+                                        const std::vector<int64_t> &shape) {
+  std::set<std::string> found;
+  for (const std::string &scope : origin.scopes) {
+    const std::string start = scope + ".";
+    for (auto it = origins.lower_bound(start);
+         it != origins.end() && it->first.starts_with(start) && spend(1); ++it)
+      if (const Weight *weight = edit.weight(it->first);
+          weight && it->second.target == it->first && !it->second.buffer &&
+          parentOf(it->first) == scope && weight->shape == shape)
+        found.insert(it->first);
+  }
+  return found;
+}
+
 bool Restoring::isFused() const {
   const auto &nodes = edit.graph.node();
   return std::any_of(nodes.begin(), nodes.end(), [&](const auto &node) {

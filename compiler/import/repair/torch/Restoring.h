@@ -69,6 +69,9 @@ struct Restoring {
   }
   std::set<std::string> candidates(const Origin &origin,
                                    const std::set<std::string> &among);
+  /// Parameters in the file, of that shape, of the modules that read a tensor.
+  std::set<std::string> beside(const Origin &origin,
+                               const std::vector<int64_t> &shape);
   /// A tool that keeps no notes fused nodes after the exporter.
   bool isFused() const;
   /// Charges the import's budget; false, and `problem`, once it is used up.
@@ -97,8 +100,8 @@ Status untieInitializers(Restoring &work);
 /// merged/Untie.cpp: biases of zeros that an optimizer took from Conv and Gemm.
 void restoreBiases(Restoring &work);
 
-/// merged/PartCalls.cpp: norms of one value that had equal parameters (a
-/// parallel residual's) are two again.
+/// merged/PartCalls.cpp: norms and products of one value that had equal
+/// parameters (a parallel residual's) are two again, or a warning names them.
 void partCalls(Restoring &work);
 
 /// SourceNames.cpp: tensors that the source has under another name, or
@@ -120,6 +123,9 @@ Status separateTies(Restoring &work, const std::vector<std::string> &names);
 /// does, and the node with the matrix itself.
 bool isStoredTransposed(const TorchNotes &notes, const Use &use,
                         const Weight &weight);
+
+/// The elements of a matrix, turned.
+std::string transposedBytes(const Weight &matrix);
 
 /// The name is an exporter's ("val_12", "onnx::Add_7", "expand_2") and not a
 /// module's.

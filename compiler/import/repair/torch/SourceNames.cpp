@@ -8,7 +8,6 @@
 #include <numeric>
 
 namespace dlc::import {
-namespace {} // namespace
 
 bool isStoredTransposed(const TorchNotes &notes, const Use &use,
                         const Weight &weight) {
@@ -21,8 +20,6 @@ bool isStoredTransposed(const TorchNotes &notes, const Use &use,
   return use.node->op_type() == "MatMul" || use.node->op_type() == "Gemm";
 }
 
-namespace {
-
 std::string transposedBytes(const Weight &matrix) {
   size_t size = sizeOf(matrix.dtype), rows = size_t(matrix.shape[0]),
          columns = size_t(matrix.shape[1]);
@@ -34,6 +31,8 @@ std::string transposedBytes(const Weight &matrix) {
                   from + (row * columns + column) * size, size);
   return bytes;
 }
+
+namespace {
 
 class Adopter {
 public:
