@@ -117,6 +117,40 @@ TEST_F(Attentions, ThatCudnnCannotDoAreRefused) {
             "attention");
 }
 
+// On sm_100 cuDNN has no deterministic gradient of attention with a mask.
+TEST_F(Attentions, WithoutAnEngineSayWhatToDo) {
+  const Environment lacks("DLC_STANDIN_CUDNN_LACKS", "attention");
+  EXPECT_EQ(refusal(forward(base_)),
+            "attention 'attention_node': no engine; compile with "
+            "--attention=off to do without cuDNN's attention");
+}
+
+// As the real library has it: test/pretend/plans.
+TEST_F(Attentions, OfWideHeadsHaveNoGradient) {
+  const auto backward = [&](int64_t length, int64_t depth) {
+    TestCommand command("attention_backward");
+    const std::vector<int64_t> rows = {1, length, 1, depth},
+                               sums = {1, 1, length, 1};
+    for (int i = 0; i < 5; ++i)
+      command.in(base_, rows, kHalf);
+    command.in(base_, sums);
+    for (int i = 0; i < 3; ++i)
+      command.out(base_, rows, kHalf);
+    return refusal(command.set("layout", "bthd"));
+  };
+  const std::string node = "attention_backward 'attention_backward_node': ",
+                    wayOut = "; compile with --attention=off to do without "
+                             "cuDNN's attention";
+  EXPECT_EQ(backward(2, 256), "");
+  EXPECT_EQ(backward(2, 264),
+            node + "no gradient for heads of more than 256" + wayOut);
+  EXPECT_EQ(backward(1, 64),
+            node + "no gradient for one query and one key" + wayOut);
+  const Environment ampere("DLC_STANDIN_SM", "80");
+  EXPECT_EQ(backward(2, 136),
+            node + "no gradient for heads of more than 128" + wayOut);
+}
+
 TEST_F(Attentions, ThatContradictThemselvesAreRefused) {
   TestCommand command("attention");
   command.in(base_, kRows, kHalf).in(base_ + kPart, {2, 4, 2, 8}, kHalf);

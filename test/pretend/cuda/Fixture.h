@@ -122,6 +122,10 @@ public:
     add(name).set_s(value);
     return *this;
   }
+  TestCommand &real(const std::string &name, double value) {
+    add(name).set_f(value);
+    return *this;
+  }
   TestCommand &list(const std::string &name, std::vector<int64_t> values) {
     auto &list = *add(name).mutable_ints();
     for (int64_t value : values)

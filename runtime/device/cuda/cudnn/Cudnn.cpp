@@ -205,15 +205,6 @@ public:
     });
   }
 
-  Result<int64_t> count() { // engines that the library lists
-    int64_t engines = 0;
-    DLC_TRY(open());
-    DLC_TRY(guard(spec_, [&] {
-      return statusOf(spec_, graph().get_engine_count(engines));
-    }));
-    return engines;
-  }
-
   Result<std::vector<TuneEntry>> propose(const CudnnLimits &limits) override {
     std::vector<TuneEntry> entries;
     DLC_TRY(open());
@@ -414,38 +405,40 @@ Status checkNorm(const CommandSpec &spec, const Norm &norm, int sm) {
   return check(spec, normBuilder(norm), sm);
 }
 
-static Result<Graph> absentGraph(const CommandSpec &spec, MakeBuilder make,
-                                 const AbsentGpu &gpu) {
+static Result<std::vector<TuneEntry>> plansOf(const CommandSpec &spec,
+                                              MakeBuilder make,
+                                              const CudnnLimits &limits,
+                                              const AbsentGpu &gpu) {
   DLC_TRY(load().status());
   auto device = std::make_shared<fe::DeviceProperties>();
   DLC_TRY(guard(spec, [&] {
     return statusOf(
         spec, device->deserialize({gpu.device.begin(), gpu.device.end()}));
   }));
-  return Graph(nullptr, gpu.sm, spec, std::move(make), std::move(device));
+  Graph graph(nullptr, gpu.sm, spec, std::move(make), std::move(device));
+  return graph.propose(limits);
 }
 
 Result<std::vector<TuneEntry>> plansOfConvolution(const CommandSpec &spec,
                                                   const Conv &conv,
                                                   const CudnnLimits &limits,
                                                   const AbsentGpu &gpu) {
-  DLC_ASSIGN(Graph graph, absentGraph(spec, convBuilder(conv), gpu));
-  return graph.propose(limits);
+  return plansOf(spec, convBuilder(conv), limits, gpu);
 }
 
-Result<int64_t> countAttention(const CommandSpec &spec,
-                               const Attention &attention, bool deterministic,
-                               const AbsentGpu &gpu) {
-  DLC_ASSIGN(
-      Graph graph,
-      absentGraph(spec, attentionBuilder(attention, deterministic), gpu));
-  return graph.count();
+Result<std::vector<TuneEntry>> plansOfAttention(const CommandSpec &spec,
+                                                const Attention &attention,
+                                                const CudnnLimits &limits,
+                                                const AbsentGpu &gpu) {
+  return plansOf(spec, attentionBuilder(attention, limits.deterministic),
+                 limits, gpu);
 }
 
-Result<int64_t> countNorm(const CommandSpec &spec, const Norm &norm,
-                          const AbsentGpu &gpu) {
-  DLC_ASSIGN(Graph graph, absentGraph(spec, normBuilder(norm), gpu));
-  return graph.count();
+Result<std::vector<TuneEntry>> plansOfNorm(const CommandSpec &spec,
+                                           const Norm &norm,
+                                           const CudnnLimits &limits,
+                                           const AbsentGpu &gpu) {
+  return plansOf(spec, normBuilder(norm), limits, gpu);
 }
 
 } // namespace dlc
@@ -482,17 +475,20 @@ Status checkNorm(const CommandSpec &, const Norm &, int) {
 Result<std::vector<TuneEntry>> plansOfConvolution(const CommandSpec &,
                                                   const Conv &,
                                                   const CudnnLimits &,
-                                                  const AbsentGpu &, bool) {
+                                                  const AbsentGpu &) {
   return incompatible("{}", kAbsent);
 }
 
-Result<int64_t> countAttention(const CommandSpec &, const Attention &, bool,
-                               const AbsentGpu &) {
+Result<std::vector<TuneEntry>> plansOfAttention(const CommandSpec &,
+                                                const Attention &,
+                                                const CudnnLimits &,
+                                                const AbsentGpu &) {
   return incompatible("{}", kAbsent);
 }
 
-Result<int64_t> countNorm(const CommandSpec &, const Norm &,
-                          const AbsentGpu &) {
+Result<std::vector<TuneEntry>> plansOfNorm(const CommandSpec &, const Norm &,
+                                           const CudnnLimits &,
+                                           const AbsentGpu &) {
   return incompatible("{}", kAbsent);
 }
 

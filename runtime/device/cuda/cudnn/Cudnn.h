@@ -84,8 +84,8 @@ Status checkNorm(const CommandSpec &spec, const Norm &norm, int sm);
 
 // The plans that cuDNN would offer on another GPU: `device` describes it in the
 // library's format (JSON, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION; facts.json
-// of gpu-facts has one). Convolutions' plans are built, within the limits; for
-// other graphs, whose engines need a driver, the engines are counted.
+// of gpu-facts has one). They are built within the limits; those of attention
+// and norms need a libcuda.so.1, which may be a stand-in, and NVRTC.
 // Incompatible if there is none, with the library's message.
 struct AbsentGpu {
   int sm;
@@ -95,11 +95,14 @@ Result<std::vector<TuneEntry>> plansOfConvolution(const CommandSpec &spec,
                                                   const Conv &conv,
                                                   const CudnnLimits &limits,
                                                   const AbsentGpu &gpu);
-Result<int64_t> countAttention(const CommandSpec &spec,
-                               const Attention &attention, bool deterministic,
-                               const AbsentGpu &gpu);
-Result<int64_t> countNorm(const CommandSpec &spec, const Norm &norm,
-                          const AbsentGpu &gpu);
+Result<std::vector<TuneEntry>> plansOfAttention(const CommandSpec &spec,
+                                                const Attention &attention,
+                                                const CudnnLimits &limits,
+                                                const AbsentGpu &gpu);
+Result<std::vector<TuneEntry>> plansOfNorm(const CommandSpec &spec,
+                                           const Norm &norm,
+                                           const CudnnLimits &limits,
+                                           const AbsentGpu &gpu);
 
 // Conv of a command of one of the three kinds.
 Result<Conv> convolutionOf(const CommandSpec &spec);

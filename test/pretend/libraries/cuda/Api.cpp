@@ -450,7 +450,8 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **function,
                                   int version, cuuint64_t,
                                   CUdriverProcAddressQueryResult *state) {
   *function = nullptr;
-  *state = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  if (state) // optional
+    *state = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   if (version > driverVersion())
     return CUDA_ERROR_INVALID_VALUE;
   const std::string name = symbol;
@@ -468,7 +469,7 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **function,
                      fmt::format("the form of {} for CUDA {} has other "
                                  "parameters",
                                  name, version));
-  if (*function)
+  if (*function && state)
     *state = CU_GET_PROC_ADDRESS_SUCCESS;
   return CUDA_SUCCESS;
 }

@@ -16,6 +16,7 @@
 #include "test/pretend/libraries/cudnn/Attention.h"
 #include "test/pretend/libraries/cudnn/Norm.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -184,7 +185,15 @@ public:
     return std::unique_ptr<CudnnGraph>(std::make_unique<Graph>(spec));
   }
   Result<std::unique_ptr<CudnnGraph>>
-  attention(const CommandSpec &spec, const Attention &, bool) override {
+  attention(const CommandSpec &spec, const Attention &a, bool) override {
+    const char *sm = std::getenv("DLC_STANDIN_SM");
+    const int64_t widest = sm && std::strcmp(sm, "90") != 0 ? 128 : 256;
+    if (a.isBackward && std::max(a.depth, a.valueDepth) > widest)
+      return incompatible("{}: no gradient for heads of more than {}",
+                          describe(spec), widest);
+    if (a.isBackward && a.queries == 1 && a.keys == 1)
+      return incompatible("{}: no gradient for one query and one key",
+                          describe(spec));
     return std::unique_ptr<CudnnGraph>(std::make_unique<Graph>(spec));
   }
   Result<std::unique_ptr<CudnnGraph>> norm(const CommandSpec &spec,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the real libcudnn has for an H200, without one and without a driver: it
-// takes a description of the GPU (test/gpu/h200.json, written by hand until a
-// GPU gives its own: gpu-facts) and lists engines; convolutions' plans it
-// builds. Nothing runs. The list is printed: a convolution a line, with its
-// plan's scratch, which shows hidden conversions of filters.
-#include "CudnnCases.h"
+// Plans of the real libcudnn for convolutions on an H200, without one and
+// without a driver: for both layouts of filters, in three types. They are
+// printed, a convolution a line, with their scratch, which shows hidden
+// conversions of filters.
 #include "runtime/base/files/Files.h"
+#include "test/pretend/cuda/CudnnCases.h"
 
 #include <set>
 
@@ -82,50 +81,6 @@ TEST_F(CudnnPlans, OfEveryConvolution) {
       }
   fmt::print("{} graphs\n", graphs);
   EXPECT_EQ(graphs, static_cast<int>(layers.size()) * 3 * 3 * 2);
-}
-
-TEST_F(CudnnPlans, OfAttention) {
-  std::vector<AttentionCase> cases = attentionCases();
-  cases.push_back({"gpt2", {8, 12, 1024, 1024, 64, 64, true, true}});
-  cases.push_back(
-      {"bert", {4, 16, 512, 512, 64, 64, false, true, 1, {4, 1, 512, 512}}});
-  for (const AttentionCase &c : cases)
-    for (plan::DType type : {plan::BF16, plan::F16})
-      for (bool backward : {false, true})
-        for (bool joint : {false, true}) {
-          if (joint &&
-              (!c.shape.lengthFirst || c.shape.queries != c.shape.keys))
-            continue;
-          const TestCommand command =
-              attentionOfShape(c.shape, backward, type, joint);
-          const CommandSpec spec = command.spec();
-          auto attention = attentionOf(spec);
-          ASSERT_TRUE(attention.ok()) << attention.status().message();
-          const auto count = countAttention(spec, *attention, false, gpu_);
-          EXPECT_TRUE(count.ok() && *count > 0)
-              << c.name << " as " << spec.command.kind() << ": "
-              << count.status().message();
-          fmt::print("{} {} {}: {} engines\n", spec.command.kind(), c.name,
-                     nameOfType(type), count.ok() ? *count : 0);
-        }
-}
-
-TEST_F(CudnnPlans, OfNorms) {
-  for (const NormCase &norm :
-       {NormCase{{8, 56, 56, 64}}, NormCase{{8, 56, 56, 64}, false, true},
-        NormCase{{8, 14, 14, 1024}, false, true, true},
-        NormCase{{8, 1024, 768}, true}, NormCase{{4, 512, 1024}, true}})
-    for (plan::DType type : {plan::BF16, plan::F16, plan::F32})
-      for (bool backward : {false, true}) {
-        const TestCommand command = commandOf(norm, backward, type);
-        const CommandSpec spec = command.spec();
-        auto read = normOf(spec);
-        ASSERT_TRUE(read.ok()) << read.status().message();
-        const auto count = countNorm(spec, *read, gpu_);
-        EXPECT_TRUE(count.ok() && *count > 0) << count.status().message();
-        fmt::print("{} {} wide {}: {} engines\n", spec.command.kind(),
-                   norm.x.back(), nameOfType(type), count.ok() ? *count : 0);
-      }
 }
 
 } // namespace
