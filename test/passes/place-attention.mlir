@@ -4,6 +4,9 @@
 // RUN: not %dlc-opt %s --dlc-place-attention="target=cuda attention=library" --split-input-file 2>&1 | FileCheck %s --check-prefix=STRICT
 // RUN: not %dlc-opt %s --dlc-place-attention="target=cuda attention=generated" --split-input-file 2>&1 | FileCheck %s --check-prefix=GENERATED
 
+// RUN: %dlc-opt %s --dlc-place-attention="target=cuda amp sm=90" --split-input-file | FileCheck %s --check-prefix=HOPPER
+// RUN: not %dlc-opt %s --dlc-place-attention="target=cuda attention=library sm=90" --split-input-file 2>&1 | FileCheck %s --check-prefix=WIDEST
+
 // OFF-NOT: dlc.attention
 // GENERATED: error: --attention=generated cannot be: it computes in f32, and a generated kernel needs bf16 or fp16; use --attention=auto to leave it as products and softmax
 
@@ -35,11 +38,13 @@ func.func @single(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2
 
 // -----
 
-// STRICT: error: --attention=library cannot be: head dimension 136 is larger than 128, the limit of cuDNN's attention
+// STRICT: error: --attention=library cannot be: head dimension 136 is larger than 128, the limit of cuDNN's attention (with --sm=90: 256)
 // CHECK-LABEL: func @deep
 // CHECK-NOT: dlc.attention
 // SHAPES-LABEL: func @deep
 // SHAPES-NOT: dlc.attention
+// HOPPER-LABEL: func @deep
+// HOPPER: dlc.attention {{.*}} by = library
 func.func @deep(%q: tensor<1x1x2x136xf16>, %k: tensor<1x1x2x136xf16>, %v: tensor<1x1x2x136xf16>) -> tensor<1x1x2x136xf16> {
   %y, %lse = dlc.attention %q, %k, %v {scale = 0.5 : f64} : (tensor<1x1x2x136xf16>, tensor<1x1x2x136xf16>, tensor<1x1x2x136xf16>) -> (tensor<1x1x2x136xf16>, tensor<1x1x2x1xf32>)
   return %y : tensor<1x1x2x136xf16>
@@ -47,8 +52,21 @@ func.func @deep(%q: tensor<1x1x2x136xf16>, %k: tensor<1x1x2x136xf16>, %v: tensor
 
 // -----
 
+// WIDEST: error: --attention=library cannot be: head dimension 264 is larger than 256, the limit of cuDNN's attention;
+// CHECK-LABEL: func @deeper
+// CHECK-NOT: dlc.attention
+// HOPPER-LABEL: func @deeper
+// HOPPER-NOT: dlc.attention
+func.func @deeper(%q: tensor<1x1x2x264xf16>, %k: tensor<1x1x2x264xf16>, %v: tensor<1x1x2x264xf16>) -> tensor<1x1x2x264xf16> {
+  %y, %lse = dlc.attention %q, %k, %v {scale = 0.5 : f64} : (tensor<1x1x2x264xf16>, tensor<1x1x2x264xf16>, tensor<1x1x2x264xf16>) -> (tensor<1x1x2x264xf16>, tensor<1x1x2x1xf32>)
+  return %y : tensor<1x1x2x264xf16>
+}
+
+// -----
+
 // A condition becomes numbers of the operands' type; a query without keys gets zeros, and zeros as its gradient.
 // CHECK-LABEL: func @masked
+// HOPPER-LABEL: func @masked
 // CHECK: %[[M:.*]] = dlc.select %arg3, %{{.*}}, %{{.*}} -> tensor<2x1x1x6xf32>
 // CHECK: %[[TOP:.*]] = dlc.reduce_max %[[M]] {axes = array<i64: 3>, keepdims}
 // CHECK: %[[BLIND:.*]] = dlc.compare eq %[[TOP]],

@@ -78,7 +78,7 @@ public:
   }
   Ways waysOfAttention(const ir::AttentionDims &dims,
                        Type element) const override {
-    Ways ways = cuda::waysOfAttention(dims, element);
+    Ways ways = cuda::waysOfAttention(dims, element, options.sm);
     for (Way &way : ways)
       if (element && ir::isHalf(element) && way.whyNot.empty())
         way.seconds = attention(dims, way.by);

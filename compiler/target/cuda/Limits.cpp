@@ -12,9 +12,18 @@ namespace {
 
 constexpr int64_t kVector = 8; // channels that cuDNN's engines read at once
 
+/// The widest heads whose gradient cuDNN has on all of these GPUs.
+int64_t widestHead(const Words &sms) {
+  const bool isHopper = !sms.empty() && llvm::all_of(sms, [](StringRef sm) {
+    return sm == "90";
+  });
+  return isHopper ? 256 : 128;
+}
+
 /// Why nobody computes attention of these as one op; without `element` shapes
 /// alone count.
-std::string whyNoAttention(By by, const ir::AttentionDims &dims, Type element) {
+std::string whyNoAttention(By by, const ir::AttentionDims &dims, Type element,
+                           const Words &sms) {
   const std::string who =
       by == By::Library ? "cuDNN's attention" : "a generated kernel";
   if (element && !ir::isHalf(element))
@@ -23,8 +32,11 @@ std::string whyNoAttention(By by, const ir::AttentionDims &dims, Type element) {
     const std::string found = "head dimension " + std::to_string(depth);
     if (depth % 8 != 0)
       return found + " is no multiple of 8, as " + who + " needs";
-    if (depth > 128)
-      return found + " is larger than 128, the limit of " + who;
+    const int64_t widest = by == By::Library ? widestHead(sms) : 128;
+    if (depth > widest)
+      return found + " is larger than " + std::to_string(widest) +
+             ", the limit of " + who +
+             (by == By::Library && widest < 256 ? " (with --sm=90: 256)" : "");
   }
   if (by == By::Library && dims.queries == 1 && dims.keys == 1)
     return "cuDNN has no gradient for one query and one key";
@@ -65,10 +77,11 @@ template <class Norm> Ways normOfImages(Norm op) {
 
 } // namespace
 
-Ways waysOfAttention(const ir::AttentionDims &dims, Type element) {
-  return {{By::Library, whyNoAttention(By::Library, dims, element)},
+Ways waysOfAttention(const ir::AttentionDims &dims, Type element,
+                     const Words &sms) {
+  return {{By::Library, whyNoAttention(By::Library, dims, element, sms)},
           {By::Decomposed},
-          {By::Generated, whyNoAttention(By::Generated, dims, element)}};
+          {By::Generated, whyNoAttention(By::Generated, dims, element, sms)}};
 }
 
 Ways waysOf(ir::PlaceableInterface op) {

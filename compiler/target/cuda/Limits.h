@@ -7,9 +7,10 @@
 namespace dlc::cuda {
 
 /// As Target's, for every GPU from sm_80 on; of all but products and
-/// attention. Of attention without times.
+/// attention. Of attention without times, for GPUs of these SMs.
 Ways waysOf(ir::PlaceableInterface op);
-Ways waysOfAttention(const ir::AttentionDims &dims, mlir::Type element);
+Ways waysOfAttention(const ir::AttentionDims &dims, mlir::Type element,
+                     const Words &sms);
 Ways waysOfEpilogue(ir::MatmulOp product, mlir::Operation *epilogue,
                     mlir::Value kept);
 

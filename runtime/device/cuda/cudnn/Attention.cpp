@@ -28,6 +28,10 @@ Status expectHalves(const CommandSpec &spec, const Attention &a) {
 constexpr const char *kAttentionWayOut =
     "; compile with --attention=off to do without cuDNN's attention";
 
+Status orWithoutAttention(const Status &status) {
+  return Status(status.code(), status.message() + kAttentionWayOut);
+}
+
 // Versions whose attention is known to be wrong (cuDNN's release notes).
 Status expectVersion(const CommandSpec &spec, size_t version) {
   if (version != 91000 && version != 91001)
@@ -48,9 +52,12 @@ Result<std::unique_ptr<Command>> bindAttention(CudaDevice &device,
   auto graph = (*cudnn)->attention(spec, attention,
                                    device.tuner().options().deterministic);
   if (!graph.ok())
-    return Status(graph.status().code(),
-                  graph.status().message() + kAttentionWayOut);
-  return bindCudnn(device, spec, **cudnn, std::move(*graph));
+    return orWithoutAttention(graph.status());
+  auto command = bindCudnn(device, spec, **cudnn, std::move(*graph));
+  if (!command.ok() && command.status().code() == Code::Incompatible)
+    return orWithoutAttention(
+        command.status()); // --deterministic, masks and sm_100
+  return command;
 }
 
 constexpr GpuKind kAttentionKinds[] = {
