@@ -79,6 +79,8 @@ bool poisonsScratch() { return textOf("DLC_POISON") == "1"; }
 
 bool waitsForEachCommand() { return textOf("DLC_SYNC") == "1"; }
 
+bool marksCommands() { return textOf("DLC_NVTX") == "1"; }
+
 std::set<int64_t> infiniteSteps() {
   const std::string all = textOf("DLC_INJECT_INF");
   std::set<int64_t> steps;

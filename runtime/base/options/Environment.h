@@ -39,6 +39,7 @@ bool wantsNoColour();           // NO_COLOR is not empty
 // names it.
 bool poisonsScratch();
 bool waitsForEachCommand();
+bool marksCommands(); // DLC_NVTX=1: ranges for NVIDIA's profilers
 // DLC_INJECT_INF=3,4,11: a gradient of rank 0 becomes infinite at these steps,
 // the first one being 1.
 std::set<int64_t> infiniteSteps();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cuda/CudaDevice.h"
+#include "runtime/base/options/Environment.h"
 #include "runtime/device/cuda/Kinds.h"
+#include "runtime/device/cuda/Ranges.h"
 #include "runtime/device/cuda/driver/Feed.h"
 #include "runtime/device/cuda/driver/GpuReadback.h"
 #include "runtime/device/cuda/driver/Graph.h"
@@ -62,8 +64,14 @@ Result<std::unique_ptr<Command>> CudaDevice::bind(const CommandSpec &spec) {
     return incompatible("command '{}' is of kind '{}', which this version has "
                         "no CUDA code for",
                         spec.command.label(), spec.command.kind());
-  return factory(*this, spec);
+  if (!environment::marksCommands())
+    return factory(*this, spec);
+  DLC_ASSIGN(auto command, factory(*this, spec));
+  return inRange(spec, std::move(command));
 }
+
+// A recorded step is one launch: it has no ranges.
+bool CudaDevice::canRecord() const { return !environment::marksCommands(); }
 
 Status CudaDevice::synchronize(std::string_view work) {
   const Driver &driver = context_->driver();

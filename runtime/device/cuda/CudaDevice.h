@@ -32,7 +32,7 @@ public:
   Status loadKernels(const KernelFiles &files) override;
   Result<std::unique_ptr<Command>> bind(const CommandSpec &spec) override;
   Status synchronize(std::string_view work = {}) override;
-  bool canRecord() const override { return true; }
+  bool canRecord() const override;
   Status beginRecording() override;
   Result<std::unique_ptr<Command>> endRecording() override;
   CommunicationQueue *communicationQueue() override { return &communication_; }
