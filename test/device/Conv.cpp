@@ -96,6 +96,36 @@ Case forwardCase(const ConvGeometry &g, const Layout &layout) {
   return {"conv", attributesOf(g, layout), {{s.x}, {s.w}}, {{s.y}}};
 }
 
+// What follows the scratch that the command reserved stays as it is.
+void expectStaysInScratch(const Case &c, plan::DType type) {
+  constexpr size_t kBehind = 1 << 16;
+  auto inputs = makeInputs(c, type), outputs = makeOutputs(c, type);
+  CpuDevice exact(1), roomy(1);
+  const plan::Command command = makeCommand(c.kind, c.attributes);
+  CommandSpec spec{command, {}, {}};
+  for (Tensor &tensor : inputs)
+    spec.inputs.push_back(tensor.operand());
+  for (Tensor &tensor : outputs)
+    spec.outputs.push_back(tensor.operand());
+  ASSERT_TRUE(exact.bind(spec).ok());
+  const uint64_t bytes = exact.workspace().bytes();
+  ASSERT_TRUE(roomy.workspace().reserve(bytes + kBehind).ok());
+  std::memset(roomy.workspace().data() + bytes, 0x5a, kBehind);
+  ASSERT_TRUE(tryRun(roomy, c.kind, c.attributes, inputs, outputs).ok());
+  for (size_t i = 0; i < kBehind; ++i)
+    ASSERT_EQ(roomy.workspace().data()[bytes + i], std::byte(0x5a))
+        << c.kind << " wrote " << i << " bytes behind its scratch";
+}
+
+// The three products of a convolution.
+std::vector<Case> casesOf(const ConvGeometry &g, const Layout &layout) {
+  const Shapes s = shapesOf(g, layout);
+  const Attributes attributes = attributesOf(g, layout);
+  return {forwardCase(g, layout),
+          {"conv_backward_data", attributes, {{s.y}, {s.w}}, {{s.x}}},
+          {"conv_backward_filter", attributes, {{s.x}, {s.y}}, {{s.w}}}};
+}
+
 class ConvTest
     : public testing::TestWithParam<std::tuple<ConvGeometry, Layout>> {
 protected:
@@ -134,6 +164,11 @@ TEST_P(ConvTest, BackwardFilterIntoF32Conforms) {
                  2e-6, 2e-6);
 }
 
+TEST_P(ConvTest, StaysInItsScratch) {
+  for (const Case &c : casesOf(g, layout))
+    expectStaysInScratch(c, plan::F32);
+}
+
 TEST_P(ConvTest, BackwardIsTheGradient) {
   if (count(s.x) > 600 || count(s.w) > 600)
     GTEST_SKIP() << "finite differences on the small shapes only";
@@ -162,6 +197,20 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto &info) {
       return std::get<0>(info.param).name + "_" + std::get<1>(info.param).name;
     });
+
+// oneDNN's 1x1 convolutions with strides did not, of few channels.
+TEST(Conv, StaysInItsScratch) {
+  for (const int64_t channels : {1, 3, 5, 24, 32})
+    for (const Shape &in : {Shape{64, 64}, Shape{9, 7}, Shape{33}}) {
+      const ConvGeometry g{
+          "", 2, channels, 16, in, Shape(in.size(), 1), 1, Shape(in.size(), 2)};
+      for (const Case &c : casesOf(g, {"nhwc", true}))
+        for (const plan::DType type : {plan::F32, plan::BF16}) {
+          expectStaysInScratch(c, type);
+          expectConforms(c);
+        }
+    }
+}
 
 // Ranks that contradict each other are errors, not reads outside.
 TEST(Conv, RanksMustAgree) {

@@ -150,12 +150,26 @@ auto firstDirect(const Tags &tags, Describe &&describe) {
   return desc;
 }
 
+// oneDNN 3.2 copies the pixels that such a window reads into its scratchpad and
+// writes behind its end where channels, last, do not fill a vector.
+bool writesBehindScratch(const Conv &c) {
+  const auto kernel = c.window.list(c.x.dims, &Sliding::kernel);
+  const auto isOne = [](int64_t size) { return size == 1; };
+  return std::ranges::all_of(kernel, isOne) &&
+         !std::ranges::all_of(strides(c), isOne) &&
+         c.inputs() % kChannelBlock != 0;
+}
+
 Tags layouts(const Conv &c) {
+  if (writesBehindScratch(c))
+    return {Tag::any};
   return c.x.channelsLast ? Tags{last(c.x)} : Tags{Tag::any, last(c.x)};
 }
 
 Tags layoutsOfBackwardData(const Conv &c) {
   const int64_t inputs = c.inputs();
+  if (writesBehindScratch(c))
+    return layouts(c);
   if (c.group == 1 && inputs <= kFewChannels)
     return {c.x.channelsLast ? last(c.x) : first(c.x)};
   if (c.group == 1 && inputs < kChannelBlock)
