@@ -100,13 +100,16 @@ protected:
   }
 
   // Lines of another form than all before, wide heads, and every sixth
-  // convolution.
+  // convolution; but for sm_90, of bf16 alone.
   std::vector<size_t> chosen() const {
     std::vector<size_t> result;
     std::set<std::string> forms;
     const bool all = asked("DLC_PLANS_ALL") || asked("DLC_PLANS_WRITE");
     for (size_t i = 0; i < lines_.size(); ++i) {
       const GraphLine &line = lines_[i];
+      if (!all && gpu_.sm != 90 &&
+          !split(line.text(), " ")[1].starts_with("bf16"))
+        continue;
       const bool isNew = forms.insert(line.form()).second;
       if (all || isNew || line.hasWideHeads() ||
           (line.kind().starts_with("conv") && i % 6 == 0))
