@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper
 
 NUMBERS = os.path.join(os.path.dirname(__file__), "gradients.json")
@@ -424,14 +425,14 @@ def ends_by_data(t, x, w):
     return x
 
 
+UNTYPED = [onnx.ValueInfoProto(name=name) for name in ("a", "w", "end")]
 STEP = helper.make_graph(
     [helper.make_node("Mul", ["a", "w"], ["aw"]), helper.make_node("Tanh", ["a"], ["t"]), helper.make_node("Add", ["aw", "t"], ["b"]),
      helper.make_node("ReduceSumSquare", ["b"], ["s"], keepdims=0), helper.make_node("LessOrEqual", ["s", "end"], ["on"])], "step",
-    [helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-     helper.make_tensor_value_info("a", TensorProto.DOUBLE, None)],
-    [helper.make_tensor_value_info("on", TensorProto.BOOL, []), helper.make_tensor_value_info("b", TensorProto.DOUBLE, None)])
+    [helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("go", TensorProto.BOOL, []), *UNTYPED],
+    [helper.make_tensor_value_info("on", TensorProto.BOOL, []), onnx.ValueInfoProto(name="b"), *UNTYPED[1:]])
 case("loop_until_of_data", "Loop", {"x": floats(4, low=0.5), "w": floats(4, low=1.2, high=2)}, ends_by_data,
-     {"n": np.array(5, np.int64), "end": np.array(60.0)}, names=["n", "", "x"], body=STEP)
+     {"n": np.array(5, np.int64), "end": np.array(60.0)}, names=["n", "", "x", "w", "end"], body=STEP)
 
 case("stft_of_rows", "STFT", {"x": floats(2, 9), "w": floats(4)},
      lambda t, x, w: parts(t, t.stft(x, 4, 2, window=w, center=False, return_complex=True)).transpose(1, 2),
