@@ -425,12 +425,14 @@ class Restore(RestoreCase):
 
     def test_a_norm_of_groups_has_vectors(self):
         """torch's exporter multiplies by its scale as [C, 1, 1]; the module has [C]."""
-        args = "%x, 2, %p_n_weight, %p_n_bias, 1e-05"
-        nodes = [call(node("Mul", ["x", "val_1"], ["val_3"]), "group_norm", args, "n"), call(node("Add", ["val_3", "val_2"], ["y"]), "group_norm", args, "n")]
-        weights = {"val_1": floats(4, 1, 1), "val_2": floats(4, 1, 1)}
         shape = [4, 4, 3, 3]
-        self.assertEqual(self.read(nodes, weights, [value("x", shape)], [value("y", shape)], parameters=["n.weight", "n.bias"]),
-                         {"n.weight": "4", "n.bias": "4"})
+        for numbers, norms in (floats, "n"), (lambda *shape: np.ones(shape, np.float32), "nm"):
+            nodes = [call(node(op, [a, f"val_{i + 1}"], [b]), "group_norm", f"%x, 2, %p_{n}_weight, %p_{n}_bias, 1e-05", n)
+                     for n, *values in zip(norms, ["x", "z"], ["val_3", "val_4"], ["z" if len(norms) > 1 else "y", "y"])
+                     for i, (op, a, b) in enumerate((("Mul", *values[:2]), ("Add", *values[1:])))]
+            names = [f"{n}.{leaf}" for n in norms for leaf in ("weight", "bias")]
+            weights = {"val_1": numbers(4, 1, 1), "val_2": numbers(4, 1, 1) * 2}
+            self.assertEqual(self.read(nodes, weights, [value("x", shape)], [value("y", shape)], parameters=names), dict.fromkeys(names, "4"))
 
     def test_equal_numbers_may_be_a_merged_parameter(self):
         ones = np.ones(8, np.float32)

@@ -217,7 +217,8 @@ private:
                            : node.name();
     std::string wanted = fmt::format("{}/input{}", base, group.uses[0].slot);
     if (!group.origin.target.empty() &&
-        !isStoredTransposed(work.notes, group.uses[0], weight))
+        !isStoredTransposed(work.notes, group.uses[0], weight) &&
+        !isStoredPerChannel(work.notes, group.uses[0], weight))
       wanted = group.origin.target;
     else if (!group.origin.values.empty())
       wanted = *group.origin.values.begin();

@@ -124,6 +124,10 @@ Status separateTies(Restoring &work, const std::vector<std::string> &names);
 bool isStoredTransposed(const TorchNotes &notes, const Use &use,
                         const Weight &weight);
 
+/// A norm of groups or instances reads it as [C, 1, 1]; the module has [C].
+bool isStoredPerChannel(const TorchNotes &notes, const Use &use,
+                        const Weight &weight);
+
 /// The elements of a matrix, turned.
 std::string transposedBytes(const Weight &matrix);
 

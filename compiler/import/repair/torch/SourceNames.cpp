@@ -20,6 +20,13 @@ bool isStoredTransposed(const TorchNotes &notes, const Use &use,
   return use.node->op_type() == "MatMul" || use.node->op_type() == "Gemm";
 }
 
+bool isStoredPerChannel(const TorchNotes &notes, const Use &use,
+                        const Weight &weight) {
+  const std::string &call = notes.call(*use.node).target;
+  return (call == "group_norm" || call == "instance_norm") &&
+         weight.shape.size() > 1;
+}
+
 std::string transposedBytes(const Weight &matrix) {
   size_t size = sizeOf(matrix.dtype), rows = size_t(matrix.shape[0]),
          columns = size_t(matrix.shape[1]);
@@ -75,7 +82,8 @@ private:
     work.origins[target] = work.origins[name];
     if (!transposed) {
       Weight own = weight;
-      const bool flat = isOfGroups(uses) && weight.shape.size() > 1;
+      const bool flat =
+          !uses.empty() && isStoredPerChannel(work.notes, uses[0], weight);
       if (flat)
         own.shape = {weight.elements()};
       edit.addInitializer(target, own);
@@ -85,15 +93,6 @@ private:
                          "after the source; the file has it as " + name);
     }
     adoptTransposed(name, target, weight);
-  }
-
-  /// The scale or shift of a norm of groups or instances, which has one number
-  /// a channel and is exported as [C, 1, 1].
-  bool isOfGroups(const std::vector<Use> &uses) const {
-    if (uses.empty())
-      return false;
-    const std::string &call = work.notes.call(*uses[0].node).target;
-    return call == "group_norm" || call == "instance_norm";
   }
 
   void adoptTransposed(const std::string &name, const std::string &target,
