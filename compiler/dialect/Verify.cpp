@@ -70,6 +70,7 @@ LogicalResult ScatterAddOp::verify() {
 }
 
 LogicalResult GroupedMatmulBackwardWeightOp::verify() {
+  MaybeLoc loc = getLoc();
   auto x = tensorType(getX()), dy = tensorType(getDy()),
        dw = tensorType(getDw());
   if (failed(checkGroups(getLoc(), getX(), getGroups(), getBy())))
@@ -78,8 +79,8 @@ LogicalResult GroupedMatmulBackwardWeightOp::verify() {
       dy.getDimSize(0) != x.getDimSize(0) ||
       dw.getDimSize(getTransW() ? 2 : 1) != x.getDimSize(1) ||
       dw.getDimSize(getTransW() ? 1 : 2) != dy.getDimSize(1))
-    return emitOptionalError(getLoc(), "(C3) ", x, " and ", dy,
-                             " have no gradient ", dw);
+    return emitOptionalError(loc, "(C3) ", x, " and ", dy, " have no gradient ",
+                             dw);
   return sameElements(getLoc(), "(C4)", {getX(), getDy(), getDw()});
 }
 

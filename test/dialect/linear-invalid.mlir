@@ -499,3 +499,35 @@ func.func @f(%x: tensor<4x3xf32>, %y: tensor<4x5xf32>, %i: tensor<4xi64>) {
   %dw = dlc.grouped_matmul_backward_weight %x, %y, %i : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<4xi64>) -> tensor<2x5x3xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<4x3x1xf32>, %y: tensor<4x5xf32>, %i: tensor<4xi64>) {
+  // expected-error @+1 {{(C1)}}
+  %dw = dlc.grouped_matmul_backward_weight %x, %y, %i {trans_w} : (tensor<4x3x1xf32>, tensor<4x5xf32>, tensor<4xi64>) -> tensor<2x5x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>, %y: tensor<4x5xf32>, %i: tensor<5xi64>) {
+  // expected-error @+1 {{(C2)}}
+  %dw = dlc.grouped_matmul_backward_weight %x, %y, %i {trans_w} : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<5xi64>) -> tensor<2x5x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>, %y: tensor<4x5xf16>, %i: tensor<4xi64>) {
+  // expected-error @+1 {{(C4)}}
+  %dw = dlc.grouped_matmul_backward_weight %x, %y, %i {trans_w} : (tensor<4x3xf32>, tensor<4x5xf16>, tensor<4xi64>) -> tensor<2x5x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>, %y: tensor<4x5xf32>, %i: tensor<4xi64>) {
+  // expected-error @+1 {{(C5)}}
+  %dw = dlc.grouped_matmul_backward_weight %x, %y, %i by = winograd2 {trans_w} : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<4xi64>) -> tensor<2x5x3xf32>
+  return
+}
