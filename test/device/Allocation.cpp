@@ -43,6 +43,18 @@ const std::vector<Case> &cases() {
        {},
        {{{500}, plan::I64, std::vector<double>(500, 3)}, {{500, 64}}},
        {{{7, 64}}}},
+      {"grouped_matmul",
+       {},
+       {{{500, 64}},
+        {{7, 64, 48}},
+        {{500}, plan::I64, std::vector<double>(500, 3)}},
+       {{{500, 48}}}},
+      {"grouped_matmul_backward_weight",
+       {},
+       {{{500, 64}},
+        {{500, 48}},
+        {{500}, plan::I64, std::vector<double>(500, 3)}},
+       {{{7, 64, 48}}}},
       {"unique_rows",
        {{"size", int64_t(9)}},
        {{{500}, plan::I64, std::vector<double>(500, 3)}, {{500, 64}}},
@@ -74,11 +86,7 @@ TEST(Allocation, NoneInABoundCommand) {
     for (const Case &c : cases()) {
       auto inputs = makeInputs(c, type), outputs = makeOutputs(c, type);
       const plan::Command command = makeCommand(c.kind, c.attributes);
-      CommandSpec spec{command, {}, {}};
-      for (Tensor &tensor : inputs)
-        spec.inputs.push_back(tensor.operand());
-      for (Tensor &tensor : outputs)
-        spec.outputs.push_back(tensor.operand());
+      const CommandSpec spec = specOf(command, inputs, outputs);
       auto bound = device.bind(spec);
       ASSERT_TRUE(bound.ok()) << bound.status().message();
       ASSERT_TRUE((*bound)->enqueue().ok());

@@ -102,11 +102,7 @@ void expectStaysInScratch(const Case &c, plan::DType type) {
   auto inputs = makeInputs(c, type), outputs = makeOutputs(c, type);
   CpuDevice exact(1), roomy(1);
   const plan::Command command = makeCommand(c.kind, c.attributes);
-  CommandSpec spec{command, {}, {}};
-  for (Tensor &tensor : inputs)
-    spec.inputs.push_back(tensor.operand());
-  for (Tensor &tensor : outputs)
-    spec.outputs.push_back(tensor.operand());
+  const CommandSpec spec = specOf(command, inputs, outputs);
   ASSERT_TRUE(exact.bind(spec).ok());
   const uint64_t bytes = exact.workspace().bytes();
   ASSERT_TRUE(roomy.workspace().reserve(bytes + kBehind).ok());

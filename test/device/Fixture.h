@@ -153,16 +153,24 @@ inline plan::Command makeCommand(const std::string &kind,
   return command;
 }
 
-// Binds and runs; the error of either.
-inline Status tryRun(Device &device, const std::string &kind,
-                     const Attributes &attributes, std::vector<Tensor> &inputs,
-                     std::vector<Tensor> &outputs) {
-  const plan::Command command = makeCommand(kind, attributes);
+// `command` must outlive it, and so must the tensors.
+inline CommandSpec specOf(const plan::Command &command,
+                          std::vector<Tensor> &inputs,
+                          std::vector<Tensor> &outputs) {
   CommandSpec spec{command, {}, {}};
   for (Tensor &tensor : inputs)
     spec.inputs.push_back(tensor.operand());
   for (Tensor &tensor : outputs)
     spec.outputs.push_back(tensor.operand());
+  return spec;
+}
+
+// Binds and runs; the error of either.
+inline Status tryRun(Device &device, const std::string &kind,
+                     const Attributes &attributes, std::vector<Tensor> &inputs,
+                     std::vector<Tensor> &outputs) {
+  const plan::Command command = makeCommand(kind, attributes);
+  const CommandSpec spec = specOf(command, inputs, outputs);
   auto bound = device.bind(spec);
   return bound ? (*bound)->enqueue() : bound.status();
 }

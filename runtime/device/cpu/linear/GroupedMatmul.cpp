@@ -103,8 +103,12 @@ struct Piece {
 // bytes(), of scratch memory, and run(piece, scratch).
 template <class Lane> class Pieces {
 public:
-  // oneDNN's products are made for one thread, which runs them.
-  template <class F> Pieces(CpuDevice &device, F make) : device_(device) {
+  // At most so many pieces. oneDNN's products are made for one thread, which
+  // runs them.
+  template <class F>
+  Pieces(CpuDevice &device, int64_t most, F make)
+      : device_(device), statuses_(size_t(device.threads().count())) {
+    pieces_.reserve(size_t(most));
     Threads(1).makeCurrent();
     for (int i = 0; i < device.threads().count(); ++i)
       lanes_.push_back(make());
@@ -113,19 +117,21 @@ public:
   int64_t scratchBytes() const {
     return int64_t(lanes_.size()) * lanes_.front()->bytes();
   }
-  Status run(const GroupedProduct &p, std::span<const Piece> pieces) {
+  // Those of the next run.
+  void add(const Piece &piece) { pieces_.push_back(piece); }
+  Status run(const GroupedProduct &p) {
     std::atomic<size_t> next = 0;
-    std::vector<Status> statuses(lanes_.size());
+    std::fill(statuses_.begin(), statuses_.end(), Status());
     device_.threads().parallelParts(
         int64_t(lanes_.size()), 1, [&](int lane, int64_t, int64_t) {
           std::byte *scratch =
               device_.workspace().data() + lane * lanes_.front()->bytes();
-          for (size_t i;
-               (i = next++) < pieces.size() && statuses[size_t(lane)].ok();)
-            statuses[size_t(lane)] =
-                lanes_[size_t(lane)]->run(pieces[i], scratch);
+          Status &status = statuses_[size_t(lane)];
+          for (size_t i; (i = next++) < pieces_.size() && status.ok();)
+            status = lanes_[size_t(lane)]->run(pieces_[i], scratch);
         });
-    for (const Status &status : statuses)
+    pieces_.clear();
+    for (const Status &status : statuses_)
       if (!status.ok())
         return failed("{}: {}", p.name, status.message());
     return {};
@@ -134,27 +140,28 @@ public:
 private:
   CpuDevice &device_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Piece> pieces_;
+  std::vector<Status> statuses_; // of each lane
 };
 
 class GroupedMatmul final : public Command {
 public:
   GroupedMatmul(CpuDevice &device, const GroupedProduct &p, const Operand &x,
                 const Operand &w, const Operand &y)
-      : p_(p), groups_(p), pieces_(device, [&] {
+      : p_(p), groups_(p), pieces_(device, p.rows / kMostRows + p.groups, [&] {
           return std::make_unique<Lane>(p_, x.data, w.data, y.data);
         }) {}
   int64_t scratchBytes() const { return pieces_.scratchBytes(); }
 
   Status enqueue() override {
     DLC_TRY(groups_.sort(p_));
-    std::vector<Piece> pieces;
     for (int64_t group = 0; group < p_.groups; ++group)
       for (auto left = groups_[group]; !left.empty();) {
         const size_t count = std::min(left.size(), size_t(kMostRows));
-        pieces.push_back({group, left.first(count)});
+        pieces_.add({group, left.first(count)});
         left = left.subspan(count);
       }
-    return pieces_.run(p_, pieces);
+    return pieces_.run(p_);
   }
 
 private:
@@ -219,7 +226,7 @@ public:
   GroupedGradient(CpuDevice &device, const GroupedProduct &p, const Operand &x,
                   const Operand &dy, const Operand &dw)
       : p_(p), height_(p.transposed ? p.outer : p.inner), groups_(p),
-        pieces_(device, [&] {
+        pieces_(device, p.groups * ((height_ + kStrip - 1) / kStrip), [&] {
           return std::make_unique<Lane>(p_, (p.transposed ? dy : x).data,
                                         (p.transposed ? x : dy).data, dw.data);
         }) {}
@@ -227,11 +234,10 @@ public:
 
   Status enqueue() override {
     DLC_TRY(groups_.sort(p_));
-    std::vector<Piece> pieces;
     for (int64_t group = 0; group < p_.groups; ++group)
       for (int64_t row = 0; row < height_; row += kStrip)
-        pieces.push_back({group, groups_[group], row});
-    return pieces_.run(p_, pieces);
+        pieces_.add({group, groups_[group], row});
+    return pieces_.run(p_);
   }
 
 private:

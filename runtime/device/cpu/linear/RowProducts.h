@@ -8,6 +8,7 @@
 #include "runtime/device/cpu/kernels/HalfLoops.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <span>
 
@@ -100,7 +101,8 @@ public:
                                               o.weights, o.result, attributes);
       sizes_.push_back({rows, dnnl::matmul(desc), memoryOf(o.source),
                         memoryOf(o.weights), memoryOf(o.result),
-                        memoryOf(desc.scratchpad_desc())});
+                        memoryOf(desc.scratchpad_desc()),
+                        desc.scratchpad_desc().get_size()});
       if (rows >= std::min(most, kMostRows))
         break;
     }
@@ -109,7 +111,7 @@ public:
   int64_t scratchBytes() const {
     size_t bytes = 0;
     for (const Size &size : sizes_)
-      bytes = std::max(bytes, size.scratch.get_desc().get_size());
+      bytes = std::max(bytes, size.scratchBytes);
     return toLines(int64_t(bytes));
   }
   // Of the next product where `left` rows are left: at most a quarter of it are
@@ -126,20 +128,20 @@ public:
              std::byte *result, std::byte *scratch) {
     auto &size = *std::find_if(sizes_.begin(), sizes_.end(),
                                [&](const Size &s) { return s.rows == rows; });
-    std::vector<dnnl_exec_arg_t> arguments;
+    std::array<dnnl_exec_arg_t, 4> arguments;
+    int count = 0;
     const auto pass = [&](int index, dnnl::memory &m, const std::byte *data) {
       m.set_data_handle(const_cast<std::byte *>(data));
-      arguments.push_back({index, m.get()});
+      arguments[size_t(count++)] = {index, m.get()};
     };
     pass(DNNL_ARG_SRC, size.source, source);
     pass(DNNL_ARG_WEIGHTS, size.weights, weights);
     pass(DNNL_ARG_DST, size.result, result);
-    if (size.scratch.get_desc().get_size())
+    if (size.scratchBytes)
       pass(DNNL_ARG_SCRATCHPAD, size.scratch, scratch);
     const FatalAllocations fatal;
-    const dnnl_status_t status =
-        dnnl_primitive_execute(size.product.get(), onednnStream().get(),
-                               int(arguments.size()), arguments.data());
+    const dnnl_status_t status = dnnl_primitive_execute(
+        size.product.get(), onednnStream().get(), count, arguments.data());
     if (status != dnnl_success)
       return failed("oneDNN reports {}", dnnl_status2str(status));
     return {};
@@ -150,6 +152,7 @@ private:
     int64_t rows;
     dnnl::matmul product;
     dnnl::memory source, weights, result, scratch;
+    size_t scratchBytes; // asking the memory would allocate
   };
   static dnnl::memory memoryOf(const dnnl::memory::desc &desc) {
     return dnnl::memory(desc, onednnEngine(), nullptr);
