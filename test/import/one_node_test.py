@@ -55,6 +55,11 @@ class OneNode(RestoreCase):
         found = self.read(nodes, weights, parameters=names, outputs=[value("y", [4, 6])])
         self.assertEqual(found, {"a.weight": "6x8", "a.bias": "6", "b.weight": "6x8", "b.bias": "6"})
         self.assertEqual(self.text.count("dlc.matmul"), 2)
+        note = nodes[2].metadata_props[0]
+        for unknown in "", "None":  # a note is a hint of an untrusted file
+            note.value = re.sub(r"%p_b_weight|(?<=%x, )[^,]*(?=,)", unknown, note.value, count=1)
+            self.read(nodes, weights, parameters=names, outputs=[value("y", [4, 6])])
+            self.assertEqual(self.text.count("dlc.matmul"), 1)
 
     def test_norms_that_stay_one_are_warned_of(self):
         """One of the norms is called elsewhere, too, so that nothing says whose parameters were merged (Depth Anything)."""

@@ -123,7 +123,8 @@ private:
     const auto maker = made.find(use.node->input(use.slot));
     const TorchCall &call = work.notes.call(*use.node);
     if (maker == made.end() || maker->second->op_type() != "MatMul" ||
-        call.target != "linear" || call.args.size() < 3)
+        call.target != "linear" || call.args.size() < 3 ||
+        !call.args[1].starts_with('%'))
       return;
     const onnx::NodeProto &product = *maker->second;
     const TorchCall &other = work.notes.call(product);
