@@ -132,15 +132,17 @@ TEST(GroupedMatmul, ReferenceIsRight) {
 
 TEST(GroupedMatmul, GroupOutOfRangeIsAnErrorOfTheStep) {
   CpuDevice device(1);
-  for (Case c : casesOf({2, 3, 5, 4}, false)) {
-    c.inputs[2].values = {1, 3};
-    auto inputs = makeInputs(c, plan::F32), outputs = makeOutputs(c, plan::F32);
-    const Status status = tryRun(device, c.kind, c.attributes, inputs, outputs);
-    EXPECT_EQ(status.code(), Code::Failed);
-    EXPECT_EQ(status.message(),
-              c.kind + " 'node': group 3 of row 1 is out of range, expected -3 "
-                       "to 2");
-  }
+  for (const plan::DType type : {plan::F32, plan::F64})
+    for (Case c : casesOf({2, 3, 5, 4}, false)) {
+      c.inputs[2].values = {1, 3};
+      auto inputs = makeInputs(c, type), outputs = makeOutputs(c, type);
+      const Status status =
+          tryRun(device, c.kind, c.attributes, inputs, outputs);
+      EXPECT_EQ(status.code(), Code::Failed);
+      EXPECT_EQ(status.message(),
+                c.kind + " 'node': group 3 of row 1 is out of range, expected "
+                         "-3 to 2");
+    }
 }
 
 } // namespace

@@ -34,14 +34,19 @@ private:
 // True where the reference is used: an operand is f64, or one is empty.
 bool wantsReference(const CommandSpec &spec);
 
-// A command that calls `function`, which keeps what it needs.
+// A command that calls `function`, which keeps what it needs, and may return a
+// Status.
 template <class F> std::unique_ptr<Command> makeReference(F function) {
   class Reference final : public Command {
   public:
     explicit Reference(F function) : function_(std::move(function)) {}
     Status enqueue() override {
-      function_();
-      return {};
+      if constexpr (std::is_same_v<decltype(function_()), Status>) {
+        return function_();
+      } else {
+        function_();
+        return {};
+      }
     }
 
   private:

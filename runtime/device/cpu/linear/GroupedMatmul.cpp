@@ -31,6 +31,14 @@ struct GroupedProduct {
   int64_t groupOf(int64_t row) const {
     return numbers[row] < 0 ? numbers[row] + groups : numbers[row];
   }
+  Status check() const {
+    for (int64_t row = 0; row < rows; ++row)
+      if (groupOf(row) < 0 || groupOf(row) >= groups)
+        return failed("{}: group {} of row {} is out of range, expected {} to "
+                      "{}",
+                      name, numbers[row], row, -groups, groups - 1);
+    return {};
+  }
 };
 
 Result<GroupedProduct> groupedProductOf(const CommandSpec &spec,
@@ -66,15 +74,10 @@ public:
       : starts_(size_t(p.groups) + 1), order_(size_t(p.rows)) {}
 
   Status sort(const GroupedProduct &p) {
+    DLC_TRY(p.check());
     std::fill(starts_.begin(), starts_.end(), 0);
-    for (int64_t row = 0; row < p.rows; ++row) {
-      const int64_t group = p.groupOf(row);
-      if (group < 0 || group >= p.groups)
-        return failed("{}: group {} of row {} is out of range, expected {} to "
-                      "{}",
-                      p.name, p.numbers[row], row, -p.groups, p.groups - 1);
-      ++starts_[size_t(group)];
-    }
+    for (int64_t row = 0; row < p.rows; ++row)
+      ++starts_[size_t(p.groupOf(row))];
     int64_t end = 0; // starts_ has the ends, which filling moves to the starts
     for (int64_t &count : starts_)
       count = end += count;
@@ -334,7 +337,8 @@ private:
 std::unique_ptr<Command> reference(const CommandSpec &spec, GroupedProduct p,
                                    bool isGradient) {
   const Elements x(spec.inputs[0]), other(spec.inputs[1]), to(spec.outputs[0]);
-  return makeReference([=, size = elements(spec.outputs[0])] {
+  return makeReference([=, size = elements(spec.outputs[0])]() -> Status {
+    DLC_TRY(p.check());
     std::vector<double> sums(static_cast<size_t>(size));
     for (int64_t row = 0; row < p.rows; ++row)
       for (int64_t k = 0; k < p.inner; ++k)
@@ -347,6 +351,7 @@ std::unique_ptr<Command> reference(const CommandSpec &spec, GroupedProduct p,
         }
     for (int64_t i = 0; i < size; ++i)
       to.set(i, sums[size_t(i)]);
+    return {};
   });
 }
 
