@@ -152,7 +152,7 @@ void conv(benchmark::State &state, const ConvShape &s, const std::string &kind,
   else if (kind == "conv_backward_data")
     bench.input(type, y).input(type, w).output(type, x);
   else
-    bench.input(type, x).input(type, y).output(plan::F32, w);
+    bench.input(type, x).input(type, y).output(type, w);
   bench.run(state,
             2.0 * static_cast<double>(s.n * s.o * out * out * s.c * s.k * s.k));
 }
@@ -280,7 +280,7 @@ void registerAll() {
            {"conv", "conv_backward_data", "conv_backward_filter"})
         for (const ConvShape &s : kConvs)
           for (int64_t tile : {0, 2, 4})
-            if (!tile || (suffix == "/nhwc/f32" && s.fitsWinograd()))
+            if (!tile || (suffix.starts_with("/nhwc") && s.fitsWinograd()))
               add(fmt::format("{}/{}{}{}", kind, s.name, suffix,
                               tile ? fmt::format("/winograd{}", tile) : ""),
                   [=, type = type](benchmark::State &state) {

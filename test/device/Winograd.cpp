@@ -63,12 +63,22 @@ void expectNearForAnyThreads(const Case &c, int64_t tile) {
   expectThreadInvariant(c, plan::F32);
 }
 
+// Products and sums of halves are of f32: what is stored is rounded once.
+void expectHalvesAreNear(const Case &c) {
+  for (const auto &[type, most] :
+       {std::pair(plan::BF16, 4e-3), std::pair(plan::F16, 6e-4)}) {
+    EXPECT_LE(relativeError(run(c, type, 2)[0], run(c, plan::F64, 1)[0]), most);
+    expectThreadInvariant(c, type);
+  }
+}
+
 class WinogradTest : public testing::TestWithParam<
                          std::tuple<WinogradShape, std::string, int64_t>> {};
 
 TEST_P(WinogradTest, IsNearForAnyThreads) {
   const auto &[shape, kind, tile] = GetParam();
   expectNearForAnyThreads(winogradCase(shape, kind, tile), tile);
+  expectHalvesAreNear(winogradCase(shape, kind, tile));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -178,7 +188,7 @@ TEST(AmxFilter, ComputesAnyWindow) {
 TEST(Winograd, RefusesWhatItCannotCompute) {
   CpuDevice device(1);
   const WinogradShape shape{"", 1, 16, 16, 8, 8};
-  std::vector<Case> cases(6, winogradCase(shape, "conv_backward_data", 2));
+  std::vector<Case> cases(7, winogradCase(shape, "conv_backward_data", 2));
   cases[0].attributes["winograd"] = int64_t(3);
   cases[1] = winogradCase({"", 1, 24, 16, 8, 8}, "conv_backward_data", 2);
   cases[2].attributes["strides"] = Shape{2, 2};
@@ -187,6 +197,10 @@ TEST(Winograd, RefusesWhatItCannotCompute) {
   cases[3].inputs[0].shape = {1, 6, 6, 16};
   cases[4].inputs[0].fixed = plan::BF16;
   cases[5].attributes["winograd"] = int64_t(1);
+  cases[6] = winogradCase(shape, "conv_backward_filter", 1);
+  for (Case::Slot &slot : cases[6].inputs)
+    slot.fixed = plan::BF16;
+  cases[6].outputs[0].fixed = plan::BF16;
   for (const Case &c : cases) {
     auto inputs = makeInputs(c, plan::F32), outputs = makeOutputs(c, plan::F32);
     const Status status = tryRun(device, c.kind, c.attributes, inputs, outputs);

@@ -4,6 +4,10 @@
 // RUN: %dlc compile %models/resnet8.onnx --target=cpu --batch=32 --emit=mlir --stop-after=fuse --explain-placement --place=l.2/conv2:conv=winograd2,l.0/conv1:conv=winograd4 | FileCheck %s --check-prefix=PLACE
 // RUN: %dlc compile %models/resnet8.onnx --target=cpu --batch=32 --emit=mlir --stop-after=fuse | FileCheck %s --check-prefix=OPS
 // RUN: %dlc compile %models/resnet8.onnx --target=cpu --batch=32 --emit=mlir --stop-after=launches | FileCheck %s --check-prefix=CALLS
+// RUN: %dlc compile %models/resnet8.onnx --target=cpu --batch=32 --emit=mlir --stop-after=fuse --explain-placement --amp --cpu=znver4 | FileCheck %s --check-prefix=BF16
+// RUN: %dlc compile %models/resnet8.onnx --target=cpu --batch=32 --emit=mlir --stop-after=fuse --explain-placement --amp --cpu=znver4 --amp-dtype=fp16 | FileCheck %s --check-prefix=WIDENED
+// RUN: %dlc compile %models/resnet8.onnx --target=cpu --batch=32 --emit=mlir --stop-after=fuse --explain-placement --amp --cpu=znver3 | FileCheck %s --check-prefix=WIDENED
+// RUN: %dlc compile %models/resnet8.onnx --target=cpu --batch=32 --emit=mlir --stop-after=fuse --explain-placement --amp --cpu=sapphirerapids | FileCheck %s --check-prefix=AMX
 // RUN: not %dlc compile %models/resnet8.onnx --target=cpu --emit=mlir --place=conv=winograd4 2>&1 | FileCheck %s --check-prefix=REFUSED
 
 // CHECK: // /conv1/Conv {{.*}} library {{.*}} winograd2: channels are no multiple of 16
@@ -31,5 +35,14 @@
 // CALLS-DAG: exec.call "conv" {{.*}} winograd = 2 : i64}
 // CALLS-DAG: exec.call "conv_backward_data" {{.*}} winograd = 4 : i64}
 // CALLS-DAG: exec.call "conv_backward_filter" {{.*}} winograd = 4 : i64}
+
+// Halves: against the library's instructions for bf16, against its f32 between two casts, and against AMX.
+// BF16: // /l/l.1/conv2/Conv {{.*}} library predicted
+// BF16: // /l/l.2/conv2/Conv {{.*}} winograd4 predicted
+// BF16: // /l/l.2/conv2/Conv (gradient) {{.*}} winograd4 predicted
+// BF16: // /l/l.1/conv2/Conv (gradient) {{.*}} library predicted
+// WIDENED: // /l/l.1/conv2/Conv {{.*}} winograd4 predicted
+// WIDENED: // /l/l.2/conv2/Conv {{.*}} winograd4 predicted
+// AMX: // /l/l.2/conv2/Conv {{.*}} library predicted
 
 // REFUSED: --place=conv=winograd4 cannot be: channels are no multiple of 16

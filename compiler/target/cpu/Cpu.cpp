@@ -51,7 +51,8 @@ public:
       return waysOfAttention(ir::AttentionDims::of(op.getOperation()),
                              ir::elementType(op->getOperand(0)));
     if (op.placedAs() == "conv")
-      return waysOfConv(op, convError == "fast");
+      return waysOfConv(op, mlir::succeeded(target) ? *target : CpuTarget{},
+                        convError == "fast");
     if (isOfAllRanks(op))
       return {
           {By::Decomposed},

@@ -4,7 +4,7 @@
 #include "runtime/device/cpu/winograd/Winograd.h"
 #include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/CpuDevice.h"
-#include "runtime/device/cpu/Dispatch.h"
+#include "runtime/device/cpu/Half.h"
 #include "runtime/plan/Attributes.h"
 
 namespace dlc {
@@ -38,8 +38,9 @@ WinogradPlanes planesAt(float *data, int64_t rows, int64_t blocks) {
 // the filters of all, made once, come from L3: tiles outside. Else the filters
 // are made where they are used, for many tiles, and are never in memory.
 WinogradForward::WinogradForward(const WinogradConv &conv,
+                                 const WinogradLoops &loops,
                                  const Threads &threads)
-    : c_(conv), threads_(threads), loops_(winogradLoops(conv.tile)) {
+    : c_(conv), threads_(threads), loops_(loops) {
   const int64_t fit = kTileFloats / (c_.planes() * c_.in.channels),
                 each = (c_.tiles() - 1) / threads.count() + 1;
   tilesOutside_ = fit >= kLeastTiles;
@@ -75,8 +76,8 @@ int64_t WinogradForward::floats() const {
              : inputs + threads_.count() * (columns_ * filterFloats() + sums);
 }
 
-void WinogradForward::run(const float *x, const float *w, const float *bias,
-                          float *y, float *scratch) const {
+void WinogradForward::run(const void *x, const void *w, const void *bias,
+                          void *y, float *scratch) const {
   tilesOutside_ ? tilesOutside(x, w, bias, y, scratch)
                 : filtersOutside(x, w, bias, y, scratch);
 }
@@ -97,14 +98,14 @@ void WinogradForward::multiply(const WinogradPlanes &inputs,
 
 void WinogradForward::putOutputs(float *sums, int64_t first, int64_t last,
                                  int64_t block, int64_t blocks,
-                                 const float *bias, float *y) const {
+                                 const void *bias, void *y) const {
   for (int64_t b = 0; b < blocks; ++b)
     loops_.outputs(c_, planesAt(sums + b * sumFloats(), together_, 1), first,
                    last, block + b, bias, y);
 }
 
-void WinogradForward::tilesOutside(const float *x, const float *w,
-                                   const float *bias, float *y,
+void WinogradForward::tilesOutside(const void *x, const void *w,
+                                   const void *bias, void *y,
                                    float *scratch) const {
   const int64_t blocks = blocksOf(c_.out), filters = filterFloats(),
                 inputs = planeFloats(c_, together_, blocksOf(c_.in)),
@@ -133,8 +134,8 @@ void WinogradForward::tilesOutside(const float *x, const float *w,
   });
 }
 
-void WinogradForward::filtersOutside(const float *x, const float *w,
-                                     const float *bias, float *y,
+void WinogradForward::filtersOutside(const void *x, const void *w,
+                                     const void *bias, void *y,
                                      float *scratch) const {
   const int64_t blocks = blocksOf(c_.out),
                 inputs = planeFloats(c_, together_, blocksOf(c_.in)),
@@ -171,8 +172,10 @@ void WinogradForward::filtersOutside(const float *x, const float *w,
 
 // An item has all planes of some blocks of inputs and of outputs. Inputs and
 // gradients of many tiles, transformed once by all threads, come from L3.
-WinogradFilter::WinogradFilter(const WinogradConv &conv, const Threads &threads)
-    : c_(conv), threads_(threads), loops_(winogradLoops(conv.tile)) {
+WinogradFilter::WinogradFilter(const WinogradConv &conv,
+                               const WinogradLoops &loops,
+                               const Threads &threads)
+    : c_(conv), threads_(threads), loops_(loops) {
   const int64_t fit = kWaveFloats / (c_.planes() * c_.in.channels +
                                      c_.gradientPlanes() * c_.out.channels);
   if (conv.tile == 1)
@@ -204,7 +207,7 @@ int64_t WinogradFilter::floats() const {
 void WinogradFilter::multiply(const WinogradPlanes &x, const WinogradPlanes &dy,
                               int64_t item, int64_t tiles,
                               const WinogradPlanes &sums, bool adds,
-                              float *dw) const {
+                              void *dw) const {
   const int64_t across = (blocksOf(c_.out) - 1) / outputs_ + 1,
                 in = item / across * inputs_, out = item % across * outputs_,
                 ins = std::min(inputs_, blocksOf(c_.in) - in),
@@ -225,7 +228,7 @@ void WinogradFilter::multiply(const WinogradPlanes &x, const WinogradPlanes &dy,
                            dw);
 }
 
-void WinogradFilter::run(const float *x, const float *dy, float *dw,
+void WinogradFilter::run(const void *x, const void *dy, void *dw,
                          float *scratch) const {
   float *const gradients =
       scratch + planeFloats(c_, together_, blocksOf(c_.in));
@@ -256,36 +259,45 @@ namespace {
 
 template <class Products, class F>
 Result<std::unique_ptr<Command>> command(CpuDevice &device,
-                                         const WinogradConv &conv, F run) {
-  const Products products(conv, device.threads());
+                                         const WinogradConv &conv,
+                                         const WinogradLoops &loops, F run) {
+  const Products products(conv, loops, device.threads());
   return commandWithScratch(device, uint64_t(products.floats()) * sizeof(float),
                             [=](std::byte *scratch) {
                               run(products, reinterpret_cast<float *>(scratch));
                             });
 }
 
-// Whether channels are blocks and elements f32, as all products need.
-bool haveBlocks(const CommandSpec &spec, const Conv &conv) {
+// Whether channels are blocks and all elements of `type`.
+bool haveBlocks(const CommandSpec &spec, const Conv &conv, plan::DType type) {
   for (const auto *operands : {&spec.inputs, &spec.outputs})
     for (const Operand &operand : *operands)
-      if (typeOf(operand) != plan::F32)
+      if (typeOf(operand) != type)
         return false;
   return conv.x.dims <= 2 && conv.x.channelsLast && conv.group == 1 &&
          conv.x.c % kWinogradLanes == 0 && conv.y.c % kWinogradLanes == 0;
 }
 
-Status expectWinograd(const CommandSpec &spec, const Conv &conv,
-                      ConvResult result, int64_t tile) {
-  bool fits = haveBlocks(spec, conv);
-  for (size_t d = 1; d < kSpatial && tile != 1; ++d) {
+// The loops of a command's tiles; null: there are none.
+const WinogradLoops *loopsOf(const CommandSpec &spec, const Conv &conv,
+                             ConvResult result, int64_t tile) {
+  const plan::DType type = typeOf(spec.inputs[0]);
+  if (!haveBlocks(spec, conv, type))
+    return nullptr;
+  if (tile == 1)
+    return result == ConvResult::Filter && type == plan::F32 ? &filterLoops()
+                                                             : nullptr;
+  for (size_t d = 1; d < kSpatial; ++d) {
     const Sliding &along = conv.window.along[d];
-    fits =
-        fits && along.kernel == 3 && along.stride == 1 && along.dilation == 1;
+    if (along.kernel != 3 || along.stride != 1 || along.dilation != 1)
+      return nullptr;
   }
-  if (fits &&
-      (tile == 2 || tile == 4 || (tile == 1 && result == ConvResult::Filter)))
-    return {};
-  return corrupt(spec, fmt::format("winograd={} does not fit it", tile));
+  if (tile != 2 && tile != 4)
+    return nullptr;
+  return type == plan::F32    ? &winogradLoops<float>(tile)
+         : type == plan::BF16 ? &winogradLoops<Bf16>(tile)
+         : type == plan::F16  ? &winogradLoops<F16>(tile)
+                              : nullptr;
 }
 
 } // namespace
@@ -297,7 +309,7 @@ Status expectWinograd(const CommandSpec &spec, const Conv &conv,
 bool areProductsFaster(const CommandSpec &spec, const Conv &conv) {
   constexpr double kOnce = 56e9, kOther = 42e9, kProducts = 68e9,
                    kPacking = 20e9;
-  if (!haveBlocks(spec, conv) || winogradLoops(1).lanes != 8)
+  if (!haveBlocks(spec, conv, plan::F32) || filterLoops().lanes != 8)
     return false;
   const auto taps = static_cast<double>(conv.window.taps()),
              in = static_cast<double>(conv.x.c),
@@ -314,7 +326,9 @@ Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
                                               const Conv &conv,
                                               ConvResult result) {
   const int64_t tile = plan::intAttribute(spec.command, "winograd", 1);
-  DLC_TRY(expectWinograd(spec, conv, result, tile));
+  const WinogradLoops *const loops = loopsOf(spec, conv, result, tile);
+  if (!loops)
+    return corrupt(spec, fmt::format("winograd={} does not fit it", tile));
   const auto image = [](const Image &image) {
     return WinogradImage{image.size[1], image.size[2], image.c};
   };
@@ -337,12 +351,11 @@ Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
                  tile,
                  sliding(1),
                  sliding(2)};
-  float *const a = as<float>(spec.inputs[0]),
-               *const b = as<float>(spec.inputs[1]),
-               *const to = as<float>(spec.outputs[0]);
+  std::byte *const a = spec.inputs[0].data, *const b = spec.inputs[1].data,
+                   *const to = spec.outputs[0].data;
   if (result == ConvResult::Filter)
     return command<WinogradFilter>(
-        device, c, [=](const WinogradFilter &products, float *scratch) {
+        device, c, *loops, [=](const WinogradFilter &products, float *scratch) {
           products.run(a, b, to, scratch);
         });
   if (result == ConvResult::Data) {
@@ -351,10 +364,10 @@ Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
     c.top = 2 - c.top, c.left = 2 - c.left;
     c.first = 8 * tap, c.tap = -tap;
   }
-  const float *const bias =
-      spec.inputs.size() > 2 ? as<float>(spec.inputs[2]) : nullptr;
+  const std::byte *const bias =
+      spec.inputs.size() > 2 ? spec.inputs[2].data : nullptr;
   return command<WinogradForward>(
-      device, c, [=](const WinogradForward &products, float *scratch) {
+      device, c, *loops, [=](const WinogradForward &products, float *scratch) {
         products.run(a, b, bias, to, scratch);
       });
 }

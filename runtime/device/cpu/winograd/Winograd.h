@@ -14,18 +14,19 @@ class CpuDevice;
 // y of x, or dx of dy.
 class WinogradForward {
 public:
-  WinogradForward(const WinogradConv &conv, const Threads &threads);
+  WinogradForward(const WinogradConv &conv, const WinogradLoops &loops,
+                  const Threads &threads);
 
   int64_t floats() const; // of scratch
-  // bias: null, or a float a channel of y. Scratch starts at a cache line.
-  void run(const float *x, const float *w, const float *bias, float *y,
+  // bias: null, or an element a channel of y. Scratch starts at a cache line.
+  void run(const void *x, const void *w, const void *bias, void *y,
            float *scratch) const;
 
 private:
-  void tilesOutside(const float *x, const float *w, const float *bias, float *y,
+  void tilesOutside(const void *x, const void *w, const void *bias, void *y,
                     float *scratch) const;
-  void filtersOutside(const float *x, const float *w, const float *bias,
-                      float *y, float *scratch) const;
+  void filtersOutside(const void *x, const void *w, const void *bias, void *y,
+                      float *scratch) const;
   WinogradPlanes inputsAt(float *data) const;
   WinogradPlanes filtersAt(float *data) const;
   // Planes of one block of outputs each, one after the other.
@@ -37,7 +38,7 @@ private:
                 int64_t begin, int64_t end, float *sums, int64_t tiles,
                 int64_t blocks) const;
   void putOutputs(float *sums, int64_t first, int64_t last, int64_t block,
-                  int64_t blocks, const float *bias, float *y) const;
+                  int64_t blocks, const void *bias, void *y) const;
 
   WinogradConv c_;
   const Threads &threads_;
@@ -51,17 +52,18 @@ private:
 // dw of x and dy.
 class WinogradFilter {
 public:
-  WinogradFilter(const WinogradConv &conv, const Threads &threads);
+  WinogradFilter(const WinogradConv &conv, const WinogradLoops &loops,
+                 const Threads &threads);
 
   int64_t floats() const;
-  void run(const float *x, const float *dy, float *dw, float *scratch) const;
+  void run(const void *x, const void *dy, void *dw, float *scratch) const;
 
 private:
   int64_t items() const;
   WinogradPlanes sumsAt(float *data) const;
   void multiply(const WinogradPlanes &x, const WinogradPlanes &dy, int64_t item,
                 int64_t tiles, const WinogradPlanes &sums, bool adds,
-                float *dw) const;
+                void *dw) const;
 
   WinogradConv c_;
   const Threads &threads_;

@@ -13,6 +13,36 @@ inline Vec load(const float *from) {
   return *reinterpret_cast<const Unaligned *>(from);
 }
 inline void store(float *to, Vec v) { *reinterpret_cast<Unaligned *>(to) = v; }
+// Of images in halves: as Half.h, a vector at a time.
+typedef uint32_t Bits __attribute__((vector_size(4 * kLanes)));
+typedef uint16_t Halves __attribute__((vector_size(2 * kLanes)));
+
+inline Bits bitsOf(const void *from) {
+  Halves halves;
+  __builtin_memcpy(&halves, from, sizeof halves);
+  return __builtin_convertvector(halves, Bits);
+}
+inline void storeBits(void *to, Bits bits) {
+  const Halves halves = __builtin_convertvector(bits, Halves);
+  __builtin_memcpy(to, &halves, sizeof halves);
+}
+inline Vec load(const Bf16 *from) { return Vec(bitsOf(from) << 16); }
+inline void store(Bf16 *to, Vec v) {
+  const Bits bits = Bits(v), rounded = bits + 0x7fff + (bits >> 16 & 1);
+  storeBits(to, (v != v ? bits | 0x400000 : rounded) >> 16);
+}
+inline Vec load(const F16 *from) {
+  const Bits bits = bitsOf(from), shifted = (bits & 0x7fff) << 13;
+  const Bits finite = Bits(Vec(shifted) * 0x1p112f);
+  return Vec((shifted >= 0x0f800000 ? shifted | 0x7f800000 : finite) |
+             (bits & 0x8000) << 16);
+}
+inline void store(F16 *to, Vec v) {
+  F16 halves[kLanes];
+  for (int l = 0; l < kLanes; ++l)
+    halves[l] = roundToF16(v[l]);
+  __builtin_memcpy(to, halves, sizeof halves);
+}
 
 // Calls fn(i) for i below N, unrolled.
 template <int N, class F>
@@ -124,17 +154,17 @@ inline void forTiles(const WinogradConv &c, const WinogradImage &image,
 
 // Size x Size pixels of the tiles of an image, zeros outside of it, transformed
 // to N x N planes.
-template <Transform *T, int Size, int N>
+template <Transform *T, int Size, int N, class E>
 inline void toPlanes(const WinogradConv &c, const WinogradImage &image,
-                     int64_t top, int64_t left, const float *from,
-                     int64_t begin, int64_t end, const WinogradPlanes &to) {
+                     int64_t top, int64_t left, const E *from, int64_t begin,
+                     int64_t end, const WinogradPlanes &to) {
   const int64_t pixel = image.channels, line = pixel * image.width;
   forTiles(
       c, image, top, left, begin, end,
       [&](int64_t t, int64_t first, int64_t y, int64_t x) {
         const bool isInside = y >= 0 && x >= 0 && y + Size <= image.height &&
                               x + Size <= image.width;
-        const auto transform = [&](const float *corner, int64_t line,
+        const auto transform = [&](const auto *corner, int64_t line,
                                    int64_t pixel, float *put) {
           twice<T, Size, N>(
               [&](int i, int j) { return load(corner + i * line + j * pixel); },
@@ -143,38 +173,41 @@ inline void toPlanes(const WinogradConv &c, const WinogradImage &image,
               });
         };
         for (int64_t channel = 0; channel < pixel; channel += kLanes) {
-          const float *const corner = from + first + channel;
+          const E *const corner = from + first + channel;
+          float *const put = to.at(0, channel / kWinogradLanes, t - begin) +
+                             channel % kWinogradLanes;
+          if (isInside) {
+            transform(corner, line, pixel, put);
+            continue;
+          }
           float padded[Size][Size][kLanes];
-          for (int i = 0; i < Size && !isInside; ++i)
+          for (int i = 0; i < Size; ++i)
             for (int j = 0; j < Size; ++j)
               store(padded[i][j], y + i < 0 || y + i >= image.height ||
                                           x + j < 0 || x + j >= image.width
                                       ? Vec{}
                                       : load(corner + i * line + j * pixel));
-          transform(isInside ? corner : padded[0][0],
-                    isInside ? line : Size * kLanes, isInside ? pixel : kLanes,
-                    to.at(0, channel / kWinogradLanes, t - begin) +
-                        channel % kWinogradLanes);
+          transform(padded[0][0], Size * kLanes, kLanes, put);
         }
       });
 }
 
-template <int M>
-void inputs(const WinogradConv &c, const float *x, int64_t begin, int64_t end,
+template <int M, class E>
+void inputs(const WinogradConv &c, const void *x, int64_t begin, int64_t end,
             const WinogradPlanes &to) {
-  toPlanes<Matrices<M>::inputs, M + 2, M + 2>(c, c.in, c.top, c.left, x, begin,
-                                              end, to);
+  toPlanes<Matrices<M>::inputs, M + 2, M + 2>(
+      c, c.in, c.top, c.left, static_cast<const E *>(x), begin, end, to);
 }
-template <int M>
-void gradients(const WinogradConv &c, const float *dy, int64_t begin,
+template <int M, class E>
+void gradients(const WinogradConv &c, const void *dy, int64_t begin,
                int64_t end, const WinogradPlanes &to) {
-  toPlanes<Matrices<M>::gradients, M, M + 2>(c, c.out, 0, 0, dy, begin, end,
-                                             to);
+  toPlanes<Matrices<M>::gradients, M, M + 2>(
+      c, c.out, 0, 0, static_cast<const E *>(dy), begin, end, to);
 }
 
-template <int M>
+template <int M, class E>
 void outputs(const WinogradConv &c, const WinogradPlanes &from, int64_t begin,
-             int64_t end, int64_t block, const float *bias, float *y) {
+             int64_t end, int64_t block, const void *bias, void *y) {
   constexpr int N = M + 2;
   const int64_t pixel = c.out.channels, line = pixel * c.out.width;
   forTiles(c, c.out, 0, 0, begin, end,
@@ -182,31 +215,33 @@ void outputs(const WinogradConv &c, const WinogradPlanes &from, int64_t begin,
              for (int64_t lane = 0; lane < kWinogradLanes; lane += kLanes) {
                const int64_t channel = block * kWinogradLanes + lane;
                const float *const get = from.at(0, 0, t - begin) + lane;
-               const Vec shift = bias ? load(bias + channel) : Vec{};
+               const Vec shift =
+                   bias ? load(static_cast<const E *>(bias) + channel) : Vec{};
                twice<Matrices<M>::outputs, N, M>(
                    [&](int i, int j) {
                      return load(get + (i * N + j) * from.stride);
                    },
                    [&](int i, int j, Vec v) {
                      if (row + i < c.out.height && column + j < c.out.width)
-                       store(y + first + channel + i * line + j * pixel,
+                       store(static_cast<E *>(y) + first + channel + i * line +
+                                 j * pixel,
                              v + shift);
                    });
              }
            });
 }
 
-template <int M>
-void filters(const WinogradConv &c, const float *w, int64_t block,
-             int64_t begin, int64_t end, const WinogradPlanes &to) {
+template <int M, class E>
+void filters(const WinogradConv &c, const void *w, int64_t block, int64_t begin,
+             int64_t end, const WinogradPlanes &to) {
   constexpr int N = M + 2;
   float taps[9][kWinogradLanes];
   for (int64_t i = begin; i < end; ++i) {
-    const float *from =
-        w + c.first + block * kWinogradLanes * c.outer + i * c.inner;
+    const E *from = static_cast<const E *>(w) + c.first +
+                    block * kWinogradLanes * c.outer + i * c.inner;
     for (int64_t lane = 0; lane < kWinogradLanes; ++lane)
       repeat<9>([&](int tap) {
-        taps[tap][lane] = from[lane * c.outer + tap * c.tap];
+        taps[tap][lane] = dlc::load(from[lane * c.outer + tap * c.tap]);
       });
     for (int64_t lane = 0; lane < kWinogradLanes; lane += kLanes) {
       float *const put = to.at(0, 0, i - begin) + lane;
@@ -219,9 +254,9 @@ void filters(const WinogradConv &c, const float *w, int64_t block,
   }
 }
 
-template <int M>
+template <int M, class E>
 void filterGradients(const WinogradConv &c, const WinogradPlanes &from,
-                     int64_t at, int64_t inputs, int64_t outputs, float *dw) {
+                     int64_t at, int64_t inputs, int64_t outputs, void *dw) {
   constexpr int N = M + 2;
   float taps[9][kWinogradLanes];
   for (int64_t i = 0; i < kWinogradLanes; ++i) {
@@ -231,15 +266,17 @@ void filterGradients(const WinogradConv &c, const WinogradPlanes &from,
           [&](int y, int x) { return load(get + (y * N + x) * from.stride); },
           [&](int y, int x, Vec v) { store(&taps[3 * y + x][lane], v); });
     }
-    float *to = dw + c.first + outputs * kWinogradLanes * c.outer +
-                (inputs * kWinogradLanes + i) * c.inner;
+    E *to = static_cast<E *>(dw) + c.first +
+            outputs * kWinogradLanes * c.outer +
+            (inputs * kWinogradLanes + i) * c.inner;
     for (int64_t lane = 0; lane < kWinogradLanes; ++lane)
-      repeat<9>(
-          [&](int tap) { to[lane * c.outer + tap * c.tap] = taps[tap][lane]; });
+      repeat<9>([&](int tap) {
+        dlc::store(to[lane * c.outer + tap * c.tap], taps[tap][lane]);
+      });
   }
 }
 
-// m = 1: the pixels below each tap, zeros outside of the image.
+// m = 1, of f32 alone: the pixels below each tap, zeros outside of the image.
 inline void copyPixel(const float *from, int64_t channels,
                       const WinogradPlanes &to, int64_t plane, int64_t row) {
   for (int64_t at = 0; at < channels; at += kWinogradLanes)
@@ -249,14 +286,15 @@ inline void copyPixel(const float *from, int64_t channels,
     });
 }
 template <>
-void inputs<1>(const WinogradConv &c, const float *x, int64_t begin,
-               int64_t end, const WinogradPlanes &to) {
+void inputs<1, float>(const WinogradConv &c, const void *x, int64_t begin,
+                      int64_t end, const WinogradPlanes &to) {
   for (int64_t t = begin; t < end; ++t) {
     const int64_t line = t / c.out.width,
                   top = line % c.out.height * c.down.stride - c.top,
                   left = t % c.out.width * c.across.stride - c.left;
     const float *const image =
-        x + line / c.out.height * c.in.height * c.in.width * c.in.channels;
+        static_cast<const float *>(x) +
+        line / c.out.height * c.in.height * c.in.width * c.in.channels;
     for (int64_t plane = 0; plane < c.planes(); ++plane) {
       const int64_t row = top + plane / c.across.kernel * c.down.dilation,
                     column = left + plane % c.across.kernel * c.across.dilation;
@@ -269,16 +307,18 @@ void inputs<1>(const WinogradConv &c, const float *x, int64_t begin,
   }
 }
 template <>
-void gradients<1>(const WinogradConv &c, const float *dy, int64_t begin,
-                  int64_t end, const WinogradPlanes &to) {
+void gradients<1, float>(const WinogradConv &c, const void *dy, int64_t begin,
+                         int64_t end, const WinogradPlanes &to) {
   for (int64_t t = begin; t < end; ++t)
-    copyPixel(dy + t * c.out.channels, c.out.channels, to, 0, t - begin);
+    copyPixel(static_cast<const float *>(dy) + t * c.out.channels,
+              c.out.channels, to, 0, t - begin);
 }
 template <>
-void filterGradients<1>(const WinogradConv &c, const WinogradPlanes &from,
-                        int64_t at, int64_t inputs, int64_t outputs,
-                        float *dw) {
-  float *const to = dw + c.first + outputs * kWinogradLanes * c.outer +
+void filterGradients<1, float>(const WinogradConv &c,
+                               const WinogradPlanes &from, int64_t at,
+                               int64_t inputs, int64_t outputs, void *dw) {
+  float *const to = static_cast<float *>(dw) + c.first +
+                    outputs * kWinogradLanes * c.outer +
                     inputs * kWinogradLanes * c.inner;
   for (int64_t lane = 0; lane < kWinogradLanes; ++lane)
     for (int64_t i = 0; i < kWinogradLanes; ++i)
@@ -338,12 +378,19 @@ void product(const WinogradProduct &p) {
   }
 }
 
-template <int M>
-constexpr WinogradLoops kLoops = {kRows,      kColumns,           kLanes,
-                                  inputs<M>,  gradients<M>,       outputs<M>,
-                                  filters<M>, filterGradients<M>, product};
+template <int M, class E>
+constexpr WinogradLoops kLoops = {
+    kRows,           kColumns,      kLanes,        inputs<M, E>,
+    gradients<M, E>, outputs<M, E>, filters<M, E>, filterGradients<M, E>,
+    product};
 
 template <>
-constexpr WinogradLoops kLoops<1> = {kRows,     kColumns,           kLanes,
-                                     inputs<1>, gradients<1>,       nullptr,
-                                     nullptr,   filterGradients<1>, product};
+constexpr WinogradLoops kLoops<1, float> = {kRows,
+                                            kColumns,
+                                            kLanes,
+                                            inputs<1, float>,
+                                            gradients<1, float>,
+                                            nullptr,
+                                            nullptr,
+                                            filterGradients<1, float>,
+                                            product};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cpu/winograd/WinogradLoops.h"
-#include "runtime/device/cpu/Simd.h"
+#include "runtime/device/cpu/Half.h"
 
 namespace dlc {
 namespace {
@@ -28,10 +28,13 @@ constexpr int kLanes = 4, kRows = 3, kColumns = 1;
 
 } // namespace
 
-const WinogradLoops &winogradLoops(int64_t tile) {
-  return tile == 1   ? DLC_OF_LEVEL(kLoops<1>)
-         : tile == 2 ? DLC_OF_LEVEL(kLoops<2>)
-                     : DLC_OF_LEVEL(kLoops<4>);
+const WinogradLoops &filterLoops() { return DLC_OF_LEVEL(kLoops<1, float>); }
+
+template <class E> const WinogradLoops &winogradLoops(int64_t tile) {
+  return tile == 2 ? DLC_OF_LEVEL(kLoops<2, E>) : DLC_OF_LEVEL(kLoops<4, E>);
 }
+template const WinogradLoops &winogradLoops<float>(int64_t tile);
+template const WinogradLoops &winogradLoops<Bf16>(int64_t tile);
+template const WinogradLoops &winogradLoops<F16>(int64_t tile);
 
 } // namespace dlc

@@ -9,7 +9,9 @@
 // With m = 1 nothing is transformed and a plane is a tap of any window: the
 // filters' gradient as plain products of packed rows.
 //
-// Images are channels last; channels are a multiple of kWinogradLanes.
+// Images are channels last; channels are a multiple of kWinogradLanes. Images,
+// filters and biases are f32 or halves, all of one type; what is between them
+// is f32, so that halves round where they are stored and nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -81,24 +83,27 @@ struct WinogradLoops {
   int64_t columns; // likewise
   int64_t lanes;   // floats of a vector
   // Tiles [begin, end) of x, of dy and, from their planes, of y.
-  void (*inputs)(const WinogradConv &conv, const float *x, int64_t begin,
+  void (*inputs)(const WinogradConv &conv, const void *x, int64_t begin,
                  int64_t end, const WinogradPlanes &to);
-  void (*gradients)(const WinogradConv &conv, const float *dy, int64_t begin,
+  void (*gradients)(const WinogradConv &conv, const void *dy, int64_t begin,
                     int64_t end, const WinogradPlanes &to);
   void (*outputs)(const WinogradConv &conv, const WinogradPlanes &from,
-                  int64_t begin, int64_t end, int64_t block, const float *bias,
-                  float *y);
+                  int64_t begin, int64_t end, int64_t block, const void *bias,
+                  void *y);
   // Filters of a block of outputs, input channels [begin, end) in rows.
-  void (*filters)(const WinogradConv &conv, const float *w, int64_t block,
+  void (*filters)(const WinogradConv &conv, const void *w, int64_t block,
                   int64_t begin, int64_t end, const WinogradPlanes &to);
   // Block `at` of `from`: dw of a block of inputs, in rows, and of outputs.
   void (*filterGradients)(const WinogradConv &conv, const WinogradPlanes &from,
                           int64_t at, int64_t inputs, int64_t outputs,
-                          float *dw);
+                          void *dw);
   void (*product)(const WinogradProduct &product);
 };
 
-// The fastest for this CPU.
-const WinogradLoops &winogradLoops(int64_t tile);
+// The fastest for this CPU, with tiles of 2 or 4: of images of float, Bf16 or
+// F16 (Half.h).
+template <class E> const WinogradLoops &winogradLoops(int64_t tile);
+// With m = 1, of f32.
+const WinogradLoops &filterLoops();
 
 } // namespace dlc
