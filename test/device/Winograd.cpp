@@ -2,7 +2,7 @@
 // Convolutions by the CPU's own products, against the plain loops in f64, and
 // to the bit for any number of threads.
 #include "Fixture.h"
-#include "runtime/device/cpu/amx/AmxLoops.h"
+#include "runtime/device/cpu/tiles/TileLoops.h"
 
 namespace dlc::test {
 namespace {
@@ -135,8 +135,8 @@ TEST(Winograd, ComputesFilterGradientsOfAnyWindow) {
 
 // The filters' gradient of bf16 by AMX's tiles: windows, frames that end within
 // a step, waves at once and after each other.
-TEST(AmxFilter, ComputesAnyWindow) {
-  if (!amxLoops())
+TEST(TileFilter, ComputesAnyWindow) {
+  if (!tileLoops() || !tileLoops()->isAmx)
     GTEST_SKIP() << "this CPU has no AMX for bf16";
   struct Shapes {
     int64_t images, inputs, outputs;

@@ -19,7 +19,7 @@
 #include "runtime/device/cpu/Onednn.h"
 #include "runtime/device/cpu/Reference.h"
 #include "runtime/device/cpu/ReferenceConv.h"
-#include "runtime/device/cpu/amx/AmxFilter.h"
+#include "runtime/device/cpu/tiles/TileFilter.h"
 #include "runtime/device/cpu/winograd/Winograd.h"
 #include "runtime/plan/Attributes.h"
 
@@ -296,8 +296,8 @@ bindConvBackwardFilter(CpuDevice &device, const CommandSpec &spec) {
   if (plan::findAttribute(spec.command, "winograd") ||
       areProductsFaster(spec, conv))
     return bindWinograd(device, spec, conv, ConvResult::Filter);
-  if (haveTiles(spec, conv))
-    return bindAmxFilter(device, spec, conv);
+  if (areTilesFaster(spec, conv))
+    return bindTileFilter(device, spec, conv);
   return buildOnednn(device, spec, [&](OnednnCommand &command) {
     buildBackwardFilter(command, spec, conv);
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cpu/kernels/AttentionLoops.h"
 #include "runtime/device/cpu/Simd.h"
-#include "runtime/device/cpu/amx/AmxAttention.h"
+#include "runtime/device/cpu/tiles/TileAttention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,8 +42,8 @@ template <> const AttentionLoops<F16> &attentionLoops() {
   return DLC_OF_LEVEL(kLoops<F16>);
 }
 template <> const AttentionLoops<Bf16> &attentionLoops() {
-  const AttentionLoops<Bf16> *const amx = amxAttentionLoops();
-  return amx ? *amx : DLC_OF_LEVEL(kLoops<Bf16>);
+  const AttentionLoops<Bf16> *const tiles = tileAttentionLoops();
+  return tiles ? *tiles : DLC_OF_LEVEL(kLoops<Bf16>);
 }
 
 } // namespace dlc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores are computed transposed, a row for each key: softmax's sums over keys
 // are sums of vectors, each of whose lanes is a query.
-#include "runtime/device/cpu/amx/AmxAttention.h"
+#include "runtime/device/cpu/tiles/TileAttention.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 
@@ -9,7 +9,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 #include "runtime/device/cpu/Simd.h"
-#include "runtime/device/cpu/amx/AmxLoops.h"
+#include "runtime/device/cpu/tiles/TileLoops.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,9 +26,9 @@ namespace {
 constexpr int kLanes = 16, kBlockRows = 12;
 #include "runtime/device/cpu/kernels/Lanes.h"
 
-#include "runtime/device/cpu/amx/AmxHead.h"
+#include "runtime/device/cpu/tiles/TileHead.h"
 
-#include "runtime/device/cpu/amx/AmxHeadGradient.h"
+#include "runtime/device/cpu/tiles/TileHeadGradient.h"
 
 int64_t forwardTiles(const AttentionGeometry &g) {
   const int64_t depths = blocksIn(g.depth), values = blocksIn(g.valueDepth),
@@ -46,11 +46,11 @@ public:
   void run(int64_t begin, int64_t end, Bf16 *y, float *lse) {
     const int64_t seen = seenBy(end - 1);
     for (int64_t block = 0; block < seen; ++block) {
-      packer.packLines(AmxSide::Left, k_, g.stride, block * kBlock, g.keys,
-                       g.depth, keys_ + block * 2 * depths * kAmxBytes);
-      packer.packTerms(AmxSide::Left, v_, g.valueStride, block * kBlock, g.keys,
-                       g.valueDepth, values_ + block * kAmxBytes,
-                       keyBlocks * kAmxBytes);
+      packer.packLines(TileSide::Left, k_, g.stride, block * kBlock, g.keys,
+                       g.depth, keys_ + block * 2 * depths * kTileBytes);
+      packer.packTerms(TileSide::Left, v_, g.valueStride, block * kBlock,
+                       g.keys, g.valueDepth, values_ + block * kTileBytes,
+                       keyBlocks * kTileBytes);
     }
     loops.enter();
     for (int64_t first = begin; first < end; first += kBlock)
@@ -60,7 +60,7 @@ public:
 
 private:
   void runBlock(int64_t first, int64_t rows, Bf16 *y, float *lse) {
-    packer.packLines(AmxSide::Right, q_, g.stride, first, g.queries, g.depth,
+    packer.packLines(TileSide::Right, q_, g.stride, first, g.queries, g.depth,
                      queries_);
     sums_.clear();
     std::fill_n(out_, values * kSums, 0.f);
@@ -100,8 +100,8 @@ private:
           sums_.add(shifts, rows[odd]);
         }
         storePairs(rows[0], rows[1],
-                   weights_ + (block - begin) * kAmxBytes + i / 2 * 64,
-                   kBlocks * kAmxBytes);
+                   weights_ + (block - begin) * kTileBytes + i / 2 * 64,
+                   kBlocks * kTileBytes);
       }
     for (int64_t value = 0; value < values; ++value) {
       float *const out = out_ + value * kSums;
@@ -111,8 +111,8 @@ private:
         row[0] *= kept[0], row[1] *= kept[1];
         writeRow(row, i, out);
       }
-      loops.multiply({values_ + (value * 2 * keyBlocks + begin) * kAmxBytes,
-                      weights_, keyBlocks * kAmxBytes, kBlocks * kAmxBytes,
+      loops.multiply({values_ + (value * 2 * keyBlocks + begin) * kTileBytes,
+                      weights_, keyBlocks * kTileBytes, kBlocks * kTileBytes,
                       end - begin, out, true});
     }
   }
@@ -128,10 +128,10 @@ private:
 };
 
 int64_t forwardFloats(const AttentionGeometry &g) {
-  return forwardTiles(g) * kAmxFloats;
+  return forwardTiles(g) * kTileFloats;
 }
 int64_t backwardFloats(const AttentionGeometry &g) {
-  return backwardTiles(g) * kAmxFloats;
+  return backwardTiles(g) * kTileFloats;
 }
 void forward(const AttentionGeometry &g, const AttentionMask &mask,
              const Bf16 *q, const Bf16 *k, const Bf16 *v, Bf16 *y, float *lse,
@@ -152,8 +152,8 @@ constexpr AttentionLoops<Bf16> kLoops = {kBlock, forwardFloats, backwardFloats,
 
 } // namespace
 
-const AttentionLoops<Bf16> *amxAttentionLoops() {
-  return amxLoops() ? &kLoops : nullptr;
+const AttentionLoops<Bf16> *tileAttentionLoops() {
+  return tileLoops() ? &kLoops : nullptr;
 }
 
 } // namespace dlc
@@ -162,7 +162,7 @@ const AttentionLoops<Bf16> *amxAttentionLoops() {
 
 namespace dlc {
 
-const AttentionLoops<Bf16> *amxAttentionLoops() { return nullptr; }
+const AttentionLoops<Bf16> *tileAttentionLoops() { return nullptr; }
 
 } // namespace dlc
 

@@ -12,22 +12,22 @@
 //
 // Where x has so few channels that those of all columns of a window fit into a
 // block, these are a pixel of x for each pixel of dy, and a tap is a row.
-#include "runtime/device/cpu/amx/AmxFilter.h"
+#include "runtime/device/cpu/tiles/TileFilter.h"
 #include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/device/cpu/Dispatch.h"
-#include "runtime/device/cpu/amx/AmxLoops.h"
+#include "runtime/device/cpu/tiles/TileLoops.h"
 
 #include <algorithm>
 
 namespace dlc {
 namespace {
 
-constexpr int64_t kAmxWaveBytes = 2 << 20; // of packed tiles: an L2
-constexpr int64_t kLeastTerms = 512;       // of a wave
-constexpr int64_t kChunkTerms = 256;       // terms whose tiles stay in an L1
-constexpr int64_t kManyBlocks = 128;       // of filters: work for many threads
-constexpr int64_t kMostWaves = 8;          // at once
+constexpr int64_t kTileWaveBytes = 2 << 20; // of packed tiles: an L2
+constexpr int64_t kLeastTerms = 512;        // of a wave
+constexpr int64_t kChunkTerms = 256;        // terms whose tiles stay in an L1
+constexpr int64_t kManyBlocks = 128;        // of filters: work for many threads
+constexpr int64_t kMostWaves = 8;           // at once
 
 int64_t roundedUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -72,13 +72,13 @@ struct Tap {
 
 bool canJoinColumns(const Conv &conv) {
   const Sliding &columns = conv.window.along[2];
-  return conv.x.c % kAmxBlock && columns.dilation == 1 &&
-         conv.x.c * columns.kernel <= kAmxBlock;
+  return conv.x.c % kTileBlock && columns.dilation == 1 &&
+         conv.x.c * columns.kernel <= kTileBlock;
 }
 
-class AmxFilter {
+class TileFilter {
 public:
-  AmxFilter(const Conv &conv, const Threads &threads);
+  TileFilter(const Conv &conv, const Threads &threads);
 
   uint64_t bytes() const;
   void run(const uint16_t *x, const uint16_t *dy, uint16_t *dw,
@@ -90,22 +90,22 @@ private:
     int64_t begin, terms;
   };
 
-  int64_t leftStride() const { return wave_ / kAmxTerms * kAmxBytes; }
+  int64_t leftStride() const { return wave_ / kTileTerms * kTileBytes; }
   int64_t rightStride() const {
-    return (wave_ + before_ + after_) / kAmxTerms * kAmxBytes;
+    return (wave_ + before_ + after_) / kTileTerms * kTileBytes;
   }
   int64_t leftBytes() const { return outputs_ / 16 * leftStride(); }
   int64_t copyBytes() const { return inputs_ / 16 * rightStride(); }
   int64_t rightBytes() const { return int64_t(copies_.size()) * copyBytes(); }
   int64_t packedBytes() const { return leftBytes() + rightBytes(); }
   int64_t blocks() const {
-    return inputs_ / kAmxBlock * (outputs_ / kAmxBlock);
+    return inputs_ / kTileBlock * (outputs_ / kTileBlock);
   }
-  int64_t sumFloats() const { return int64_t(taps_.size()) * 4 * kAmxFloats; }
+  int64_t sumFloats() const { return int64_t(taps_.size()) * 4 * kTileFloats; }
 
   Range rangeOf(int64_t wave) const {
     const int64_t begin = wave * wave_;
-    return {begin, std::min(wave_, roundedUp(numbers_ - begin, kAmxTerms))};
+    return {begin, std::min(wave_, roundedUp(numbers_ - begin, kTileTerms))};
   }
   template <class F> void forRuns(int64_t begin, int64_t count, F &&fn) const;
   void packOutputs(const uint16_t *dy, int64_t begin, std::byte *to) const;
@@ -122,7 +122,7 @@ private:
              uint16_t *dw) const;
 
   const Threads &threads_;
-  const AmxLoops &loops_ = *amxLoops();
+  const TileLoops &loops_ = *tileLoops();
   Axis down_, across_;
   const int64_t channels_;         // of x
   const Sliding columns_;          // of the window
@@ -137,21 +137,21 @@ private:
   int64_t before_, after_; // numbers of x around those of dy in a wave
   int64_t wave_, waves_, together_;
   std::vector<uint16_t> zeros_; // the channels of a pixel outside of an image
-  int64_t elements_;            // of AmxFilters, as these
+  int64_t elements_;            // of TileFilters, as these
   std::vector<uint16_t> inputOf_;
   std::vector<uint32_t> masks_;
 };
 
 // Waves that are computed at once have sums of their own, so that few filters
 // give work to many threads, too; how many does not depend on the threads.
-AmxFilter::AmxFilter(const Conv &conv, const Threads &threads)
+TileFilter::TileFilter(const Conv &conv, const Threads &threads)
     : threads_(threads), down_{conv.window.along[1], conv.x.size[1],
                                conv.y.size[1]},
       across_{conv.window.along[2], conv.x.size[2], conv.y.size[2]},
       channels_(conv.x.c), columns_(across_.window), columnsIn_(across_.in),
       joinsColumns_(canJoinColumns(conv)),
       width_(joinsColumns_ ? channels_ * columns_.kernel : channels_),
-      inputs_(roundedUp(width_, kAmxBlock)), outputs_(conv.y.c),
+      inputs_(roundedUp(width_, kTileBlock)), outputs_(conv.y.c),
       numbers_(conv.x.n * down_.size() *
                (joinsColumns_ ? across_.out : across_.size())),
       zeros_(size_t(std::max(inputs_, outputs_))) {
@@ -175,14 +175,14 @@ AmxFilter::AmxFilter(const Conv &conv, const Threads &threads)
   std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
     return taps_[a].copy < taps_[b].copy;
   });
-  before_ = roundedUp(-first, kAmxTerms);
-  after_ = roundedUp(last + 1, kAmxTerms);
+  before_ = roundedUp(-first, kTileTerms);
+  after_ = roundedUp(last + 1, kTileTerms);
   const int64_t bytesOfTerm =
       2 * (outputs_ + int64_t(copies_.size()) * inputs_);
-  wave_ =
-      std::min(std::max(kAmxWaveBytes / bytesOfTerm / kChunkTerms * kChunkTerms,
-                        kLeastTerms),
-               roundedUp(numbers_, kAmxTerms));
+  wave_ = std::min(
+      std::max(kTileWaveBytes / bytesOfTerm / kChunkTerms * kChunkTerms,
+               kLeastTerms),
+      roundedUp(numbers_, kTileTerms));
   waves_ = (numbers_ - 1) / wave_ + 1;
   together_ = std::min(
       {std::max<int64_t>(kManyBlocks / blocks(), 1), kMostWaves, waves_});
@@ -190,24 +190,24 @@ AmxFilter::AmxFilter(const Conv &conv, const Threads &threads)
 }
 
 // Of each element of a row of a block of the result, which sum it is.
-void AmxFilter::findElements() {
+void TileFilter::findElements() {
   const auto taps = int64_t(taps_.size());
   const int64_t joined = joinsColumns_ ? columns_.kernel : 1,
                 ofInput = taps * joined;
-  elements_ = (joinsColumns_ ? channels_ : kAmxBlock) * ofInput;
-  const int64_t vectors = (elements_ - 1) / kAmxBlock + 1;
+  elements_ = (joinsColumns_ ? channels_ : kTileBlock) * ofInput;
+  const int64_t vectors = (elements_ - 1) / kTileBlock + 1;
   masks_.resize(size_t(vectors * taps));
   for (int64_t at = 0; at < elements_; ++at) {
     const int64_t tap = at % ofInput / joined,
                   input = at % joined * (joinsColumns_ ? channels_ : 0) +
                           at / ofInput;
     inputOf_.push_back(static_cast<uint16_t>(input));
-    masks_[size_t(at / kAmxBlock * taps + tap)] |= 1U << at % kAmxBlock;
+    masks_[size_t(at / kTileBlock * taps + tap)] |= 1U << at % kTileBlock;
   }
-  inputOf_.resize(size_t(vectors * kAmxBlock));
+  inputOf_.resize(size_t(vectors * kTileBlock));
 }
 
-uint64_t AmxFilter::bytes() const {
+uint64_t TileFilter::bytes() const {
   return uint64_t(together_ * packedBytes()) +
          uint64_t(together_ * blocks() * sumFloats()) * sizeof(float);
 }
@@ -215,7 +215,7 @@ uint64_t AmxFilter::bytes() const {
 // Calls fn(i, length, image, row, column) for the runs within a row of `count`
 // numbers from `begin` on that are a frame's.
 template <class F>
-void AmxFilter::forRuns(int64_t begin, int64_t count, F &&fn) const {
+void TileFilter::forRuns(int64_t begin, int64_t count, F &&fn) const {
   const int64_t width = across_.size(), height = down_.size(),
                 end = std::min(begin + count, numbers_);
   for (int64_t n = std::max<int64_t>(begin, 0); n < end;) {
@@ -226,11 +226,11 @@ void AmxFilter::forRuns(int64_t begin, int64_t count, F &&fn) const {
   }
 }
 
-void AmxFilter::packOutputs(const uint16_t *dy, int64_t begin,
-                            std::byte *to) const {
-  const uint16_t *pixels[kAmxTerms];
-  std::fill_n(pixels, kAmxTerms, zeros_.data());
-  forRuns(begin, kAmxTerms,
+void TileFilter::packOutputs(const uint16_t *dy, int64_t begin,
+                             std::byte *to) const {
+  const uint16_t *pixels[kTileTerms];
+  std::fill_n(pixels, kTileTerms, zeros_.data());
+  forRuns(begin, kTileTerms,
           [&](int64_t i, int64_t length, int64_t image, int64_t row,
               int64_t column) {
             if (row >= down_.out)
@@ -242,17 +242,17 @@ void AmxFilter::packOutputs(const uint16_t *dy, int64_t begin,
             for (; i < end; ++i, at += outputs_)
               pixels[i] = at;
           });
-  loops_.packTerms(AmxSide::Left, pixels, outputs_, to, leftStride());
+  loops_.packTerms(TileSide::Left, pixels, outputs_, to, leftStride());
 }
 
 // The columns of a window in a line of x; in `edge`, if some are outside.
-const uint16_t *AmxFilter::joined(const uint16_t *line, int64_t column,
-                                  uint16_t *edge) const {
+const uint16_t *TileFilter::joined(const uint16_t *line, int64_t column,
+                                   uint16_t *edge) const {
   const int64_t begin = column * columns_.stride - columns_.low,
                 end = begin + columns_.kernel;
   if (begin >= 0 && end <= columnsIn_)
     return line + begin * channels_;
-  std::fill_n(edge, kAmxBlock, uint16_t(0));
+  std::fill_n(edge, kTileBlock, uint16_t(0));
   for (int64_t at = std::max<int64_t>(begin, 0); at < std::min(end, columnsIn_);
        ++at)
     std::copy_n(line + at * channels_, channels_,
@@ -260,12 +260,12 @@ const uint16_t *AmxFilter::joined(const uint16_t *line, int64_t column,
   return edge;
 }
 
-void AmxFilter::packInputs(const uint16_t *x, const Copy &copy, int64_t begin,
-                           std::byte *to) const {
-  const uint16_t *pixels[kAmxTerms];
-  uint16_t edges[kAmxTerms][kAmxBlock];
-  std::fill_n(pixels, kAmxTerms, zeros_.data());
-  forRuns(begin + copy.parity, kAmxTerms,
+void TileFilter::packInputs(const uint16_t *x, const Copy &copy, int64_t begin,
+                            std::byte *to) const {
+  const uint16_t *pixels[kTileTerms];
+  uint16_t edges[kTileTerms][kTileBlock];
+  std::fill_n(pixels, kTileTerms, zeros_.data());
+  forRuns(begin + copy.parity, kTileTerms,
           [&](int64_t i, int64_t length, int64_t image, int64_t row,
               int64_t column) {
             row = row * down_.window.stride + copy.row;
@@ -280,34 +280,35 @@ void AmxFilter::packInputs(const uint16_t *x, const Copy &copy, int64_t begin,
                                           : line + at * channels_;
             }
           });
-  loops_.packTerms(AmxSide::Right, pixels, width_, to, rightStride());
+  loops_.packTerms(TileSide::Right, pixels, width_, to, rightStride());
 }
 
 // Step by step, those of dy first, then those of x, all copies of a step
 // after each other.
-void AmxFilter::packWave(const uint16_t *x, const uint16_t *dy, int64_t wave,
-                         int64_t step, std::byte *packed) const {
-  const int64_t begin = wave * wave_, lefts = wave_ / kAmxTerms;
+void TileFilter::packWave(const uint16_t *x, const uint16_t *dy, int64_t wave,
+                          int64_t step, std::byte *packed) const {
+  const int64_t begin = wave * wave_, lefts = wave_ / kTileTerms;
   if (step < lefts)
-    return packOutputs(dy, begin + step * kAmxTerms, packed + step * kAmxBytes);
+    return packOutputs(dy, begin + step * kTileTerms,
+                       packed + step * kTileBytes);
   const int64_t at = step - lefts;
   for (size_t copy = 0; copy < copies_.size(); ++copy)
-    packInputs(x, copies_[copy], begin - before_ + at * kAmxTerms,
+    packInputs(x, copies_[copy], begin - before_ + at * kTileTerms,
                packed + leftBytes() + int64_t(copy) * copyBytes() +
-                   at * kAmxBytes);
+                   at * kTileBytes);
 }
 
 // Of blocks [begin, end), whose sums are one after the other. Tiles of a chunk
 // of terms stay in caches for all blocks and taps that read them.
-void AmxFilter::multiply(const std::byte *packed, const Range &range,
-                         int64_t begin, int64_t end, float *sums,
-                         bool adds) const {
-  const int64_t across = inputs_ / kAmxBlock,
+void TileFilter::multiply(const std::byte *packed, const Range &range,
+                          int64_t begin, int64_t end, float *sums,
+                          bool adds) const {
+  const int64_t across = inputs_ / kTileBlock,
                 chunk = taps_.size() > 1 ? kChunkTerms : 2 * kChunkTerms;
   for (int64_t at = 0; at < range.terms; at += chunk)
     for (int64_t block = begin; block < end; ++block) {
       const std::byte *const left = packed + block / across * 2 * leftStride() +
-                                    at / kAmxTerms * kAmxBytes;
+                                    at / kTileTerms * kTileBytes;
       const std::byte *const right =
           packed + leftBytes() + block % across * 2 * rightStride();
       for (size_t tap : order_) {
@@ -316,29 +317,29 @@ void AmxFilter::multiply(const std::byte *packed, const Range &range,
             {left,
              right + int64_t(taps_[tap].copy) * copyBytes() + (from >> 1) * 64,
              leftStride(), rightStride(),
-             std::min(chunk, range.terms - at) / kAmxTerms,
+             std::min(chunk, range.terms - at) / kTileTerms,
              sums + (block - begin) * sumFloats() +
-                 int64_t(tap) * 4 * kAmxFloats,
+                 int64_t(tap) * 4 * kTileFloats,
              adds || at > 0});
       }
     }
 }
 
-void AmxFilter::write(const float *sums, int64_t count, int64_t block,
-                      uint16_t *dw) const {
-  const int64_t across = inputs_ / kAmxBlock, row = across * elements_;
+void TileFilter::write(const float *sums, int64_t count, int64_t block,
+                       uint16_t *dw) const {
+  const int64_t across = inputs_ / kTileBlock, row = across * elements_;
   loops_.writeFilters(
       {sums, count, blocks() * sumFloats(), int64_t(taps_.size()), elements_,
        inputOf_.data(), masks_.data(),
-       dw + block / across * kAmxBlock * row + block % across * elements_,
+       dw + block / across * kTileBlock * row + block % across * elements_,
        row});
 }
 
-void AmxFilter::run(const uint16_t *x, const uint16_t *dy, uint16_t *dw,
-                    std::byte *scratch) const {
+void TileFilter::run(const uint16_t *x, const uint16_t *dy, uint16_t *dw,
+                     std::byte *scratch) const {
   float *const sums =
       reinterpret_cast<float *>(scratch + together_ * packedBytes());
-  const int64_t packs = wave_ / kAmxTerms + rightStride() / kAmxBytes;
+  const int64_t packs = wave_ / kTileTerms + rightStride() / kTileBytes;
   for (int64_t first = 0; first < waves_; first += together_) {
     const int64_t count = std::min(together_, waves_ - first);
     threads_.parallelFor(count * packs, 1, [&](int64_t begin, int64_t end) {
@@ -366,21 +367,21 @@ void AmxFilter::run(const uint16_t *x, const uint16_t *dy, uint16_t *dw,
 
 } // namespace
 
-bool haveTiles(const CommandSpec &spec, const Conv &conv) {
+bool areTilesFaster(const CommandSpec &spec, const Conv &conv) {
   for (const auto *operands : {&spec.inputs, &spec.outputs})
     for (const Operand &operand : *operands)
       if (typeOf(operand) != plan::BF16)
         return false;
   return conv.x.dims <= 2 && conv.x.channelsLast && !conv.filtersLast &&
          conv.group == 1 &&
-         (conv.x.c % kAmxBlock == 0 || canJoinColumns(conv)) &&
-         conv.y.c % kAmxBlock == 0 && conv.window.taps() <= kAmxTaps &&
-         conv.x.n > 0 && amxLoops();
+         (conv.x.c % kTileBlock == 0 || canJoinColumns(conv)) &&
+         conv.y.c % kTileBlock == 0 && conv.window.taps() <= kTileTaps &&
+         conv.x.n > 0 && tileLoops() && tileLoops()->isAmx;
 }
 
 Result<std::unique_ptr<Command>>
-bindAmxFilter(CpuDevice &device, const CommandSpec &spec, const Conv &conv) {
-  const AmxFilter filter(conv, device.threads());
+bindTileFilter(CpuDevice &device, const CommandSpec &spec, const Conv &conv) {
+  const TileFilter filter(conv, device.threads());
   return commandWithScratch(
       device, filter.bytes(),
       [=, x = as<const uint16_t>(spec.inputs[0]),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/device/cpu/amx/AmxLoops.h"
+#include "runtime/device/cpu/tiles/TileLoops.h"
 #include "runtime/device/cpu/Half.h"
 #include "runtime/device/cpu/Onednn.h"
 
@@ -24,7 +24,7 @@ bool hasAmx() {
   constexpr unsigned kBf16 = 1U << 22, kTiles = 1U << 24; // of EDX
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kBf16) &&
-         (d & kTiles) && __builtin_cpu_supports("avx512bf16") &&
+         (d & kTiles) &&
          syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
@@ -60,12 +60,12 @@ DLC_INLINE void storeTile(__m512i (&rows)[16], std::byte *to,
 }
 
 // Lines in pairs are the rows of a tile on the right.
-void packTerms(AmxSide side, const uint16_t *const *lines, int64_t count,
+void packTerms(TileSide side, const uint16_t *const *lines, int64_t count,
                std::byte *to, int64_t stride) {
   // Quarters in the order in which the halves of a block unpack.
   const __m512i order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
-  const bool isLeft = side == AmxSide::Left;
-  for (int64_t at = 0; at < count; at += kAmxBlock, to += 2 * stride) {
+  const bool isLeft = side == TileSide::Left;
+  for (int64_t at = 0; at < count; at += kTileBlock, to += 2 * stride) {
     const uint32_t mask = first(count - at);
     __m512i low[16], high[16];
 #pragma GCC unroll 16
@@ -85,25 +85,25 @@ void packTerms(AmxSide side, const uint16_t *const *lines, int64_t count,
 }
 
 // Lines are the rows of a tile on the left.
-void packLines(AmxSide side, const uint16_t *const *lines, int64_t terms,
+void packLines(TileSide side, const uint16_t *const *lines, int64_t terms,
                std::byte *to) {
-  for (int64_t at = 0; at < terms; at += kAmxTerms, to += kAmxBytes) {
+  for (int64_t at = 0; at < terms; at += kTileTerms, to += kTileBytes) {
     const uint32_t mask = first(terms - at);
     __m512i rows[16];
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i)
       rows[i] = _mm512_maskz_loadu_epi16(mask, lines[i] + at);
-    storeTile(rows, to, side == AmxSide::Right);
+    storeTile(rows, to, side == TileSide::Right);
   }
 }
 
-void multiply(const AmxProduct &p) {
+void multiply(const TileProduct &p) {
   constexpr int kRow = 64; // bytes
   if (p.adds) {
     _tile_loadd(0, p.sums, kRow);
-    _tile_loadd(1, p.sums + kAmxFloats, kRow);
-    _tile_loadd(2, p.sums + 2 * kAmxFloats, kRow);
-    _tile_loadd(3, p.sums + 3 * kAmxFloats, kRow);
+    _tile_loadd(1, p.sums + kTileFloats, kRow);
+    _tile_loadd(2, p.sums + 2 * kTileFloats, kRow);
+    _tile_loadd(3, p.sums + 3 * kTileFloats, kRow);
   } else {
     _tile_zero(0);
     _tile_zero(1);
@@ -120,50 +120,87 @@ void multiply(const AmxProduct &p) {
     _tile_dpbf16ps(1, 4, 7);
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
-    left += kAmxBytes, right += kAmxBytes;
+    left += kTileBytes, right += kTileBytes;
   }
   _tile_stored(0, p.sums, kRow);
-  _tile_stored(1, p.sums + kAmxFloats, kRow);
-  _tile_stored(2, p.sums + 2 * kAmxFloats, kRow);
-  _tile_stored(3, p.sums + 3 * kAmxFloats, kRow);
+  _tile_stored(1, p.sums + kTileFloats, kRow);
+  _tile_stored(2, p.sums + 2 * kTileFloats, kRow);
+  _tile_stored(3, p.sums + 3 * kTileFloats, kRow);
+}
+
+// Eight rows and both vectors of columns at once: so many sums hide the latency
+// of an instruction, and a pair on the left is loaded once for both.
+void multiplyVectors(const TileProduct &p) {
+  constexpr int kRows = 8;
+  for (int64_t row = 0; row < kTileBlock; row += kRows) {
+    float *const sums = p.sums + tileRow(row);
+    const std::byte *left = p.left + row / 16 * p.leftStride + row % 16 * 64,
+                    *right = p.right;
+    __m512 to[kRows][2] = {};
+    if (p.adds)
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i)
+        for (int half = 0; half < 2; ++half)
+          to[i][half] = _mm512_load_ps(sums + i * 16 + half * kTileFloats);
+    for (int64_t step = 0; step < p.steps; ++step) {
+      for (int pair = 0; pair < 16; ++pair) {
+        const __m512bh low = (__m512bh)_mm512_load_si512(right + pair * 64),
+                       high = (__m512bh)_mm512_load_si512(
+                           right + p.rightStride + pair * 64);
+#pragma GCC unroll 8
+        for (int i = 0; i < kRows; ++i) {
+          int32_t terms;
+          __builtin_memcpy(&terms, left + i * 64 + pair * 4, 4);
+          const __m512bh both = (__m512bh)_mm512_set1_epi32(terms);
+          to[i][0] = _mm512_dpbf16_ps(to[i][0], both, low);
+          to[i][1] = _mm512_dpbf16_ps(to[i][1], both, high);
+        }
+      }
+      left += kTileBytes, right += kTileBytes;
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i)
+      for (int half = 0; half < 2; ++half)
+        _mm512_store_ps(sums + i * 16 + half * kTileFloats, to[i][half]);
+  }
 }
 
 // A row of a tap's sums is a vector of bf16; each vector of the result takes
 // its elements from those of all taps.
-void writeFilters(const AmxFilters &f) {
-  alignas(64) uint16_t rows[kAmxTaps][kAmxBlock];
-  for (int64_t output = 0; output < kAmxBlock; ++output) {
+void writeFilters(const TileFilters &f) {
+  alignas(64) uint16_t rows[kTileTaps][kTileBlock];
+  for (int64_t output = 0; output < kTileBlock; ++output) {
     for (int64_t tap = 0; tap < f.taps; ++tap) {
-      const float *from = f.sums + tap * 4 * kAmxFloats + amxRow(output);
+      const float *from = f.sums + tap * 4 * kTileFloats + tileRow(output);
       __m512 low = _mm512_load_ps(from),
-             high = _mm512_load_ps(from + kAmxFloats);
+             high = _mm512_load_ps(from + kTileFloats);
       for (int64_t i = 1; i < f.count; ++i) {
         from += f.stride;
         low = _mm512_add_ps(low, _mm512_load_ps(from));
-        high = _mm512_add_ps(high, _mm512_load_ps(from + kAmxFloats));
+        high = _mm512_add_ps(high, _mm512_load_ps(from + kTileFloats));
       }
       const __m512bh both = _mm512_cvtne2ps_pbh(high, low);
       _mm512_store_si512(rows[tap], reinterpret_cast<const __m512i &>(both));
     }
-    for (int64_t vector = 0; vector * kAmxBlock < f.elements; ++vector) {
-      const __m512i inputs = _mm512_loadu_si512(f.inputs + vector * kAmxBlock);
+    for (int64_t vector = 0; vector * kTileBlock < f.elements; ++vector) {
+      const __m512i inputs = _mm512_loadu_si512(f.inputs + vector * kTileBlock);
       __m512i made = _mm512_setzero_si512();
       for (int64_t tap = 0; tap < f.taps; ++tap)
         made =
             _mm512_mask_permutexvar_epi16(made, f.masks[vector * f.taps + tap],
                                           inputs, _mm512_load_si512(rows[tap]));
       _mm512_mask_storeu_epi16(f.to + output * f.outputStride +
-                                   vector * kAmxBlock,
-                               first(f.elements - vector * kAmxBlock), made);
+                                   vector * kTileBlock,
+                               first(f.elements - vector * kTileBlock), made);
     }
   }
 }
 
-void writeBlock(const AmxBlock &b) {
+void writeBlock(const TileBlock &b) {
   for (int64_t row = 0; row < b.rows; ++row) {
-    const float *from = b.sums + amxRow(row);
-    const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_load_ps(from + kAmxFloats),
-                                              _mm512_load_ps(from));
+    const float *from = b.sums + tileRow(row);
+    const __m512bh both = _mm512_cvtne2ps_pbh(
+        _mm512_load_ps(from + kTileFloats), _mm512_load_ps(from));
     _mm512_mask_storeu_epi16(b.to + row * b.stride, first(b.columns),
                              reinterpret_cast<const __m512i &>(both));
   }
@@ -171,14 +208,21 @@ void writeBlock(const AmxBlock &b) {
 
 #pragma GCC pop_options
 
-constexpr AmxLoops kLoops = {enter,    leave,        packTerms, packLines,
-                             multiply, writeFilters, writeBlock};
+void nothing() {}
+
+constexpr TileLoops kAmx = {true,      enter,    leave,        packTerms,
+                            packLines, multiply, writeFilters, writeBlock};
+constexpr TileLoops kVectors = {false,        nothing,   nothing,
+                                packTerms,    packLines, multiplyVectors,
+                                writeFilters, writeBlock};
 
 } // namespace
 
-const AmxLoops *amxLoops() {
-  static const AmxLoops *const loops =
-      onednnHasAmx() && hasAmx() ? &kLoops : nullptr;
+const TileLoops *tileLoops() {
+  static const TileLoops *const loops =
+      !onednnHasBf16() || !__builtin_cpu_supports("avx512bf16") ? nullptr
+      : onednnHasAmx() && hasAmx()                              ? &kAmx
+                                                                : &kVectors;
   return loops;
 }
 
@@ -188,7 +232,7 @@ const AmxLoops *amxLoops() {
 
 namespace dlc {
 
-const AmxLoops *amxLoops() { return nullptr; }
+const TileLoops *tileLoops() { return nullptr; }
 
 } // namespace dlc
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a head's attention: what AmxAttention.cpp includes where it
-// compiles for AMX. It includes nothing itself.
+// The gradient of a head's attention: what TileAttention.cpp includes where it
+// compiles for these CPUs. It includes nothing itself.
 
 int64_t backwardTiles(const AttentionGeometry &g) {
   const int64_t depths = blocksIn(g.depth), values = blocksIn(g.valueDepth),
                 keys = blocksIn(g.keys),
                 queries =
-                    (blocksIn(g.queries) * 3 * kBlock - 1) / kAmxFloats + 1;
+                    (blocksIn(g.queries) * 3 * kBlock - 1) / kTileFloats + 1;
   return zeroTiles(g) + queries + keys * (4 * depths + 2 * values) +
          kBlocks * 4 * (depths + values) + 4 * keys * (depths + values) +
          4 * kBlocks * depths + 8 + 3 * 2 * kBlocks * kBlocks;
@@ -46,13 +46,13 @@ private:
   void packKeys() {
     for (int64_t block = 0; block < keyBlocks; ++block) {
       const int64_t key = block * kBlock;
-      packer.packLines(AmxSide::Left, x_.k, g.stride, key, g.keys, g.depth,
-                       keys_ + block * 2 * depths * kAmxBytes);
-      packer.packLines(AmxSide::Left, x_.v, g.valueStride, key, g.keys,
+      packer.packLines(TileSide::Left, x_.k, g.stride, key, g.keys, g.depth,
+                       keys_ + block * 2 * depths * kTileBytes);
+      packer.packLines(TileSide::Left, x_.v, g.valueStride, key, g.keys,
                        g.valueDepth,
-                       valueRows_ + block * 2 * values * kAmxBytes);
-      packer.packTerms(AmxSide::Left, x_.k, g.stride, key, g.keys, g.depth,
-                       keyTerms_ + block * kAmxBytes, keyBlocks * kAmxBytes);
+                       valueRows_ + block * 2 * values * kTileBytes);
+      packer.packTerms(TileSide::Left, x_.k, g.stride, key, g.keys, g.depth,
+                       keyTerms_ + block * kTileBytes, keyBlocks * kTileBytes);
     }
   }
 
@@ -65,15 +65,15 @@ private:
   }
 
   void packQueries(int64_t block, int64_t first) {
-    packer.packLines(AmxSide::Right, x_.q, g.stride, first, g.queries, g.depth,
-                     queries_ + block * 2 * depths * kAmxBytes);
-    packer.packTerms(AmxSide::Right, x_.q, g.stride, first, g.queries, g.depth,
-                     queryTerms_ + block * kAmxBytes, kBlocks * kAmxBytes);
-    packer.packLines(AmxSide::Right, x_.dy, g.outStride, first, g.queries,
-                     g.valueDepth, dyRows_ + block * 2 * values * kAmxBytes);
-    packer.packTerms(AmxSide::Right, x_.dy, g.outStride, first, g.queries,
-                     g.valueDepth, dyTerms_ + block * kAmxBytes,
-                     kBlocks * kAmxBytes);
+    packer.packLines(TileSide::Right, x_.q, g.stride, first, g.queries, g.depth,
+                     queries_ + block * 2 * depths * kTileBytes);
+    packer.packTerms(TileSide::Right, x_.q, g.stride, first, g.queries, g.depth,
+                     queryTerms_ + block * kTileBytes, kBlocks * kTileBytes);
+    packer.packLines(TileSide::Right, x_.dy, g.outStride, first, g.queries,
+                     g.valueDepth, dyRows_ + block * 2 * values * kTileBytes);
+    packer.packTerms(TileSide::Right, x_.dy, g.outStride, first, g.queries,
+                     g.valueDepth, dyTerms_ + block * kTileBytes,
+                     kBlocks * kTileBytes);
   }
 
   // Weights are factor * e^(score - shift): lse and 1, but with a mask, whose
@@ -95,7 +95,7 @@ private:
     sums.clear();
     for (int64_t key = 0; key < seenBy(first); ++key) {
       Lanes most[2] = {sums.most[0], sums.most[1]}, kept[2];
-      findScores(keys_, queries_ + block * 2 * depths * kAmxBytes, first, key,
+      findScores(keys_, queries_ + block * 2 * depths * kTileBytes, first, key,
                  p_, most);
       sums.raise(most, kept);
       const Lanes lowered[2] = {ColumnSums::shiftOf(most[0]),
@@ -151,9 +151,9 @@ private:
       const auto add = [&](const std::byte *left, const std::byte *right,
                            int64_t blocks, float *sums) {
         for (int64_t at = 0; at < blocks; ++at)
-          loops.multiply({left + (i * 2 * kBlocks + begin) * kAmxBytes,
-                          right + (at * 2 * kBlocks + begin) * kAmxBytes,
-                          kBlocks * kAmxBytes, kBlocks * kAmxBytes,
+          loops.multiply({left + (i * 2 * kBlocks + begin) * kTileBytes,
+                          right + (at * 2 * kBlocks + begin) * kTileBytes,
+                          kBlocks * kTileBytes, kBlocks * kTileBytes,
                           queries - begin,
                           sums + ((key + i) * blocks + at) * kSums, true});
       };
@@ -162,17 +162,19 @@ private:
     }
     for (int64_t query = 0; query < queries; ++query)
       for (int64_t at = 0; at < depths && seen(query) > 0; ++at)
-        loops.multiply({keyTerms_ + (at * 2 * keyBlocks + key) * kAmxBytes,
-                        gradientPairs_ + query * 2 * kBlocks * kAmxBytes,
-                        keyBlocks * kAmxBytes, kBlocks * kAmxBytes, seen(query),
-                        dq_ + (query * depths + at) * kSums, true});
+        loops.multiply({keyTerms_ + (at * 2 * keyBlocks + key) * kTileBytes,
+                        gradientPairs_ + query * 2 * kBlocks * kTileBytes,
+                        keyBlocks * kTileBytes, kBlocks * kTileBytes,
+                        seen(query), dq_ + (query * depths + at) * kSums,
+                        true});
   }
 
   // The weights of a block and the gradient of its scores, as tiles.
   void runBlock(int64_t first, int64_t query, int64_t key, int64_t i) {
     const int64_t from = first + query * kBlock, block = key + i,
-                  stride = values * kAmxBytes;
-    multiplyScores(keys_, queries_ + query * 2 * depths * kAmxBytes, block, p_);
+                  stride = values * kTileBytes;
+    multiplyScores(keys_, queries_ + query * 2 * depths * kTileBytes, block,
+                   p_);
     loops.multiply({valueRows_ + block * 2 * stride,
                     dyRows_ + query * 2 * stride, stride, stride, values, dp_,
                     false});
@@ -197,22 +199,22 @@ private:
               weights[half] * (gradients[odd][half] - deltas[half]) * g.scale;
         }
         const int64_t at =
-            ((i * 2 + (row + odd) / 16) * kBlocks + query) * kAmxBytes +
+            ((i * 2 + (row + odd) / 16) * kBlocks + query) * kTileBytes +
             (row + odd) % 16 * 64;
         _mm512_store_si512(weights_ + at, rounded(weights[0], weights[1]));
         _mm512_store_si512(gradients_ + at,
                            rounded(gradients[odd][0], gradients[odd][1]));
       }
       storePairs(gradients[0], gradients[1],
-                 gradientPairs_ + (query * 2 * kBlocks + i) * kAmxBytes +
+                 gradientPairs_ + (query * 2 * kBlocks + i) * kTileBytes +
                      row / 2 * 64,
-                 kBlocks * kAmxBytes);
+                 kBlocks * kTileBytes);
     }
   }
 
   const Tensors x_;
   float *const shifts_ = reinterpret_cast<float *>(tiles.take(
-                   (blocksIn(g.queries) * 3 * kBlock - 1) / kAmxFloats + 1)),
+                   (blocksIn(g.queries) * 3 * kBlock - 1) / kTileFloats + 1)),
                *const factors_ = shifts_ + blocksIn(g.queries) * kBlock,
                *const deltas_ = factors_ + blocksIn(g.queries) * kBlock;
   std::byte *const keys_ = tiles.take(2 * depths * keyBlocks),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a head's attention and its gradient have in common: what
-// AmxAttention.cpp includes where it compiles for AMX. It includes nothing
-// itself.
+// TileAttention.cpp includes where it compiles for these CPUs. It includes
+// nothing itself.
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int64_t kBlock = kAmxBlock; // queries or keys
-constexpr int64_t kSide = 128;        // of a square of scores
+constexpr int64_t kBlock = kTileBlock; // queries or keys
+constexpr int64_t kSide = 128;         // of a square of scores
 constexpr int64_t kBlocks = kSide / kBlock;
-constexpr int64_t kSums = 4 * kAmxFloats; // of a block by a block
+constexpr int64_t kSums = 4 * kTileFloats; // of a block by a block
 
 DLC_INLINE int64_t blocksIn(int64_t count) {
   return (count + kBlock - 1) / kBlock;
@@ -19,7 +19,7 @@ public:
   explicit Tiles(float *at) : at_(reinterpret_cast<std::byte *>(at)) {}
   std::byte *take(int64_t tiles) {
     std::byte *const taken = at_;
-    at_ += tiles * kAmxBytes;
+    at_ += tiles * kTileBytes;
     return taken;
   }
   float *takeSums(int64_t blocks) {
@@ -36,17 +36,17 @@ private:
 class Packer {
 public:
   // `zeros`: of a line.
-  Packer(const AmxLoops &loops, const std::byte *zeros)
+  Packer(const TileLoops &loops, const std::byte *zeros)
       : loops_(loops), zeros_(reinterpret_cast<const uint16_t *>(zeros)) {}
 
-  void packLines(AmxSide side, const Bf16 *from, int64_t ofRow, int64_t first,
+  void packLines(TileSide side, const Bf16 *from, int64_t ofRow, int64_t first,
                  int64_t end, int64_t terms, std::byte *to) {
     find(from, ofRow, first, end);
     loops_.packLines(side, lines_, terms, to);
     loops_.packLines(side, lines_ + 16, terms,
-                     to + blocksIn(terms) * kAmxBytes);
+                     to + blocksIn(terms) * kTileBytes);
   }
-  void packTerms(AmxSide side, const Bf16 *from, int64_t ofRow, int64_t first,
+  void packTerms(TileSide side, const Bf16 *from, int64_t ofRow, int64_t first,
                  int64_t end, int64_t columns, std::byte *to, int64_t stride) {
     find(from, ofRow, first, end);
     loops_.packTerms(side, lines_, columns, to, stride);
@@ -58,21 +58,21 @@ private:
       lines_[i] = first + i < end ? &from[(first + i) * ofRow].bits : zeros_;
   }
 
-  const AmxLoops &loops_;
+  const TileLoops &loops_;
   const uint16_t *const zeros_;
   const uint16_t *lines_[kBlock];
 };
 
 // Both vectors of 32 queries in a row of a block's sums.
 DLC_INLINE void readRow(const float *sums, int64_t row, Lanes *to) {
-  const float *const from = sums + amxRow(row);
+  const float *const from = sums + tileRow(row);
   read(from, to[0]);
-  read(from + kAmxFloats, to[1]);
+  read(from + kTileFloats, to[1]);
 }
 DLC_INLINE void writeRow(const Lanes *from, int64_t row, float *sums) {
-  float *const to = sums + amxRow(row);
+  float *const to = sums + tileRow(row);
   write(from[0], to);
-  write(from[1], to + kAmxFloats);
+  write(from[1], to + kTileFloats);
 }
 
 DLC_INLINE __m512i rounded(const Lanes &low, const Lanes &high) {
@@ -102,8 +102,8 @@ DLC_INLINE void storeTransposed(const float *sums, const Lanes *factors,
   for (int64_t half = 0; half < 2 && 16 * half < rows; ++half) {
     Lanes low[16], high[16];
     for (int i = 0; i < 16; ++i) {
-      read(sums + half * kAmxFloats + i * 16, low[i]);
-      read(sums + (2 + half) * kAmxFloats + i * 16, high[i]);
+      read(sums + half * kTileFloats + i * 16, low[i]);
+      read(sums + (2 + half) * kTileFloats + i * 16, high[i]);
       low[i] *= factors[half];
       high[i] *= factors[half];
     }
@@ -194,7 +194,7 @@ DLC_INLINE Lanes larger(const Lanes &a, const Lanes &b) {
 
 // That hold a line of zeros.
 DLC_INLINE int64_t zeroTiles(const AttentionGeometry &g) {
-  return (std::max(g.depth, g.valueDepth) * 2 - 1) / kAmxBytes + 1;
+  return (std::max(g.depth, g.valueDepth) * 2 - 1) / kTileBytes + 1;
 }
 
 // What the forward pass and its gradient have in common.
@@ -212,7 +212,7 @@ public:
   // The products of a block of keys and one of queries.
   void multiplyScores(const std::byte *keys, const std::byte *queries,
                       int64_t block, float *to) const {
-    const int64_t stride = depths * kAmxBytes;
+    const int64_t stride = depths * kTileBytes;
     loops.multiply({keys + block * 2 * stride, queries, stride, stride, depths,
                     to, false});
   }
@@ -232,7 +232,7 @@ public:
 
   const AttentionGeometry &g;
   const Scores scores;
-  const AmxLoops &loops = *amxLoops();
+  const TileLoops &loops = *tileLoops();
   const int64_t depths, values, keyBlocks; // blocks
   Tiles tiles;
   Packer packer;
@@ -241,7 +241,7 @@ private:
   std::byte *zeros() {
     const int64_t count = zeroTiles(g);
     std::byte *const line = tiles.take(count);
-    std::fill_n(line, count * kAmxBytes, std::byte{});
+    std::fill_n(line, count * kTileBytes, std::byte{});
     return line;
   }
 };

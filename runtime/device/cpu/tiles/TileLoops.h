@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops on the tiles of Intel's AMX: registers of 16 rows of 64 bytes, and
-// products of bf16 whose sums are f32. A tile on the left has 32 terms of each
-// of 16 rows; one on the right has 16 pairs of terms, in each pair that of 16
-// columns side by side. All tiles in memory are whole, 1024 bytes, one after
-// the other, so that loads are of lines and in order.
+// Products of bf16 whose sums are f32, of tiles of 16 rows of 64 bytes: what
+// the registers of Intel's AMX hold, or what the instructions of AVX-512 for
+// bf16 read from a cache. A tile on the left has 32 terms of each of 16 rows;
+// one on the right has 16 pairs of terms, in each pair that of 16 columns side
+// by side. All tiles in memory are whole, 1024 bytes, one after the other, so
+// that loads are of lines and in order.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +12,21 @@
 
 namespace dlc {
 
-constexpr int64_t kAmxTerms = 32, kAmxBytes = 1024;
-constexpr int64_t kAmxFloats = kAmxBytes / sizeof(float);
-constexpr int64_t kAmxBlock = 32; // rows or columns of two tiles
-constexpr int64_t kAmxTaps = 49;  // of a filter
-enum class AmxSide { Left, Right };
+constexpr int64_t kTileTerms = 32, kTileBytes = 1024;
+constexpr int64_t kTileFloats = kTileBytes / sizeof(float);
+constexpr int64_t kTileBlock = 32; // rows or columns of two tiles
+constexpr int64_t kTileTaps = 49;  // of a filter
+enum class TileSide { Left, Right };
 
 // In the four tiles of a block's sums, where the first 16 of a row are; the
 // others are a tile behind.
-constexpr int64_t amxRow(int64_t row) {
-  return row / 16 * 2 * kAmxFloats + row % 16 * 16;
+constexpr int64_t tileRow(int64_t row) {
+  return row / 16 * 2 * kTileFloats + row % 16 * 16;
 }
 
 // Of 32 x 32 sums, tiles row by row: `steps` products of two tiles on the left
 // and two on the right, each a stride of bytes behind the first.
-struct AmxProduct {
+struct TileProduct {
   const std::byte *left, *right;
   int64_t leftStride, rightStride, steps;
   float *sums; // four tiles, one after the other
@@ -34,7 +35,7 @@ struct AmxProduct {
 
 // A block of outputs of filters' gradients in bf16: the sums, in this order, of
 // `count` arrays of four tiles for each tap, `stride` floats apart.
-struct AmxFilters {
+struct TileFilters {
   const float *sums;
   int64_t count, stride, taps;
   int64_t elements; // of an output
@@ -47,32 +48,34 @@ struct AmxFilters {
 };
 
 // Of a matrix in bf16: the sums, rounded.
-struct AmxBlock {
+struct TileBlock {
   const float *sums;
   uint16_t *to;
   int64_t stride;        // elements from row to row
   int64_t rows, columns; // at most 32
 };
 
-struct AmxLoops {
+struct TileLoops {
+  bool isAmx; // else vectors
   // A thread calls multiply between these.
   void (*enter)();
   void (*leave)();
   // Tiles from 32 lines, a term each, of `count` rows or columns, rounded up to
   // 32 by zeros; `stride` bytes from a tile to the next 16.
-  void (*packTerms)(AmxSide side, const uint16_t *const *lines, int64_t count,
+  void (*packTerms)(TileSide side, const uint16_t *const *lines, int64_t count,
                     std::byte *to, int64_t stride);
   // Tiles from 16 lines, a row or column each, of `terms`, rounded up to 32 by
   // zeros, one after the other.
-  void (*packLines)(AmxSide side, const uint16_t *const *lines, int64_t terms,
+  void (*packLines)(TileSide side, const uint16_t *const *lines, int64_t terms,
                     std::byte *to);
-  void (*multiply)(const AmxProduct &product);
-  void (*writeFilters)(const AmxFilters &filters);
-  void (*writeBlock)(const AmxBlock &block);
+  void (*multiply)(const TileProduct &product);
+  void (*writeFilters)(const TileFilters &filters);
+  void (*writeBlock)(const TileBlock &block);
 };
 
-// Null where the CPU lacks AMX for bf16 or AVX-512, the system does not let
-// this process use the tiles, or oneDNN may not use them (ONEDNN_MAX_CPU_ISA).
-const AmxLoops *amxLoops();
+// By AMX, else by vectors; null where the CPU lacks AVX-512 for bf16. Nothing
+// is used that oneDNN may not use (ONEDNN_MAX_CPU_ISA), nor AMX where the
+// system does not let this process.
+const TileLoops *tileLoops();
 
 } // namespace dlc
