@@ -264,6 +264,84 @@ class Constants(dlc.TestCase):
         np.savez(self.path("flat.npz"), x=self.x.reshape(len(self.x), 50), y=np.arange(len(self.x)) % 3)
         self.same(nodes, weights, {"w"}, trains={"w"}, x=(BATCH, 50), data="flat.npz")
 
+    def choosing(self, condition, path, inside):
+        """x by the weights of one of two branches and by one that both share; `inside`: the branches hold theirs, under one name."""
+        random = np.random.default_rng(7)
+        form = lambda *shape: random.normal(0, 0.3, shape).astype(np.float32)
+        yes, no, shared = {"w": form(50, 20), "b": form(20)}, {"w": form(50, 20), "v": form(20, 20)}, {"s": form(20, 3)}
+        names = {("yes", "w"): "pick/then_branch/w", ("no", "w"): "pick/else_branch/w"}
+        held = lambda key: (lambda n: n) if inside else lambda n: names.get((key, n), n)
+        one, other = held("yes"), held("no")
+        out = lambda n: [helper.make_tensor_value_info(n, 1, [BATCH, 3])]
+        then = [node("Gemm", ["x", one("w"), one("b")], "d"), node("Tanh", ["d"], "t"), node("MatMul", ["t", "s"], "r")]
+        inner = [helper.make_graph([n], "g", [], [helper.make_tensor_value_info(n.output[0], 1, None)])
+                 for n in (node("MatMul", ["q", other("v")], "i"), node("Neg", ["q"], "j"))]
+        if inside:
+            inner[0].initializer.append(numpy_helper.from_array(no["v"], "v"))
+        otherwise = [*([constant("w", no["w"])] if inside else []), node("MatMul", ["x", other("w")], "q"), node("Tanh", ["q"], "d"),
+                     constant("always", np.array(True)), node("If", ["always"], "k", then_branch=inner[0], else_branch=inner[1]),
+                     node("Add", ["k", "d"], "t"), node("MatMul", ["t", "s"], "r")]
+        branches = [helper.make_graph(nodes, "g", [], out("r")) for nodes in (then, otherwise)]
+        if inside:
+            branches[0].initializer.append(numpy_helper.from_array(yes["w"], "w"))
+            branches[0].node.insert(0, constant("b", yes["b"]))
+        weights = shared if inside else shared | {"pick/then_branch/w": yes["w"], "b": yes["b"], "pick/else_branch/w": no["w"], "v": no["v"]}
+        nodes = [*condition, helper.make_node("If", ["c"], ["y"], name="pick", then_branch=branches[0], else_branch=branches[1])]
+        return save(path, nodes, weights, (), x=(BATCH, 50)), weights
+
+    def test_in_a_branch(self):
+        """They train as around the If, whichever branch is taken, and the exported branches have them."""
+        x = self.x.reshape(len(self.x), 50)
+        x[::BATCH] += np.tile([9, -9], STEPS)[:STEPS, None]  # the batches choose different branches
+        np.savez(self.path("flat.npz"), x=x, y=np.arange(len(x)) % 3)
+        np.savez(self.path("x.npz"), x=x[:BATCH])
+        first, second = {"pick/then_branch/w", "b"}, {"pick/else_branch/w", "v"}
+        by_data = [constant("none", np.array(0, np.float32)), node("ReduceSum", ["x"], "sum", keepdims=0), node("Greater", ["sum", "none"], "c")]
+        for condition, moved in (by_data, first | second), ([constant("c", np.array(True))], first), ([constant("c", np.array(False))], second):
+            with self.subTest(moved=moved):
+                around = self.trained("plain", self.choosing(condition, self.path("plain.onnx"), False)[0], "flat.npz")
+                weights = self.choosing(condition, self.path("plain.onnx"), False)[1]
+                mine = self.trained("mine", self.choosing(condition, self.path("mine.onnx"), True)[0], "flat.npz")
+                self.assertIn("2 of a body", self.errors)
+                self.assertBitwise(mine[0].state(STEPS), around[0].state(STEPS), "states")
+                np.testing.assert_array_equal(mine[0].metrics("loss"), around[0].metrics("loss"))
+                for name, value in weights.items():
+                    np.testing.assert_array_equal(mine[1][name], around[1][name], name)
+                    self.assertEqual(np.array_equal(mine[1][name], value), name not in moved | {"s"}, name)
+                dlc.dlc("predict", mine[0].folder, "-o", self.path("y.npz"), data=self.path("x.npz"))
+                found = onnxruntime.InferenceSession(mine[2], providers=["CPUExecutionProvider"]).run(None, {"x": x[:BATCH]})[0]
+                np.testing.assert_allclose(np.load(self.path("y.npz"))["y"], found, rtol=1e-5, atol=1e-6)
+
+    def test_that_a_branch_gives(self):
+        """A tensor that a branch gives as it is, by its name a weight, trains; the branch gives it still."""
+        form = lambda n: helper.make_graph([], "g", [], [helper.make_tensor_value_info(n, 1, [50, 3])],
+                                           [numpy_helper.from_array(np.full([50, 3], 0.5 if n[0] == "a" else 0.1, np.float32), n)])
+        nodes = [constant("zero", np.array(0, np.float32)), node("ReduceSum", ["x"], "sum", keepdims=0), node("Greater", ["sum", "zero"], "c"),
+                 node("If", ["c"], "w", then_branch=form("a.weight"), else_branch=form("b.weight")), node("MatMul", ["x", "w"], "y")]
+        x = np.abs(self.x.reshape(len(self.x), 50))
+        np.savez(self.path("flat.npz"), x=x, y=np.arange(len(x)) % 3)
+        run, tensors, out = self.trained("mine", save(self.path("m.onnx"), nodes, {}, (), x=(BATCH, 50)), "flat.npz")
+        self.assertFalse(np.array_equal(tensors["a.weight"], np.full([50, 3], 0.5, np.float32)))
+        np.testing.assert_array_equal(tensors["b.weight"], np.full([50, 3], 0.1, np.float32))
+        onnxruntime.InferenceSession(out, providers=["CPUExecutionProvider"]).run(None, {"x": x[:BATCH]})
+
+    def test_joined_for_a_recurrent_layer(self):
+        """Gates that are cut, put into another order and joined, as exporters of scripted modules do."""
+        random = np.random.default_rng(8)
+        form = lambda *shape: random.normal(0, 0.3, shape).astype(np.float32)
+        cut = lambda name, k: node("Slice", [name, f"at{k}", f"at{k + 1}"], f"{name}{k}")
+        weights = {"k": form(12, 5), "r": form(12, 3), "k_bias": form(12), "r_bias": form(12), "u": form(3, 3),
+                   **{f"at{k}": np.array([6 * k]) for k in range(3)}, "zero": np.array([0]), "one": np.array([1])}
+        names = ("k", "r", "k_bias", "r_bias")
+        nodes = [*[cut(name, k) for name in names for k in range(2)],
+                 *[node("Concat", [f"{name}1", f"{name}0"], f"{name}j", axis=0) for name in names],
+                 node("Concat", ["k_biasj", "r_biasj"], "bj", axis=0),
+                 *[node("Unsqueeze", [f"{name}j", "zero"], f"{name}u") for name in ("k", "r", "b")],
+                 node("Reshape", ["x", "rows"], "s"), helper.make_node("LSTM", ["s", "ku", "ru", "bu"], ["", "h"], name="lstm", hidden_size=3),
+                 node("Squeeze", ["h", "zero"], "q"), node("MatMul", ["q", "u"], "y")]
+        weights["rows"] = np.array([10, BATCH, 5])
+        self.same(nodes, weights, {*names, "u"}, trains={*names, "u"})
+
 
 if __name__ == "__main__":
     dlc.main()

@@ -434,6 +434,18 @@ STEP = helper.make_graph(
 case("loop_until_of_data", "Loop", {"x": floats(4, low=0.5), "w": floats(4, low=1.2, high=2)}, ends_by_data,
      {"n": np.array(5, np.int64), "end": np.array(60.0)}, names=["n", "", "x", "w", "end"], body=STEP)
 
+
+def branch(*nodes):
+    return helper.make_graph(list(nodes), "branch", [], [onnx.ValueInfoProto(name="z")])
+
+
+for name, limit in {"if_of_data": -1e3, "else_of_data": 1e3}.items():
+    case(name, "If", {"x": floats(2, 3), "w": floats(3, 4), "v": floats(3, 4)},
+         lambda t, x, w, v, limit=limit: t.tanh(x @ w) if x.sum() > limit else (x @ v).sin(), {"limit": np.array(limit)}, ["c"],
+         then_branch=branch(helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Tanh", ["a"], ["z"])),
+         else_branch=branch(helper.make_node("MatMul", ["x", "v"], ["a"]), helper.make_node("Sin", ["a"], ["z"])))
+    CASES[name].nodes[:0] = [helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0), helper.make_node("Greater", ["sum", "limit"], ["c"])]
+
 case("stft_of_rows", "STFT", {"x": floats(2, 9), "w": floats(4)},
      lambda t, x, w: parts(t, t.stft(x, 4, 2, window=w, center=False, return_complex=True)).transpose(1, 2),
      {"step": ints(2).reshape(())}, ["x", "step", "w"])

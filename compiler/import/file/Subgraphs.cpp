@@ -16,14 +16,19 @@ bool isOfNames(const onnx::NodeProto &node,
           attribute.name() == "zs");
 }
 
-std::set<std::string> namesFromAround(const onnx::GraphProto &graph) {
-  std::set<std::string> own{""}, outside;
+std::set<std::string> definedIn(const onnx::GraphProto &graph) {
+  std::set<std::string> own{""};
   for (const auto &input : graph.input())
     own.insert(input.name());
   for (const auto &tensor : graph.initializer())
     own.insert(tensor.name());
   for (const auto &node : graph.node())
     own.insert(node.output().begin(), node.output().end());
+  return own;
+}
+
+std::set<std::string> namesFromAround(const onnx::GraphProto &graph) {
+  std::set<std::string> own = definedIn(graph), outside;
   auto ask = [&](const std::string &name) {
     if (!own.count(name))
       outside.insert(name);
@@ -39,6 +44,18 @@ std::set<std::string> namesFromAround(const onnx::GraphProto &graph) {
   return outside;
 }
 
+/// Calls `change` with each name that attributes of `node` hold, but for those
+/// in graphs.
+template <class Change> void changeHeld(onnx::NodeProto &node, Change change) {
+  for (auto &attribute : *node.mutable_attribute())
+    if (isOfNames(node, attribute)) {
+      if (attribute.has_s())
+        change(*attribute.mutable_s());
+      for (std::string &name : *attribute.mutable_strings())
+        change(name);
+    }
+}
+
 void rename(std::string &name,
             const std::map<std::string, std::string> &names) {
   if (auto it = names.find(name); it != names.end())
@@ -47,20 +64,92 @@ void rename(std::string &name,
 
 void renameIn(onnx::GraphProto &graph,
               std::map<std::string, std::string> names) {
-  for (const auto &input : graph.input())
-    names.erase(input.name());
-  for (const auto &tensor : graph.initializer())
-    names.erase(tensor.name());
-  for (const auto &node : graph.node())
-    for (const std::string &output : node.output())
-      names.erase(output);
+  for (const std::string &name : definedIn(graph))
+    names.erase(name);
   for (auto &node : *graph.mutable_node())
     renameReferences(node, names);
   for (auto &output : *graph.mutable_output())
     rename(*output.mutable_name(), names);
 }
 
+class NameSeparator {
+public:
+  explicit NameSeparator(OnnxFile &file) : file(file) {}
+
+  Status run() {
+    count(file.model->graph());
+    for (auto &node : *file.model->mutable_graph()->mutable_node())
+      DLC_TRY(inBodies(node));
+    return {};
+  }
+
+private:
+  void count(const onnx::GraphProto &graph) {
+    for (const std::string &name : definedIn(graph))
+      ++definitions[name];
+    for (const auto &node : graph.node())
+      for (const auto &attribute : node.attribute())
+        if (attribute.has_g())
+          count(attribute.g());
+  }
+
+  Status inBodies(onnx::NodeProto &node) {
+    const std::string label = node.name().empty() && node.output_size()
+                                  ? node.output(0)
+                                  : node.name();
+    for (auto &attribute : *node.mutable_attribute())
+      if (attribute.has_g())
+        DLC_TRY(inBody(*attribute.mutable_g(), label + "/" + attribute.name()));
+    return {};
+  }
+
+  Status inBody(onnx::GraphProto &graph, const std::string &prefix) {
+    std::vector<std::string> renamed;
+    for (const std::string &name : definedIn(graph))
+      if (definitions[name] > 1 && !name.empty()) {
+        std::string own = prefix + "/" + name;
+        while (definitions.count(own))
+          own += "'";
+        DLC_TRY(file.budget.keep(own.size(), "the names of '" + prefix + "'"));
+        ++definitions[own];
+        names[name].push_back(std::move(own));
+        renamed.push_back(name);
+      }
+    for (auto &input : *graph.mutable_input())
+      change(*input.mutable_name());
+    for (auto &tensor : *graph.mutable_initializer())
+      change(*tensor.mutable_name());
+    for (auto &value : *graph.mutable_value_info())
+      change(*value.mutable_name());
+    for (auto &node : *graph.mutable_node()) {
+      for (std::string &input : *node.mutable_input())
+        change(input);
+      changeHeld(node, [&](std::string &name) { change(name); });
+      for (std::string &output : *node.mutable_output())
+        change(output);
+      DLC_TRY(inBodies(node));
+    }
+    for (auto &output : *graph.mutable_output())
+      change(*output.mutable_name());
+    for (const std::string &name : renamed)
+      names[name].pop_back();
+    return {};
+  }
+
+  void change(std::string &name) const {
+    if (auto it = names.find(name); it != names.end() && !it->second.empty())
+      name = it->second.back();
+  }
+
+  OnnxFile &file;
+  std::unordered_map<std::string, int> definitions; // graphs that have it
+  /// What a name is now, by the graphs around, the innermost last.
+  std::unordered_map<std::string, std::vector<std::string>> names;
+};
+
 } // namespace
+
+Status separateNames(OnnxFile &file) { return NameSeparator(file).run(); }
 
 std::set<std::string> namesFromOutside(const onnx::NodeProto &node) {
   std::set<std::string> names;
@@ -78,14 +167,9 @@ std::set<std::string> namesFromOutside(const onnx::NodeProto &node) {
 void renameInSubgraphs(onnx::NodeProto &node,
                        const std::map<std::string, std::string> &names) {
   for (auto &attribute : *node.mutable_attribute())
-    if (attribute.has_g()) {
+    if (attribute.has_g())
       renameIn(*attribute.mutable_g(), names);
-    } else if (isOfNames(node, attribute)) {
-      if (attribute.has_s())
-        rename(*attribute.mutable_s(), names);
-      for (std::string &name : *attribute.mutable_strings())
-        rename(name, names);
-    }
+  changeHeld(node, [&](std::string &name) { rename(name, names); });
 }
 
 void renameReferences(onnx::NodeProto &node,

@@ -2,6 +2,7 @@
 // The graphs in a node's attributes, and the names that they take from around
 // it. What a Gradient names in its attributes counts as taken, too.
 #pragma once
+#include "runtime/base/Status.h"
 #include <map>
 #include <set>
 #include <string>
@@ -27,6 +28,12 @@ void renameInSubgraphs(onnx::NodeProto &node,
 /// That, and inputs of `node`.
 void renameReferences(onnx::NodeProto &node,
                       const std::map<std::string, std::string> &names);
+
+/// Gives what graphs inside of nodes define a name that nothing else in the
+/// file has: where several graphs define one, NODE/then_branch/NAME, else its
+/// own. Linear in the size of the file. Code::BadModel where the budget is used
+/// up.
+Status separateNames(OnnxFile &file);
 
 /// Keeps the nodes of the main graph that its outputs depend on. Gives how
 /// often each value is used, by nodes, their subgraphs and as an output.

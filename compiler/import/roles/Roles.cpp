@@ -3,6 +3,7 @@
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/roles/Branches.h"
 #include "compiler/import/roles/FixedNumbers.h"
+#include "compiler/import/roles/JoinedWeights.h"
 #include "compiler/import/roles/LearnedNumbers.h"
 #include "compiler/import/roles/NamedBuffers.h"
 #include "compiler/import/roles/Triangles.h"
@@ -396,7 +397,8 @@ private:
       return;
     for (const Use &use : it->second) {
       read(value, use, reading);
-      if (use.input == 0 && kPassThrough.count(use.node->op_type()))
+      if ((use.input == 0 && kPassThrough.count(use.node->op_type())) ||
+          joinsWeights(*use.node, file, flow))
         for (const std::string &output : use.node->output())
           visit(output, seen, reading);
     }

@@ -35,15 +35,15 @@ std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
 
 /// The role of every initializer. Trained: floating point and either an operand
 /// of a Conv, Gemm, MatMul, norm or Gather (also through a Transpose, Reshape,
-/// Cast ...), the bias added to such a product, scale or shift of a norm that
-/// was written as several nodes, or named *.weight or *.bias, or named like
-/// module state in a torch export (class_token), also as buffers often are
-/// where nothing but the name says so (NamedBuffers.h). One of one element is a
-/// number of the source's text but for torch's files (LearnedNumbers.h). Where
-/// the exporter recorded parameters and buffers (torch's fx_node metadata),
-/// that decides; other files of torch's do not tell a parameter that a product
-/// or a sum reads from a buffer, nor do Constant nodes beside initializers
-/// (RoleDoubt::Role). In a file of torch's,
+/// Cast ..., or joined with other weights), the bias added to such a product,
+/// scale or shift of a norm that was written as several nodes, or named
+/// *.weight or *.bias, or named like module state in a torch export
+/// (class_token), also as buffers often are where nothing but the name says so
+/// (NamedBuffers.h). One of one element is a number of the source's text but
+/// for torch's files (LearnedNumbers.h). Where the exporter recorded parameters
+/// and buffers (torch's fx_node metadata), that decides; other files of torch's
+/// do not tell a parameter that a product or a sum reads from a buffer, nor do
+/// Constant nodes beside initializers (RoleDoubt::Role). In a file of torch's,
 /// numbers that are a formula's are not trained whatever the file says, as
 /// requires_grad is not in it; but equal steps that it calls a parameter are.
 Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,

@@ -4,6 +4,7 @@
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/GraphEdit.h"
 #include "compiler/import/file/NodeView.h"
+#include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/roles/Roles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/ExternalData.h"
@@ -11,6 +12,7 @@
 #include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -24,23 +26,22 @@ public:
         external(file.path, file.budget) {}
 
   Status run() {
-    for (auto &node : *graph.mutable_node())
-      if (operatorName(node) == "Constant" && node.output_size() == 1)
-        offer(node);
+    DLC_TRY(separateNames(file));
+    visit(graph);
     if (offers.empty())
       return {};
-    indexNodes();
     DLC_ASSIGN(auto roles, findRoles(file, {}));
     const bool none = isTrainedWithout(roles);
     for (Offer &offer : offers)
-      if (none || roles[offer.name].role == Role::Constant ||
-          isOfGroups(offer.name) || isChoice(offer.name))
+      if (offer.node && (none || roles[offer.name].role == Role::Constant ||
+                         isOfGroups(offer.name) || isChoice(offer.name)))
         file.weights.remove(offer.name);
       else
-        take(offer);
-    if (taken.empty())
-      return {};
-    removeNodes();
+        DLC_TRY(take(offer));
+    for (onnx::GraphProto *owner : owners) {
+      removeTaken(*owner->mutable_node());
+      removeTaken(*owner->mutable_initializer());
+    }
     DLC_ASSIGN(file.nodes, sortedNodes(graph));
     return {};
   }
@@ -48,44 +49,57 @@ public:
 private:
   struct Offer {
     std::string name;
-    onnx::NodeProto *node;
-    onnx::AttributeProto *attribute;
-    std::unique_ptr<onnx::TensorProto> made; // of a list of floats
+    onnx::GraphProto *owner;
+    const onnx::NodeProto *node; // null: an initializer of a graph in a node
+    onnx::TensorProto *tensor;
+    std::shared_ptr<onnx::TensorProto> made; // of a list of floats
   };
 
-  /// Announces the value as a weight, for findRoles.
-  void offer(onnx::NodeProto &node) {
-    for (auto &attribute : *node.mutable_attribute()) {
-      Offer found{node.output(0), &node, &attribute, nullptr};
-      if (attribute.name() == "value_floats") {
-        found.made = std::make_unique<onnx::TensorProto>();
-        found.made->set_data_type(onnx::TensorProto::FLOAT);
-        found.made->add_dims(attribute.floats_size());
-        *found.made->mutable_float_data() = attribute.floats();
-      } else if (attribute.name() != "value" || !attribute.has_t()) {
-        continue;
-      }
-      const onnx::TensorProto &tensor =
-          found.made ? *found.made : attribute.t();
-      const auto dtype = toDType(tensor.data_type());
-      if (!dtype || !isFloat(*dtype) || isNarrow(tensor.data_type()) ||
-          file.weights.find(found.name) ||
-          !addTensor(tensor, found.name, external, file.weights).ok())
-        continue;
-      if (file.weights.find(found.name)->elements() > 1)
-        offers.push_back(std::move(found));
-      else
-        file.weights.remove(found.name);
-    }
-  }
-
-  void indexNodes() {
-    for (const auto &node : graph.node()) {
+  /// Notes who makes and reads what, and what may be a weight.
+  void visit(onnx::GraphProto &at) {
+    if (&at != &graph)
+      for (auto &tensor : *at.mutable_initializer())
+        offer({tensor.name(), &at, nullptr, &tensor, nullptr});
+    for (auto &node : *at.mutable_node()) {
       for (const std::string &output : node.output())
         makers[output] = &node;
       for (const std::string &input : node.input())
         readers[input].push_back(&node);
+      const bool isConstant =
+          operatorName(node) == "Constant" && node.output_size() == 1;
+      for (auto &attribute : *node.mutable_attribute())
+        if (attribute.has_g())
+          visit(*attribute.mutable_g());
+        else if (isConstant)
+          offer(node, attribute, at);
     }
+  }
+
+  void offer(const onnx::NodeProto &node, onnx::AttributeProto &attribute,
+             onnx::GraphProto &at) {
+    if (attribute.name() == "value" && attribute.has_t())
+      return offer(
+          {node.output(0), &at, &node, attribute.mutable_t(), nullptr});
+    if (attribute.name() != "value_floats")
+      return;
+    auto made = std::make_shared<onnx::TensorProto>();
+    made->set_data_type(onnx::TensorProto::FLOAT);
+    made->add_dims(attribute.floats_size());
+    *made->mutable_float_data() = attribute.floats();
+    offer({node.output(0), &at, &node, made.get(), made});
+  }
+
+  /// Announces the value as a weight, for findRoles.
+  void offer(Offer found) {
+    const auto dtype = toDType(found.tensor->data_type());
+    if (!dtype || !isFloat(*dtype) || isNarrow(found.tensor->data_type()) ||
+        file.weights.find(found.name) ||
+        !addTensor(*found.tensor, found.name, external, file.weights).ok())
+      return;
+    if (!found.node || !file.weights.find(found.name)->shape.empty())
+      offers.push_back(std::move(found));
+    else
+      file.weights.remove(found.name);
   }
 
   /// A file of torch's whose own initializers are trained.
@@ -135,34 +149,58 @@ private:
            });
   }
 
-  /// The tensor stays where the store's view of it points.
-  void take(Offer &offer) {
-    onnx::TensorProto *tensor =
-        offer.made ? offer.made.release() : offer.attribute->release_t();
-    graph.mutable_initializer()->AddAllocated(tensor);
-    tensor->set_name(offer.name);
+  Status take(Offer &offer) {
+    onnx::TensorProto &tensor = *graph.add_initializer();
+    tensor.Swap(offer.tensor);
+    tensor.set_name(offer.name);
+    DLC_TRY(addTensor(tensor, offer.name, external, file.weights));
     if (file.model->ir_version() < 4)
-      declareInitializer(graph, *tensor);
-    taken.insert(offer.node);
+      declareInitializer(graph, tensor);
+    owners.insert(offer.owner);
+    if (offer.owner != &graph)
+      keepOutputs(*offer.owner, offer.name);
+    if (offer.node)
+      taken.insert(offer.node);
+    else
+      taken.insert(offer.tensor);
     file.decisions.push_back(
-        {offer.name, "of a node",
-         "is a weight, which the file has as a Constant node"});
+        {offer.name, offer.node ? "of a node" : "of a body",
+         offer.node ? "is a weight, which the file has as a Constant node"
+                    : "is an initializer of a graph inside of a node"});
+    return {};
   }
 
-  void removeNodes() {
-    auto &nodes = *graph.mutable_node();
+  /// What a graph inside of a node gives must be made in it.
+  void keepOutputs(onnx::GraphProto &owner, const std::string &name) {
+    for (auto &output : *owner.mutable_output()) {
+      if (output.name() != name)
+        continue;
+      std::string made = name + "/given";
+      while (makers.count(made) || file.weights.find(made))
+        made += "'";
+      auto &node = *owner.add_node();
+      node.set_op_type("Identity");
+      node.add_input(name);
+      node.add_output(made);
+      makers[made] = &node;
+      output.set_name(made);
+    }
+  }
+
+  template <class Items> void removeTaken(Items &items) {
     auto middle = std::stable_partition(
-        nodes.pointer_begin(), nodes.pointer_end(),
-        [&](const onnx::NodeProto *node) { return !taken.count(node); });
-    const int kept = int(middle - nodes.pointer_begin());
-    nodes.DeleteSubrange(kept, nodes.size() - kept);
+        items.pointer_begin(), items.pointer_end(),
+        [&](const auto *item) { return !taken.count(item); });
+    const int kept = int(middle - items.pointer_begin());
+    items.DeleteSubrange(kept, items.size() - kept);
   }
 
   OnnxFile &file;
   onnx::GraphProto &graph;
   ExternalData external;
   std::vector<Offer> offers;
-  std::unordered_set<const onnx::NodeProto *> taken;
+  std::unordered_set<const void *> taken; // nodes and initializers
+  std::set<onnx::GraphProto *> owners;
   std::unordered_map<std::string, const onnx::NodeProto *> makers;
   std::unordered_map<std::string, std::vector<const onnx::NodeProto *>> readers;
 };
