@@ -195,6 +195,12 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
   table.choice(key("special-tokens"), specialTokens, {"none", "file", "line"},
                "documents that get the tokenizer's special tokens, such as "
                "[CLS] and [SEP]: each file of text, or each line");
+  table
+      .count(key("pack"), pack, 0,
+             "tokens of a row that holds several documents of text (each line; "
+             "each file with --special-tokens=file; \"text\" of each line of "
+             "a .jsonl), for a model of dlc compile --pack; 0: none")
+      .described("T");
   table.choice(key("bad-samples"), badSamples, {"error", "skip"},
                "samples that cannot be decoded; error: the run ends; skip: the "
                "next picture, or no row of a table, with a warning");

@@ -38,6 +38,8 @@ struct SampleOptions {
   // Of text: what is a document, with special tokens around it: "none", "file",
   // "line".
   std::string specialTokens = "none";
+  // Of text: tokens of a row of whole documents; 0: windows of all tokens.
+  int64_t pack = 0;
   // Of tables: which columns make which array, as dlc-data reads it.
   std::string columns;
   // Of tables and folders of pictures: the names of the labels' classes in the

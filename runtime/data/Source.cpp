@@ -203,6 +203,9 @@ Result<std::shared_ptr<const Source>> openSource(const std::string &path,
   }
   if (isText(path, options))
     return openText(path, options);
+  if (options.pack &&
+      !path.ends_with(".safetensors")) // may be of dlc-data pack
+    return usageError("--pack is for text (.txt, .jsonl), found '{}'", path);
   if (isTable(path))
     return openTable(path, options);
   if (path.ends_with(".safetensors")) {

@@ -72,9 +72,26 @@ class Pack(dlc.TestCase):
         self.assertIn("5 documents in 4 rows of 12 tokens, 72.9 % full; 1 longer than a row are cut", out)
         run = dlc.train(self.compiled("gpt"), self.path("r.safetensors"), self.path("run"), epochs=1)
         self.assertEqual(len(run.metrics("loss")), 2)
+        alone = dlc.train(self.compiled("gpt"), self.path("a.jsonl"), self.path("alone"), epochs=1, tokenizer=self.path("t.json"), pack=12)
+        self.assertBitwise(alone.state(2), run.state(2), "packed by the run itself")
+        out, _ = dlc.dlc("eval", alone.folder, data=self.path("a.jsonl"))
+        self.assertEqual(dlc.dlc("eval", run.folder, data=self.path("r.safetensors"))[0], out)
+        with open(self.path("a.jsonl")) as lines, open(self.path("a.txt"), "w") as file:
+            file.writelines(json.loads(line)["text"] + "\n" for line in lines)
+        text = dlc.train(self.compiled("gpt"), self.path("a.txt"), self.path("text"), epochs=1, tokenizer=self.path("t.json"), pack=12)
+        self.assertBitwise(text.state(2), run.state(2), "a document a line")
+        for data, flags, code, says in (("a.jsonl", dict(pack=12), dlc.FAILED, "is text: give --tokenizer=tokenizer.json"),
+                                        ("rows.npz", dict(pack=12), dlc.USAGE, "--pack is for text (.txt, .jsonl), found "),
+                                        ("a.jsonl", dict(pack=1, tokenizer=self.path("t.json")), dlc.USAGE, "--length: expected at least 2 tokens"),
+                                        ("a.jsonl", dict(pack=9, tokenizer=self.path("t.json")), dlc.FAILED, "'input_ids'")):
+            _, err = dlc.dlc("train", self.compiled("gpt"), data=os.path.join(self.shared if data[0] == "r" else self.folder, data), run=self.path("none"), steps=1, code=code, **flags)
+            self.assertIn(says, err)
         text = "holds several documents a row, and the model was compiled without --pack"
         for name, options, says in (("packs", {}, False), ("plain", dict(pack=False, fix_input="attention_mask=1"), True)):
             _, err = dlc.dlc("train", self.compiled("gpt", **options), data=self.path("r.safetensors"), run=self.path(name), steps=1)
+            (self.assertIn if says else self.assertNotIn)(text, err)
+            _, err = dlc.dlc("train", self.compiled("gpt", **options), data=self.path("a.jsonl"), tokenizer=self.path("t.json"), pack=12,
+                             run=self.path(name + "-alone"), steps=1)
             (self.assertIn if says else self.assertNotIn)(text, err)
 
 

@@ -105,7 +105,7 @@ TEST(Options, OfAnOlderRunAreRead) {
   EXPECT_EQ(
       fmt::format("{}", fmt::join(options->missing, " ")),
       "state data_command data_timeout batch mean std interpolation crop_pct "
-      "tokens tokenizer special_tokens bad_samples "
+      "tokens tokenizer special_tokens pack bad_samples "
       "columns classes pad "
       "crop crop_scale crop_ratio crop_padding hflip vflip "
       "color_jitter random_erase mixup "
@@ -118,7 +118,7 @@ TEST(Options, OfAnOlderRunAreRead) {
       "epochs: 10\nbatch: 0\nshuffle: off\nseed: 18446744073709551615\n"
       "scale: null\nmean: []\nstd: []\ninterpolation: bilinear\n"
       "crop_pct: 1\ntokens: auto\ntokenizer: \"\"\n"
-      "special_tokens: none\nbad_samples: error\n"
+      "special_tokens: none\npack: 0\nbad_samples: error\n"
       "columns: \"\"\nclasses: []\npad: []\ncrop: center\n"));
   std::filesystem::remove(path);
 }

@@ -65,21 +65,17 @@ public:
     const std::lock_guard lock(mutex_);
     if (!lists_.empty())
       return lists_;
-    SpoolJob job{.data = path_,
-                 .command = "tokens",
-                 .words = {"--form=cache", "--special-tokens=" + documents_},
-                 .places = {"--tokenizer=" + tokenizer_},
-                 .files = files_,
-                 .content = "",
-                 .ending = ".tokens"};
-    for (const std::string &file : files_) {
-      DLC_ASSIGN(const MappedFile text, MappedFile::open(file));
-      job.bytes += text.size();
-    }
-    DLC_ASSIGN(job.content, hash(coresOfProcess()));
-    DLC_ASSIGN(made_, spool(cacheFolder(""), job));
+    DLC_ASSIGN(made_, ask("tokens", ".tokens",
+                          {"--form=cache", "--special-tokens=" + documents_}));
     DLC_ASSIGN(lists_, readMadeTokens(made_->path(), files_));
     return lists_;
+  }
+  Result<std::shared_ptr<const SpooledFile>> pack(int64_t length) const {
+    std::vector<std::string> words{fmt::format("--length={}", length)};
+    if (documents_ != "none")
+      words.insert(words.end(),
+                   {"--special-tokens", "--documents=" + documents_});
+    return ask("pack", ".safetensors", std::move(words));
   }
   Result<std::string> hash(int threads) const override {
     DLC_ASSIGN(std::string all, hashesOfData(files_, threads));
@@ -89,12 +85,62 @@ public:
   }
 
 private:
+  Result<std::shared_ptr<const SpooledFile>>
+  ask(const std::string &command, std::string ending,
+      std::vector<std::string> words) const {
+    SpoolJob job{.data = path_,
+                 .command = command,
+                 .words = std::move(words),
+                 .places = {"--tokenizer=" + tokenizer_},
+                 .files = files_,
+                 .content = "",
+                 .ending = std::move(ending)};
+    for (const std::string &file : files_) {
+      DLC_ASSIGN(const MappedFile text, MappedFile::open(file));
+      job.bytes += text.size();
+    }
+    DLC_ASSIGN(job.content, hash(coresOfProcess()));
+    return spool(cacheFolder(""), job);
+  }
+
   std::string path_;
   std::vector<std::string> files_;
   std::string tokenizer_, documents_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const SpooledFile> made_;
   mutable TokenLists lists_;
+};
+
+// Rows that dlc-data has packed.
+class PackedText final : public SourceOver {
+public:
+  static Result<std::shared_ptr<const Source>>
+  make(std::shared_ptr<const TextFiles> text, int64_t length) {
+    DLC_ASSIGN(auto made, text->pack(length));
+    DLC_ASSIGN(auto rows, openSource(made->path(), {}));
+    return std::make_shared<const PackedText>(std::move(rows), std::move(text),
+                                              std::move(made), length);
+  }
+  PackedText(std::shared_ptr<const Source> rows,
+             std::shared_ptr<const TextFiles> text,
+             std::shared_ptr<const SpooledFile> made, int64_t length)
+      : SourceOver(std::move(rows)), text_(std::move(text)),
+        made_(std::move(made)), length_(length) {}
+
+  std::string name() const override { return text_->name(); }
+  Result<std::string> hash(int threads) const override {
+    DLC_ASSIGN(const std::string text, text_->hash(threads));
+    return fmt::format("{}\nrows of {}", text, length_);
+  }
+  Result<bool> isHash(const std::string &hash,
+                      const std::string &own) const override {
+    return hash == own;
+  }
+
+private:
+  std::shared_ptr<const TextFiles> text_;
+  std::shared_ptr<const SpooledFile> made_;
+  int64_t length_;
 };
 
 Result<std::shared_ptr<const TextFiles>>
@@ -109,7 +155,8 @@ openTextFiles(const std::string &path, const SampleOptions &options) {
 } // namespace
 
 bool isText(const std::string &path, const SampleOptions &options) {
-  return path.ends_with(kTxt) || (!options.tokenizer.empty() && isFolder(path));
+  return path.ends_with(kTxt) || (options.pack && path.ends_with(".jsonl")) ||
+         (!options.tokenizer.empty() && isFolder(path));
 }
 
 Result<std::vector<std::string>> textFilesOf(const std::string &path) try {
@@ -142,6 +189,8 @@ Result<std::vector<std::string>> textFilesOf(const std::string &path) try {
 Result<std::shared_ptr<const Source>> openText(const std::string &path,
                                                const SampleOptions &options) {
   DLC_ASSIGN(auto files, openTextFiles(path, options));
+  if (options.pack)
+    return PackedText::make(std::move(files), options.pack);
   return tokenSource(std::move(files));
 }
 

@@ -7,8 +7,8 @@
 
 namespace dlc {
 
-// Whether `path` is text: a name that ends in .txt, or a folder if there is a
-// tokenizer.
+// Whether `path` is text: a name that ends in .txt, or in .jsonl where
+// documents are packed, or a folder if there is a tokenizer.
 bool isText(const std::string &path, const SampleOptions &options);
 
 // The files that it means: numbered ones (Range.h), or all *.txt below a
@@ -20,7 +20,9 @@ Result<std::vector<std::string>> textFilesOf(const std::string &path);
 // each that options.tokenizer finds, with special tokens around what
 // options.specialTokens says. dlc-data writes them once for all processes
 // (Spool.h, in cacheFolder()); they are mapped. The hash is of the files'
-// content, the tokenizer's and that option.
+// content, the tokenizer's and that option. With options.pack, arrays
+// input_ids, position_ids and y of whole documents, that many tokens a row, as
+// dlc-data pack makes them.
 Result<std::shared_ptr<const Source>> openText(const std::string &path,
                                                const SampleOptions &options);
 

@@ -37,14 +37,19 @@ Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
 // The model and the samples, before anything is written.
 // Rows of dlc-data pack, of which a model without --pack takes all documents
 // for one.
-static void warnOfDocuments(const std::string &path, const plan::Plan &plan) {
+static void warnOfDocuments(const TrainOptions &options,
+                            const plan::Plan &plan) {
+  const std::string &path = options.data;
   const bool packs =
       std::any_of(plan.schedule().begin(), plan.schedule().end(),
                   [](const auto &option) { return option.name() == "pack"; });
-  if (packs || !path.ends_with(".safetensors"))
+  if (packs)
     return;
-  const auto file = SafetensorsFile::open(path, true);
-  if (file.ok() && file->metadata().count("packed"))
+  bool isPacked = options.samples.pack > 0;
+  if (path.ends_with(".safetensors"))
+    if (const auto file = SafetensorsFile::open(path, true); file.ok())
+      isPacked = file->metadata().count("packed") > 0;
+  if (isPacked)
     warning("'{}' holds several documents a row, and the model was compiled "
             "without --pack: unless it looks for documents in position_ids "
             "itself, its attention sees all of a row; compile with --pack",
@@ -65,7 +70,7 @@ Status RunSetup::loadData() {
   if (options.samples.classes.empty()) // other data is to have their numbers
     options.samples.classes = data.sets[0].source().classes();
   if (isRoot())
-    warnOfDocuments(options.data, plan);
+    warnOfDocuments(options, plan);
   DLC_TRY(settleSampling(plan));
   DLC_TRY(checkPaddedLabels(artifact));
   DLC_ASSIGN(const Judge::Sources toJudge,
