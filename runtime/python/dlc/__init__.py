@@ -7,7 +7,7 @@
     print(dlc.Session(run.folder).evaluate("test.npz"))
 """
 
-from dlc import _dlc
+from dlc import _dlc, zoo
 from dlc._compiler import compile, export
 from dlc._data import Dataset
 from dlc._messages import set_log
@@ -22,4 +22,4 @@ set_data_program()
 __version__ = _dlc.version()
 __all__ = ["BadModel", "Corrupt", "Dataset", "Diverged", "Epoch", "Error", "Evaluation", "Failed", "Incompatible",
            "LimitExceeded", "PeerLost", "Port", "Run", "Session", "State", "Step", "Trainer", "UsageError", "compile",
-           "export", "from_torch", "set_log"]
+           "export", "from_torch", "set_log", "zoo"]
