@@ -12,7 +12,7 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 150_926,
+    "product lines": 150_994,
     "lines of runtime/data": 8_930,
     "files that know shards": 18,
     "file names in two rooms": 13,

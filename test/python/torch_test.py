@@ -18,6 +18,7 @@ import unittest
 
 import dlc
 import numpy as np
+import onnx
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -243,6 +244,40 @@ class Torch(unittest.TestCase):
                 code, said = export(*words)
                 self.assertEqual(code, expected, said)
                 self.assertRegex(said.replace("\n", " "), message)
+
+    def test_gradients_end_where_the_module_ends_them(self):
+        """detach(), data and no_grad(), of what has a gradient; frozen parameters that forward does not read are no error."""
+        class Ends(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b, self.c = nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 3)
+                self.place, self.unused = (nn.Parameter(torch.randn(6), requires_grad=False) for _ in range(2))
+                self.scale = nn.Parameter(torch.tensor(0.5))
+
+            def forward(self, x):
+                hidden = self.a(x) + self.place
+                with torch.no_grad():
+                    rounded = (hidden * self.scale).round()
+                code = hidden + (hidden.round() - hidden).detach()
+                first, second = self.b(code).chunk(2, -1)
+                return self.c(torch.cat([first.data * self.scale, second], -1) + rounded)
+
+        module, x, y = Ends(), torch.randn(8, 6), torch.arange(8) % 3
+        session = self.losses_equal(module, x, y)
+        for name, parameter in module.named_parameters():
+            if name != "unused":
+                np.testing.assert_allclose(np.asarray(session.state[name]), parameter.detach().numpy(), rtol=0, atol=2e-6, err_msg=name)
+
+    def test_an_exported_stop_is_an_identity_elsewhere(self):
+        path = f"{self.folder}/s.onnx"
+        with open(f"{self.folder}/my.py", "w") as file:
+            file.write("import torch\n\nclass Model(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                       "        self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 2)\n\n    def forward(self, x):\n"
+                       "        return self.b(self.a(x).detach())\n")
+        subprocess.run([sys.executable, "-m", "dlc.export", f"{self.folder}/my.py:Model", "--input", "2,4", "-o", path], check=True, capture_output=True)
+        proto = onnx.load(path)
+        onnx.checker.check_model(proto, full_check=True)
+        self.assertEqual([(f.domain, f.name, f.node[0].op_type) for f in proto.functions], [("ai.dlc", "StopGradient", "Identity")])
 
     def test_frozen_parameters_stay(self):
         module = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 2))

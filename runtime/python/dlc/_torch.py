@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 from dlc import _dlc
 from dlc._arguments import options_of
-from dlc._tracing import export_training
+from dlc._tracing import OPSET, export_training
 from dlc.errors import Failed, UsageError
 
 if TYPE_CHECKING:
@@ -64,13 +64,21 @@ class _Modes:
                 buffer.copy_(self._buffers[name])
 
 
-def _frozen(module: torch.nn.Module) -> list[str]:
-    """Patterns of the parameters that do not train."""
-    return [f"^{re.escape(name)}$" for name, parameter in module.named_parameters() if not parameter.requires_grad]
+def _frozen(module: torch.nn.Module, path: str) -> list[str]:
+    """Patterns of the parameters that do not train; `path`: the exported file, which lacks those that forward does not read."""
+    import onnx
+    import torch
+
+    held = {tensor.name for tensor in onnx.load(path).graph.initializer}
+    for name, part in module.named_modules():
+        if isinstance(part, torch.nn.RNNBase):  # the exporter packs them, and dlc unpacks them
+            held |= {f"{name}.{own}".lstrip(".") for own, _ in part.named_parameters()}
+    return [f"^{re.escape(name)}$" for name, parameter in module.named_parameters()
+            if not parameter.requires_grad and name in held]
 
 
 def _restored(model: bytes, module: torch.nn.Module) -> bytes:
-    """The model with the module's running statistics: one traced step has moved them."""
+    """The model with the module's running statistics, which a traced step has moved, and what StopGradient is."""
     import numpy as np
     import onnx
 
@@ -80,6 +88,9 @@ def _restored(model: bytes, module: torch.nn.Module) -> bytes:
         value = buffers.get(tensor.name)
         if value is not None and list(value.shape) == list(tensor.dims):
             tensor.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(value), tensor.name))
+    if any(node.domain == "ai.dlc" for node in proto.graph.node):  # other tools run the file by this
+        proto.functions.append(onnx.helper.make_function("ai.dlc", "StopGradient", ["x"], ["y"], [onnx.helper.make_node("Identity", ["x"], ["y"])],
+                                                         [onnx.helper.make_opsetid("", OPSET)]))
     return bytes(proto.SerializeToString())
 
 
@@ -126,13 +137,14 @@ def _compare(session: Session, inputs: Sequence[Any], expected: Sequence[Any], n
                      "all the same")
 
 
-def verify(path: str, module: torch.nn.Module, inputs: Sequence[Any], names: Sequence[str]) -> None:
-    """The exported model computes what the module does, for the example and for other values."""
+def verify(path: str, module: torch.nn.Module, inputs: Sequence[Any], names: Sequence[str], frozen: Sequence[str] = ()) -> None:
+    """The exported model computes what the module does, for the example and for other values. `frozen`: as options' freeze."""
     from dlc._session import Session
 
     with tempfile.TemporaryDirectory(prefix="dlc-") as folder:
         plain = os.path.join(folder, "check.dlc")
-        _dlc.compile(path, plain, [("batch", str(inputs[0].shape[0])), ("predict-only", ""), ("quiet", "")])
+        _dlc.compile(path, plain, options_of({"batch": inputs[0].shape[0], "predict_only": True, "quiet": True,
+                                                "freeze": list(frozen)}))
         session = Session(plain)
         for values, what in ((inputs, "the example"), (_perturbed(inputs), "the example with other values")):
             _compare(session, values, _outputs(module, values), names, what)
@@ -177,15 +189,15 @@ def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, 
                          + (", ".join(type(value).__name__ for value in inputs) or "none"))
     made = os.fspath(artifact)
     given: dict[str, Any] = {"batch": inputs[0].shape[0], **options}
-    frozen = _frozen(module)
-    if frozen:
-        own = given.get("freeze") or []
-        given["freeze"] = [*([own] if isinstance(own, str) else own), *frozen]
     with tempfile.TemporaryDirectory(prefix="dlc-") as folder:
         path = os.path.join(folder, "model.onnx")
         names = write_onnx(module, inputs, path, input_names, output_names)
+        frozen = _frozen(module, path)
+        if frozen:
+            own = given.get("freeze") or []
+            given["freeze"] = [*([own] if isinstance(own, str) else own), *frozen]
         if check:
-            verify(path, module, inputs, names)
+            verify(path, module, inputs, names, frozen)
         _dlc.compile(path, made, options_of(given))
     return made
 

@@ -81,18 +81,67 @@ def _watched() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _stopped() -> Iterator[None]:
+    """Within it, what ends a gradient in a trace, detach(), data and no_grad(), is a node StopGradient: the exporter drops it."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    detach, data = torch.Tensor.detach, torch.Tensor.data
+
+    class Stop(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(context: Any, tensor: torch.Tensor) -> torch.Tensor:
+            return detach(tensor)
+
+        @staticmethod
+        def symbolic(graph: Any, tensor: Any) -> Any:
+            return graph.op("ai.dlc::StopGradient", tensor).setType(tensor.type())
+
+    def stop(tensor: Any) -> Any:
+        """Of any result; what has no gradient, as integers, stays."""
+        if isinstance(tensor, (tuple, list)) and type(tensor) in (tuple, list):
+            return type(tensor)(map(stop, tensor))
+        return Stop.apply(tensor) if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() else tensor
+
+    class Mode(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = function(*args, **(kwargs or {}))
+            if not torch.jit.is_tracing():
+                return result
+            ends = function in (detach, torch.detach, data.__get__) or not torch.is_grad_enabled()
+            if ends and any(tensor.requires_grad for tensor in _tensors([*args, *(kwargs or {}).values()])):
+                with torch.enable_grad():
+                    return stop(args[0] if function == data.__get__ else result)
+            return result
+
+    with Mode():
+        yield
+
+
+def _tensors(found: Any) -> Iterator[Any]:
+    """The tensors in arguments."""
+    import torch
+
+    for part in found:
+        if isinstance(part, torch.Tensor):
+            yield part
+        elif isinstance(part, (tuple, list)):
+            yield from _tensors(part)
+
+
 def export_training(module: torch.nn.Module, inputs: tuple[Any, ...], names: Sequence[str], axes: Any) -> bytes:
     """An ONNX model: nothing folded, names kept, Dropout and batch norms as in training."""
     import torch
 
     count = len(inputs)
     buffer = io.BytesIO()
-    with warnings.catch_warnings(record=True) as said, _watched():
+    with warnings.catch_warnings(record=True) as said, _watched(), _stopped():
         warnings.simplefilter("always")  # that the exporter is the older one, too; the newer folds training away
         try:
             torch.onnx.export(module, inputs, buffer, dynamo=False, opset_version=OPSET,
                               training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-                              input_names=list(names[:count]), output_names=list(names[count:]), dynamic_axes=axes)
+                              input_names=list(names[:count]), output_names=list(names[count:]), dynamic_axes=axes, custom_opsets={"ai.dlc": 1})
         except (torch.onnx.errors.OnnxExporterError, RuntimeError) as error:
             reason = str(error).partition("\n")[0]
             raise BadModel(f"torch's exporter in training form cannot write the module: {reason}. Write that part of the "

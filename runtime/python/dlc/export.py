@@ -22,6 +22,13 @@ from dlc.errors import Error, UsageError
 LEAST_BATCH = 2
 
 
+class FlagError(UsageError):
+    """Names flags as this command has them."""
+
+    def __init__(self, message: str) -> None:
+        Exception.__init__(self, message)
+
+
 def module_of(text: str) -> Any:
     """What `FILE.py:EXPRESSION` or `PACKAGE:EXPRESSION` is: a module, or a class or function without arguments that makes one."""
     import torch
@@ -55,7 +62,7 @@ def example_of(text: str) -> Any:
     sizes, _, name = text.partition(":")
     kind = getattr(torch, name or "float32", None)
     if not isinstance(kind, torch.dtype) or not all(size.isdecimal() and int(size) > 0 for size in sizes.split(",")):
-        raise UsageError(f"--input {text}: expected sizes, and a type behind ':', as in 1,3,224,224 or 1,128:int64")
+        raise FlagError(f"--input {text}: expected sizes, and a type behind ':', as in 1,3,224,224 or 1,128:int64")
     first, *others = map(int, sizes.split(","))
     shape = [max(first, LEAST_BATCH), *others]
     return torch.randn(shape).to(kind) if kind.is_floating_point else torch.randint(0, 2, shape).to(kind)
@@ -71,7 +78,7 @@ def load(module: Any, file: str) -> None:
             state = state.get(key, state) if isinstance(state.get(key), dict) else state
         module.load_state_dict(state)
     except Exception as error:
-        raise UsageError(f"--weights {file}: {str(error).strip()}") from error
+        raise FlagError(f"--weights {file}: {str(error).strip()}") from error
 
 
 def run(words: list[str]) -> None:
