@@ -159,9 +159,11 @@ Status Loader::makeBatches() {
       if (stop_)
         return {};
     }
+    const auto since = std::chrono::steady_clock::now();
     DLC_TRY(
         makeBatchOf(number, ring_[static_cast<size_t>(number) % ring_.size()]));
     std::lock_guard lock(mutex_);
+    making_ += std::chrono::steady_clock::now() - since;
     made_ = number + 1;
     changed_.notify_all();
   }

@@ -58,6 +58,11 @@ public:
 
   // How long next() has waited so far, in seconds; of its thread.
   double waited() const { return waited_.count(); }
+  // How long the thread has made batches or read them from a stream so far.
+  double made() {
+    std::lock_guard lock(mutex_);
+    return making_.count();
+  }
 
 private:
   bool waitFor(int64_t batch);
@@ -82,7 +87,7 @@ private:
   int64_t epoch_ = -1;                   // of it
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::chrono::duration<double> waited_{};
+  std::chrono::duration<double> waited_{}, making_{};
   bool stop_ = false;
   Status error_;       // of the thread, after which it makes no more
   std::thread thread_; // last: it uses the rest

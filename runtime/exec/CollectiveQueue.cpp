@@ -63,9 +63,17 @@ Status CollectiveQueue::start(int ticket) {
   return {};
 }
 
+template <class Done>
+void CollectiveQueue::block(std::unique_lock<std::mutex> &lock,
+                            const Done &done) {
+  const auto since = std::chrono::steady_clock::now();
+  finished_.wait(lock, done);
+  blocked_ += std::chrono::steady_clock::now() - since;
+}
+
 Status CollectiveQueue::wait(int ticket) {
   std::unique_lock lock(mutex_);
-  finished_.wait(lock, [&] { return !reductions_[ticket].pending; });
+  block(lock, [&] { return !reductions_[ticket].pending; });
   return error_;
 }
 
@@ -76,7 +84,7 @@ Status CollectiveQueue::status() {
 
 Status CollectiveQueue::endStep() {
   std::unique_lock lock(mutex_);
-  finished_.wait(lock, [&] { return length_ == 0; });
+  block(lock, [&] { return length_ == 0; });
   return error_;
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/exec/Reducer.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -31,6 +32,7 @@ public:
   // Waits for everything that was started.
   Status endStep() override;
   Status status() override;
+  std::optional<double> blocked() const override { return blocked_.count(); }
 
 private:
   struct Reduction {
@@ -48,6 +50,9 @@ private:
   Status run(const Reduction &reduction);
   Status gather(const Reduction &reduction);
   void work();
+  // Waits until done(), which is called with the lock.
+  template <class Done>
+  void block(std::unique_lock<std::mutex> &lock, const Done &done);
 
   Communicator &communicator_;
   std::mutex mutex_;
@@ -57,7 +62,8 @@ private:
   size_t head_ = 0, length_ = 0;
   Status error_;
   bool stop_ = false;
-  std::thread thread_; // last: it uses the rest
+  std::chrono::duration<double> blocked_{}; // of the thread of the steps
+  std::thread thread_;                      // last: it uses the rest
 };
 
 } // namespace dlc

@@ -267,7 +267,6 @@ Status Executor::Impl::settled(const Status &status) {
 
 const plan::Plan &Executor::plan() const { return impl_->plan_; }
 bool Executor::isOnHost() const { return impl_->device_->isHost(); }
-
 MemoryReport Executor::memory() const { return impl_->device_->memory(); }
 
 Status Executor::prepare(std::string_view program) {
@@ -456,6 +455,10 @@ Status Executor::writeState(std::string_view name, const void *from,
 }
 
 uint64_t Executor::stateWrites() const { return impl_->stateWrites_; }
+
+std::optional<double> Executor::secondsBlocked() const {
+  return impl_->collectives_ ? impl_->collectives_->blocked() : std::nullopt;
+}
 
 void Executor::injectInfinity() { impl_->inject_ = true; }
 

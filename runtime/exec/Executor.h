@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -135,6 +136,10 @@ public:
   // order; waits for its run and gets its error. They are valid until the next
   // report or, with no runs ahead, the next input. Usage if there is none.
   Result<std::span<const TensorView>> readReport(std::string_view program);
+
+  // Seconds for which runs have waited for collectives so far; none where the
+  // device waits and not the host, and of one rank.
+  std::optional<double> secondsBlocked() const;
 
   // Test hook: the next run makes an f32 gradient infinite before anything
   // reads it; Usage from that run if the program has none.

@@ -7,6 +7,7 @@
 #include "runtime/base/numbers/DType.h"
 #include "runtime/collective/Communicator.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,10 @@ public:
   // known. After an error nothing more is sent.
   virtual Status endStep() = 0;
   virtual Status status() = 0; // the same, at any time
+
+  // Seconds for which wait() and endStep() have blocked so far; none where the
+  // device waits and not the host.
+  virtual std::optional<double> blocked() const { return std::nullopt; }
 };
 
 } // namespace dlc

@@ -15,6 +15,8 @@ Status Steps::start(Loader &loader) {
     executor.injectInfinity();
   DLC_ASSIGN(const Loader::Made *made, loader.next());
   const Clock::time_point since = Clock::now();
+  const double waitedUntil = loader.waited();
+  const std::optional<double> blockedBefore = executor.secondsBlocked();
   for (int64_t i = 0; i < setup_.sampling.window; ++i) {
     if (i > 0) {
       DLC_ASSIGN(made, loader.next());
@@ -26,7 +28,10 @@ Status Steps::start(Loader &loader) {
   }
   const double waited =
       loader.waited() - std::exchange(waitedBefore_, loader.waited());
-  started_.push_back({step, since, waited});
+  const double making = loader.made();
+  started_.push_back({step, since, waited,
+                      making - std::exchange(madeBefore_, making),
+                      loader.waited() - waitedUntil, blockedBefore});
   if (first_) { // which waits for the loader to begin
     waited_ += waited;
   } else {
@@ -45,9 +50,15 @@ Result<StepReport> Steps::read() {
   started_.pop_front();
   const Clock::time_point begin = std::max(started.since, lastRead_);
   lastRead_ = Clock::now();
-  return StepReport{started.step, values,
+  StepReport report{started.step, values,
                     std::chrono::duration<double>(lastRead_ - begin).count(),
-                    started.waited};
+                    started.waited, started.made};
+  if (started.blockedBefore) {
+    report.blocked =
+        *setup_.session->executor().secondsBlocked() - *started.blockedBefore;
+    report.computed = report.seconds - *report.blocked - started.waitedWithin;
+  }
+  return report;
 }
 
 double Steps::shareWaited() const {

@@ -6,6 +6,7 @@
 #include "runtime/train/setup/RunSetup.h"
 
 #include <deque>
+#include <optional>
 
 namespace dlc {
 
@@ -16,6 +17,10 @@ struct StepReport {
   // From the start of the step, or from the report before if that came later.
   double seconds = 0;
   double waited = 0; // for its samples, before it started; of rank 0's own
+  double made = 0;   // of the loader's thread, which made samples meanwhile
+  // Of this rank's `seconds`, what it waited for others in collectives, and
+  // what is neither that nor waiting for samples; none where the device waits.
+  std::optional<double> blocked = {}, computed = {};
 };
 
 class Steps {
@@ -45,16 +50,17 @@ private:
   struct Started {
     int64_t step;
     Clock::time_point since;
-    double waited;
+    double waited, made, waitedWithin; // since then
+    std::optional<double> blockedBefore;
   };
 
   RunSetup &setup_;
   Progress &progress_;
   std::deque<Started> started_;
   Clock::time_point lastRead_{};
-  std::optional<Clock::time_point> first_; // of this process
-  double waited_ = 0;                      // since then
-  double waitedBefore_ = 0;                // by the loader, at the last start
+  std::optional<Clock::time_point> first_;   // of this process
+  double waited_ = 0;                        // since then
+  double waitedBefore_ = 0, madeBefore_ = 0; // by the loader, at the last start
 };
 
 } // namespace dlc

@@ -6,6 +6,7 @@
 #include "runtime/collective/flight/FlightLog.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/Due.h"
+#include "runtime/train/RankTimes.h"
 #include "runtime/train/overflow/Guard.h"
 #include "runtime/train/record/Recorders.h"
 #include "runtime/train/run/Checkpointing.h"
@@ -80,7 +81,10 @@ public:
     while (progress_.step < setup_.total && !isPatienceOver() &&
            !asked.ends()) {
       DLC_TRY(step(loader));
-      DLC_ASSIGN(asked, agreement.ask(takeRequest(loader), progress_.step));
+      const SignalRequest own = takeRequest(loader);
+      const auto since = std::chrono::steady_clock::now();
+      DLC_ASSIGN(asked, agreement.ask(own, progress_.step));
+      rankTimes_.addBlocked(std::chrono::steady_clock::now() - since);
       Due due = dueAfter(progress_, rules_, asked);
       if (!due.isAny())
         continue;
@@ -182,6 +186,9 @@ private:
       DLC_ASSIGN(const StepReport report, steps_.read());
       recorders_.tellStep(report, steps_.shareWaited());
       DLC_TRY(guard_.check(report));
+      DLC_ASSIGN(const auto ranks, rankTimes_.add(report));
+      if (ranks)
+        recorders_.tell(&Recorder::onRanks, *ranks);
     }
     return {};
   }
@@ -258,6 +265,7 @@ private:
   Steps steps_;
   Recorders recorders_;
   Guard guard_;
+  RankTimes rankTimes_ = {setup_.ranks, setup_.options.logEvery};
   std::optional<EqualRanks> equalRanks_; // with --check-ranks
   std::optional<RunSignals> signals_;    // from then on: all ranks are ready
 };

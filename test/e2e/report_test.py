@@ -84,6 +84,26 @@ class Report(dlc.TestCase):
         self.assertLess(len(own), len(text))
         self.assertNotRegex(own, r"(src|href)=|https?://(?!www\.w3\.org/)|@import|innerHTML|eval\(")
 
+    def test_what_ranks_did(self):
+        run = dlc.train(self.artifact, dlc.data("digits-train"), self.path("a"), steps=1, quiet=True)
+        _, (alone,) = self.report(run.folder)
+        self.assertIsNone(alone["ranks"])
+        line = {"step": 20, "slow": f"rank 1 {HOSTILE} is slow", "hosts": [HOSTILE, "b"], "seconds": [0.1, 0.1], "data_wait": [0, 0.02],
+                "computes": [0.03, None], "blocked": [0.07, None]}
+        bad = [line | {"step": 30, "computes": ["<b>", 1]}, line | {"step": 30, "blocked": [1]}, line | {"step": 30, "hosts": [1, 2]}]
+        for lines, expected in ([line | {"step": 10}, line], line), *(([one], None) for one in bad):
+            with open(os.path.join(run.folder, "ranks.jsonl"), "w") as file:
+                file.writelines(json.dumps(one) + "\n" for one in lines)
+            text, (found,) = self.report(run.folder)
+            self.assertEqual(found["ranks"], expected)
+            self.assertNotIn("<script>alert", text)
+        with open(os.path.join(run.folder, "ranks.jsonl"), "w") as file:
+            file.write(json.dumps(line) + "\n")
+        self.report(run.folder)
+        shown = in_browser(self, self.path("page.html"))
+        self.assertIn("<h2>Ranks</h2>", shown)
+        self.assertIn('<td class="n">1</td><td>b</td><td class="n">100</td><td class="n">20.0</td><td class="n">-</td><td class="n">-</td>', shown)
+
     def test_the_graph_of_the_model(self):
         run = dlc.train(self.artifact, dlc.data("digits-train"), self.path("a"), steps=1, quiet=True)
         if shutil.which("dot"):

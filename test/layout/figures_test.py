@@ -12,8 +12,8 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 150_994,
-    "lines of runtime/data": 8_930,
+    "product lines": 151_324,
+    "lines of runtime/data": 8_937,
     "files that know shards": 18,
     "file names in two rooms": 13,
     "files of compiler/ that include passes/ or tools/": 3,

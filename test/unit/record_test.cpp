@@ -248,6 +248,51 @@ TEST_F(Record, DataWaitIsToldWhenItIsMuch) {
   EXPECT_NE(text.find("data-bound: 50 % of the time"), text.npos) << text;
 }
 
+RankTime rankTime(double waited, double computed, double blocked, double made,
+                  const char *host = "a") {
+  return {host, waited + computed + blocked, waited, computed, blocked, made};
+}
+
+TEST_F(Record, TheRankThatOthersWaitForIsNamed) {
+  const RankTime usual = rankTime(0, 0.05, 0.05, 0.01);
+  const SlowRank slow =
+      slowRank(std::vector{usual, rankTime(0, 0.09, 0.01, 0.01, "b"), usual});
+  EXPECT_EQ(slow.rank, 1);
+  EXPECT_FALSE(slow.isWaiting);
+  EXPECT_EQ(slow.text, "rank 1 (host b) computes 1.8 times as long as the "
+                       "median rank: the others wait 40 of 100 ms a step for "
+                       "it");
+  // Of two, the other one is what a rank is compared with.
+  EXPECT_EQ(slowRank(std::vector{rankTime(0, 0.09, 0.01, 0.01), usual}).text,
+            "rank 0 computes 1.8 times as long as the median rank: the others "
+            "wait 40 of 100 ms a step for it");
+  EXPECT_EQ(slowRank(std::vector{usual, usual, usual}).rank, -1);
+  EXPECT_EQ(slowRank(std::vector{usual, rankTime(0, 0.059, 0.041, 0)}).rank,
+            -1);
+}
+
+TEST_F(Record, TheRankWhoseSamplesComeLateIsNamed) {
+  const RankTime usual = rankTime(0.002, 0.05, 0.048, 0.052);
+  const SlowRank slow =
+      slowRank(std::vector{usual, usual, rankTime(0.04, 0.05, 0.01, 0.09)});
+  EXPECT_TRUE(slow.isWaiting);
+  EXPECT_EQ(slow.text, "rank 2 waits 40 ms a step for samples, the median rank "
+                       "2 ms: the others wait 38 of 100 ms a step for it");
+  // The last one of those that make them equally fast, for whom alone the
+  // others' samples are ready in time.
+  EXPECT_EQ(slowRank(std::vector{rankTime(0, 0.05, 0.048, 0.089),
+                                 rankTime(0.04, 0.05, 0.01, 0.09)})
+                .rank,
+            -1);
+  // A GPU does not say what it waits for.
+  const RankTime gpu{"a", 0.1, 0, NAN, NAN, 0.05};
+  const SlowRank late =
+      slowRank(std::vector{gpu, RankTime{"a", 0.1, 0.05, NAN, NAN, 0.1}, gpu});
+  EXPECT_EQ(late.rank, 1);
+  EXPECT_TRUE(late.isWaiting);
+  EXPECT_EQ(slowRank(std::vector{gpu, gpu}).rank, -1);
+}
+
 TEST_F(Record, TuningIsWrittenIfThereWasAChoice) {
   const auto tuning = recorder(openTuning);
   tuning->onStart(progress);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/train/Hooks.h"
+#include "runtime/train/RankTimes.h"
 #include "runtime/train/Validation.h"
 
 #include <memory>
@@ -34,6 +35,7 @@ public:
   virtual void onStart(const Progress &) {} // before the first step
   virtual void onStep(const StepEvent &) {}
   virtual void onStatistics(const StatisticsEvent &) {} // after onStep
+  virtual void onRanks(const RanksEvent &) {} // after onStep of some steps
   // In place of onStep: known only after an error, which ends the run.
   virtual void onStepBeforeError(const StepEvent &) {}
   // About once a second, while the run's folder is known to be there.
@@ -67,6 +69,11 @@ MadeRecorder openCsv(const Recorded &of);
 // RUN/stats.jsonl: a line at each of some steps, {"step", "parameters": {NAME:
 // {"norm", "mean", "std", "absmax", "update_ratio", "gradient_norm", ...}}}.
 MadeRecorder openStatistics(const Recorded &of);
+// RUN/ranks.jsonl, of several ranks: a line at some steps, {"step", "slow":
+// SlowRank's text, "hosts": a string a rank, "seconds", "data_wait",
+// "computes", "blocked": RankTime, a number a rank}; and a message when another
+// rank is slow.
+MadeRecorder openRankLines(const Recorded &of);
 // RUN/tensorboard/events.out.tfevents.*: what a step and a validation report.
 MadeRecorder openEvents(const Recorded &of);
 // The newest numbers as Prometheus' text, once a second and at the end.

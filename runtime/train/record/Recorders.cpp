@@ -12,9 +12,9 @@ using Open = MadeRecorder (*)(const Recorded &);
 
 // In the order in which each event is told.
 constexpr Open kAll[] = {
-    openClasses,    openRunLines, openBar,        openMessages, openCsv,
-    openStatistics, openEvents,   openPrometheus, openJsonLog,  openHookCalls,
-    openProfile,    openTuning,   openDataWait,
+    openClasses,    openRunLines, openBar,        openMessages,  openCsv,
+    openStatistics, openEvents,   openPrometheus, openJsonLog,   openHookCalls,
+    openProfile,    openTuning,   openDataWait,   openRankLines,
 };
 constexpr Open kProgress[] = {openBar, openJsonLog};
 

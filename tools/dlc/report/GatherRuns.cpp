@@ -138,6 +138,27 @@ Json statisticsOf(const plan::Plan &plan, const std::string &path) {
   return {{"names", names}, {"steps", steps}, {"values", values}};
 }
 
+// The last line of ranks.jsonl, if there is a number or null for each rank.
+Json ranksOf(const std::string &path) {
+  Json last;
+  readLines(path, 1, [&](const Json &line) { last = line; });
+  if (!last.is_object() || !last.value("slow", Json()).is_string() ||
+      !last.value("hosts", Json()).is_array())
+    return nullptr;
+  for (const char *key : {"seconds", "data_wait", "computes", "blocked"}) {
+    const Json values = last.value(key, Json());
+    if (!values.is_array() || values.size() != last["hosts"].size())
+      return nullptr;
+    for (const Json &value : values)
+      if (!value.is_number() && !value.is_null())
+        return nullptr;
+  }
+  for (const Json &host : last["hosts"])
+    if (!host.is_string())
+      return nullptr;
+  return last;
+}
+
 Json profileOf(const std::string &path) {
   Json rows = Json::array();
   for (const Json &row : jsonIn(path)) {
@@ -339,6 +360,7 @@ Result<Json> gatherRun(const std::string &run, std::set<std::string> &drawn) {
       {"seconds", secondsOf(run + "/results.csv")},
       {"confusion", confusionOf(run + "/classes.json")},
       {"stats", statisticsOf(plan, run + "/stats.jsonl")},
+      {"ranks", ranksOf(run + "/ranks.jsonl")},
       {"profile", profileOf(run + "/profile.json")},
       {"tuning", tuningOf(run + "/tuning.json")},
       {"memory", memoryOfPlan(plan)},

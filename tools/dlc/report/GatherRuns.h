@@ -11,7 +11,7 @@ namespace dlc::tool {
 
 // Of a run folder, also of one that has begun just now: {"name", "done",
 // "model", "config", "steps", "epochs", "best", "seconds", "confusion",
-// "stats", "profile", "tuning", "memory", "graph"}. Lines and files
+// "stats", "ranks", "profile", "tuning", "memory", "graph"}. Lines and files
 // that are damaged or not there are left out, but not the artifact:
 // Code::Corrupt. Long curves are thinned to kMostPoints. `drawn` are the
 // programs whose graph another run has shown: that of such a one is null.

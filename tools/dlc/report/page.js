@@ -302,6 +302,16 @@ function profile(run) {
   table(['nodes', 'command', 'ms', '%', ''], run.profile.slice(0, 40).map(p => [p.nodes, p.command, p.ms.toFixed(3),
     (100 * p.ms / all).toFixed(1), {bar: 100 * p.ms / run.profile[0].ms}]), [2, 3]);
 }
+// What each rank does in a step; those that others wait for come first.
+function ranks(run) {
+  const r = run.ranks;
+  if (!r) return;
+  section('Ranks');
+  add(place, 'p', {class: 'said'}, `Steps up to ${short(r.step)}: ` + (r.slow || 'no rank waits long for another.'));
+  const work = i => r.data_wait[i] + r.computes[i], cell = x => x === null ? '-' : (1e3 * x).toPrecision(3);
+  table(['rank', 'host', 'ms a step', 'waits for samples', 'computes', 'waits for ranks'], r.hosts.map((host, i) => [i, host, ...[r.seconds, r.data_wait, r.computes,
+    r.blocked].map(all => cell(all[i]))]).sort((a, b) => work(b[0]) - work(a[0])).slice(0, 40), [0, 2, 3, 4, 5]);
+}
 // What a step does when, on average: commands one after another, collectives from their start until they are waited for.
 function timeline(run) {
   const all = run.profile.filter(p => typeof p.begin === 'number');
@@ -378,7 +388,7 @@ if (data.runs[0].steps) {
 data.runs.forEach((run, number) => {
   for (const all of [run.profile ?? [], run.tuning ?? []]) all.sort((a, b) => (b.ms ?? -1) - (a.ms ?? -1));
   if (!run.steps) document.querySelector('h1').textContent = run.name;
-  const parts = run.steps ? [confusion, statistics, timeline, profile, tuning, memory, graph] : [graph];
+  const parts = run.steps ? [confusion, statistics, ranks, timeline, profile, tuning, memory, graph] : [graph];
   place = main;
   if (data.runs.length > 1) {
     const box = add(main, 'details', number ? {} : {open: ''});
