@@ -36,11 +36,11 @@ private:
 // The choice and what was measured.
 struct TuneEntry {
   std::string engine; // of the library, by its number or name
-  std::map<std::string, int64_t> knobs;
-  std::string blob; // what the library serialized; any bytes, may be empty
+  std::map<std::string, int64_t> knobs = {};
+  std::string blob = {}; // what the library serialized; any bytes, may be empty
   double milliseconds = 0;
   uint64_t workspace = 0; // bytes
-  std::string date;       // when it was measured, "2026-11-21T15:30:00Z"
+  std::string date = {};  // when it was measured, "2026-11-21T15:30:00Z"
 };
 
 // Safe between threads and processes: an entry is a file that appears

@@ -34,7 +34,6 @@ Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
   return wrongNumberOfRanks(plan.world_size(), found);
 }
 
-// The model and the samples, before anything is written.
 // Rows of dlc-data pack, of which a model without --pack takes all documents
 // for one.
 static void warnOfDocuments(const TrainOptions &options,
@@ -56,6 +55,7 @@ static void warnOfDocuments(const TrainOptions &options,
             path);
 }
 
+// The model and the samples, before anything is written.
 Status RunSetup::loadData() {
   DLC_ASSIGN(Artifact artifact, Artifact::open(artifactPath(options)));
   if (!findProgram(artifact.plan(), "train_step"))
