@@ -279,6 +279,31 @@ class Torch(unittest.TestCase):
         onnx.checker.check_model(proto, full_check=True)
         self.assertEqual([(f.domain, f.name, f.node[0].op_type) for f in proto.functions], [("ai.dlc", "StopGradient", "Identity")])
 
+    def test_parameters_with_dimensions_of_one_come_back(self):
+        """Attention sinks, which the newer exporter repeats for each sample: the file has [2, 4, 1], the module [4]."""
+        class Sinks(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.sinks = nn.Linear(3, 3), nn.Parameter(torch.randn(4))
+
+            def forward(self, x):
+                sinks = self.sinks.reshape(1, -1, 1).expand(len(x), -1, 1)
+                return torch.cat([self.layer(x), sinks], -1).softmax(-1)[..., :3].sum(1)
+
+        module, fresh, x, y = Sinks(), Sinks(), torch.randn(2, 4, 3), torch.tensor([0, 2])
+        torch.onnx.export(module.eval(), (x,), f"{self.folder}/s.onnx", dynamo=True, input_names=["x"], verbose=False)
+        session = dlc.Session(dlc.compile(f"{self.folder}/s.onnx", f"{self.folder}/s.dlc", loss="cross_entropy", optimizer="sgd", lr=1.0))
+        self.assertEqual(session.state.port("sinks").shape, (1, 4, 1))
+        session.train([(x, y)] * 2)
+        optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
+        for _ in range(2):
+            optimizer.zero_grad()
+            F.cross_entropy(module(x), y).backward()
+            optimizer.step()
+        session.load_into(fresh)
+        for name, parameter in module.named_parameters():
+            np.testing.assert_allclose(fresh.get_parameter(name).detach(), parameter.detach(), rtol=0, atol=2e-6, err_msg=name)
+
     def test_frozen_parameters_stay(self):
         module = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 2))
         module[0].requires_grad_(False)

@@ -217,7 +217,9 @@ def load_into(session: Session, module: torch.nn.Module) -> None:
     for name, tensor in module.state_dict(keep_vars=True).items():
         names = [other for other in same[tensor.data_ptr(), tensor.shape] if other in trained]
         if names:
-            if session.state.port(names[0]).shape != tuple(tensor.shape):  # before anything is written
+            shapes = session.state.port(names[0]).shape, tuple(tensor.shape)
+            own, others = ([size for size in shape if size != 1] for shape in shapes)  # an exporter may add dimensions of 1
+            if own != others:  # before anything is written
                 raise UsageError(f"'{name}' of the module is {list(tensor.shape)}, of the session "
                                  f"{list(session.state.port(names[0]).shape)}: is it another module?")
             found[name] = names[0]
@@ -229,4 +231,4 @@ def load_into(session: Session, module: torch.nn.Module) -> None:
     with torch.no_grad():
         for name, tensor in module.state_dict(keep_vars=True).items():
             if name in found:
-                tensor.copy_(torch.from_dlpack(session.state[found[name]]))
+                tensor.copy_(torch.from_dlpack(session.state[found[name]]).reshape(tensor.shape))
