@@ -33,6 +33,14 @@ def identities():
     return graph(nodes + [node("Add", ["x", "i7"], ["y"])], {"w": np.zeros(250_000, np.float32)})
 
 
+def branches_of_one_name():
+    """The branches of 6,000 nodes, all of one name, define the same names."""
+    inner = [node("Constant", [], ["v"], value=numpy_helper.from_array(np.ones(2, np.float32))), node("Add", ["x", "v"], ["z"])]
+    branch = helper.make_graph(inner, "g", [], [value("z", [2, 2])])
+    nodes = [node("If", ["c"], [f"i{i}" if i else "y"], name="n", then_branch=branch, else_branch=branch) for i in range(6000)]
+    return graph(nodes, {"c": np.array(True)})
+
+
 def norms_of_one_splat():
     """Each of 5,000 norms owns its copy of one vector of 100,000 ones."""
     weights = {"s": np.ones(100_000, np.float32)}

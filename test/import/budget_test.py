@@ -64,6 +64,9 @@ class Budget(dlc.TestCase):
         self.accept(bombs.empty_concat())
         self.accept(bombs.big_chain("Identity", 20000))
 
+    def test_names(self):
+        self.accept(bombs.branches_of_one_name())
+
     def test_split(self):
         self.refuse(bombs.split_outputs(), "9223372036854775807 parts for 2 outputs")
         self.refuse(bombs.folded_split_outputs(), "9223372036854775807 parts for 2 outputs")

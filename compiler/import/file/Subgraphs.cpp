@@ -107,9 +107,11 @@ private:
     std::vector<std::string> renamed;
     for (const std::string &name : definedIn(graph))
       if (definitions[name] > 1 && !name.empty()) {
-        std::string own = prefix + "/" + name;
-        while (definitions.count(own))
-          own += "'";
+        const std::string base = prefix + "/" + name;
+        std::string own;
+        for (int &used = marks[base]; own.empty() || definitions.count(own);
+             ++used)
+          own = used ? fmt::format("{}'{}", base, used) : base;
         DLC_TRY(file.budget.keep(own.size(), "the names of '" + prefix + "'"));
         ++definitions[own];
         names[name].push_back(std::move(own));
@@ -143,6 +145,7 @@ private:
 
   OnnxFile &file;
   std::unordered_map<std::string, int> definitions; // graphs that have it
+  std::unordered_map<std::string, int> marks;       // behind new names
   /// What a name is now, by the graphs around, the innermost last.
   std::unordered_map<std::string, std::vector<std::string>> names;
 };
