@@ -42,12 +42,16 @@ public:
   // given numbers of elements; a shard may be empty. `own`, which may be inside
   // `data`, receives this rank's shard, reduced to the same bits as by
   // allReduce() for any sharding. The rest of `data` is undefined afterwards.
+  //
+  // Of fewer shards than ranks, a divisor of their number, each group of so
+  // many ranks that follow each other has all: they are reduced within each
+  // group, then over the ranks that have the same one.
   virtual Status reduceScatter(void *data, std::span<const size_t> pieces,
                                void *own, DType type, ReduceOp op) = 0;
 
   // In place: `data` consists of adjacent shards, one per rank in rank order,
   // with the given sizes in bytes. Each rank has its own shard before and all
-  // shards after. A shard may be empty.
+  // shards after. A shard may be empty. Of fewer shards, groups as above.
   virtual Status allGather(void *data, std::span<const size_t> pieces) = 0;
 
   // Root's bytes on all ranks.

@@ -286,6 +286,20 @@ void Exchange::reduceByHosts(std::byte *data, size_t count, DType type,
   share(host_, data, pieces);
 }
 
+Exchange::Group Exchange::groupOf(size_t size) const {
+  Group group{std::vector<int>(size), all_.own % size};
+  std::iota(group.ranks.begin(), group.ranks.end(),
+            static_cast<int>(all_.own - group.own));
+  return group;
+}
+
+Exchange::Group Exchange::placesOf(size_t size) const {
+  Group group{{}, all_.own / size};
+  for (size_t rank = all_.own % size; rank < all_.ranks.size(); rank += size)
+    group.ranks.push_back(static_cast<int>(rank));
+  return group;
+}
+
 void Exchange::reduceScatter(void *data, std::span<const size_t> counts,
                              void *own, DType type, ReduceOp op) {
   std::vector<size_t> pieces;
@@ -294,8 +308,21 @@ void Exchange::reduceScatter(void *data, std::span<const size_t> counts,
   if (op == ReduceOp::Mean)
     scale(data, std::accumulate(counts.begin(), counts.end(), size_t(0)), type,
           1.0 / context_->size);
-  run(all_, static_cast<std::byte *>(data), std::move(pieces),
-      static_cast<std::byte *>(own), false, type, op);
+  const Group group = groupOf(pieces.size()), places = placesOf(pieces.size());
+  const size_t count = counts[group.own];
+  auto *const to = static_cast<std::byte *>(own);
+  run(group, static_cast<std::byte *>(data), std::move(pieces), to, false, type,
+      op);
+  if (places.ranks.size() == 1 || count == 0)
+    return;
+  std::vector<size_t> parts = cut(count, sizeOf(type), places.ranks.size());
+  std::byte *const part = to + beginOf(parts, places.own);
+  run(places, to, std::move(parts), part, true, type, op);
+}
+
+void Exchange::allGather(void *data, std::span<const size_t> pieces) {
+  share(groupOf(pieces.size()), static_cast<std::byte *>(data),
+        {pieces.begin(), pieces.end()});
 }
 
 } // namespace dlc

@@ -43,12 +43,20 @@ public:
 
   // In place, `count` elements.
   void allReduce(void *data, size_t count, DType type, ReduceOp op);
-  // Shards with the given numbers of elements, one per rank; `own` receives
-  // this rank's. `data` is undefined afterwards except for `own` inside it.
+  // Shards with the given numbers of elements, one per rank or per rank of a
+  // group; `own` receives this rank's. `data` is undefined afterwards except
+  // for `own` inside it.
   void reduceScatter(void *data, std::span<const size_t> counts, void *own,
                      DType type, ReduceOp op);
+  // Shards with the given sizes in bytes, one per rank or per rank of a group:
+  // each sends its own to the others.
+  void allGather(void *data, std::span<const size_t> pieces);
 
 private:
+  // Ranks [0, size), [size, 2 size), ...: this rank's, and those of its place
+  // in each.
+  Group groupOf(size_t size) const;
+  Group placesOf(size_t size) const;
   // Shards with the given sizes in bytes; `gathers`: all ranks then receive all
   // of them.
   void run(const Group &group, std::byte *data, std::vector<size_t> pieces,

@@ -294,6 +294,8 @@ public:
     if (bytes == 0)
       return {};
     return guard("all_gather", bytes, [&] {
+      if (pieces.size() < static_cast<size_t>(size()))
+        return exchange_.allGather(data, pieces);
       gloo::AllgathervOptions options(context_);
       options.setOutput(static_cast<char *>(data),
                         {pieces.begin(), pieces.end()});

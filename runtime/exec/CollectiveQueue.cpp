@@ -90,7 +90,8 @@ Status CollectiveQueue::endStep() {
 
 // Each rank's piece, from where it keeps it.
 Status CollectiveQueue::gather(const Reduction &r) {
-  const auto rank = static_cast<ptrdiff_t>(communicator_.rank());
+  const auto rank = static_cast<ptrdiff_t>(communicator_.rank()) %
+                    static_cast<ptrdiff_t>(r.pieces.size()); // of its group
   const size_t begin =
       std::accumulate(r.pieces.begin(), r.pieces.begin() + rank, size_t(0));
   if (const size_t bytes = r.pieces[static_cast<size_t>(rank)];

@@ -29,7 +29,7 @@ public:
         record_(record && device_->canRecord()) {}
 
   Status allocate(const KernelFiles &kernels, Communicator *communicator,
-                  std::chrono::milliseconds timeout);
+                  const ExecutorOptions &options);
   Status settled(const Status &status);
   Result<Program *> program(std::string_view name);
   Result<TensorView> view(const Operand &operand, std::string_view name);
@@ -114,15 +114,16 @@ Executor::create(plan::Plan plan, const KernelFiles &kernels,
                                  options.tune}));
   auto impl = std::make_unique<Impl>(std::move(plan), std::move(device),
                                      options.record);
-  DLC_TRY(impl->allocate(kernels, communicator, options.timeout));
+  DLC_TRY(impl->allocate(kernels, communicator, options));
   return std::unique_ptr<Executor>(new Executor(std::move(impl)));
 }
 
 Status Executor::Impl::allocate(const KernelFiles &kernels,
                                 Communicator *communicator,
-                                std::chrono::milliseconds timeout) {
+                                const ExecutorOptions &options) {
   const int rank = communicator ? communicator->rank() : 0;
-  memory_.emplace(plan_, rank, communicator ? communicator->size() : 1);
+  memory_.emplace(plan_, rank, communicator ? communicator->size() : 1,
+                  options.group);
   uint64_t all = 0;
   for (int i = 0; i < plan_.regions_size(); ++i)
     all += memory_->bytesOf(i);
@@ -138,8 +139,8 @@ Status Executor::Impl::allocate(const KernelFiles &kernels,
   parts_.emplace(*device_, *memory_, rank == 0);
   programs_.resize(plan_.programs_size());
   if (communicator && communicator->size() > 1) {
-    DLC_ASSIGN(collectives_,
-               makeReducer(plan_.target(), *device_, *communicator, timeout));
+    DLC_ASSIGN(collectives_, makeReducer(plan_.target(), *device_,
+                                         *communicator, options.timeout));
   }
   DLC_TRY(openFeed());
   kernels_ = kernels;
@@ -370,7 +371,6 @@ Executor::readReport(std::string_view program) {
 }
 
 bool Executor::hasParts() const { return !impl_->memory_->isWhole(); }
-
 uint64_t Executor::bytesOfRegion(int region) const {
   return impl_->memory_->bytesOf(region);
 }
@@ -461,7 +461,6 @@ std::optional<double> Executor::secondsBlocked() const {
 }
 
 void Executor::injectInfinity() { impl_->inject_ = true; }
-
 std::vector<Program *> Executor::Impl::bound() {
   std::vector<Program *> all;
   for (const auto &program : programs_)

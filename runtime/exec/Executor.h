@@ -42,6 +42,8 @@ struct ExecutorOptions {
   // Record each program at its second run and launch it as one from then on,
   // on a device that can (--no-graph: false).
   bool record = true;
+  // Ranks that share out what --zero does; 0: all. It divides their number.
+  int group = 0;
   // Of reductions between devices. The communicator's own is for all else.
   std::chrono::milliseconds timeout{60'000};
   TuneOptions tune{}; // on a device whose libraries have several algorithms

@@ -43,8 +43,8 @@ CommandSpec Program::ownSpec(const plan::Command &command) {
 }
 
 Status Program::bindCommands() {
-  CollectiveBinder collectives(context_.collectives, context_.memory.rank(),
-                               context_.memory.ranks());
+  CollectiveBinder collectives(context_.collectives, context_.memory.share(),
+                               context_.memory.shares());
   const int count = program_.commands_size();
   commands_.resize(static_cast<size_t>(count));
   timings_.resize(commands_.size());

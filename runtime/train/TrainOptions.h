@@ -54,6 +54,8 @@ struct TrainOptions {
   double timeout = 60; // seconds that a rank may be silent
   // All-reduces add up each host's ranks, then the hosts (Rendezvous::byHosts).
   bool hierarchicalAllReduce = false;
+  // Ranks that follow each other and share out what --zero does; 0: all.
+  int64_t zeroGroup = 0;
   bool quiet = false;
   bool logJson = false; // messages are JSON (Log.h); not kept
   bool noGraph = false; // on a GPU, launch commands one by one; not kept

@@ -111,7 +111,7 @@ TEST(Options, OfAnOlderRunAreRead) {
       "color_jitter random_erase mixup "
       "cutmix check_ranks stats_every "
       "tensorboard prometheus "
-      "metrics best patience min_delta hierarchical_all_reduce");
+      "metrics best patience min_delta hierarchical_all_reduce zero_group");
   EXPECT_TRUE(toYaml(*options).starts_with(
       "artifact: /m.dlc\nstate: \"\"\ndata: /x.npz\ndata_command: \"\"\n"
       "data_timeout: 60\nval: \"\"\nsteps: 0\n"

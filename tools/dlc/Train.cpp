@@ -207,6 +207,11 @@ Result<int> runTrain(TrainArguments &arguments,
              findLaunch(arguments.launch, milliseconds(options.timeout)));
   DLC_TRY(checkLaunch(arguments, launch));
   DLC_TRY(settleOptions(arguments));
+  if (arguments.lost.goOn && options.zeroGroup > 0)
+    return usageError("--on-lost-rank=shrink does not go with --zero-group={}: "
+                      "fewer ranks need not be groups of so many; leave out "
+                      "one of the two",
+                      options.zeroGroup);
   launch.rendezvous.timeout = milliseconds(options.timeout); // the run's
   launch.rendezvous.silence = milliseconds(arguments.heartbeat);
   launch.rendezvous.byHosts = options.hierarchicalAllReduce;

@@ -23,8 +23,8 @@ static int64_t itemOfKernel(const plan::Command &command) {
   return command.kind() == "kernel" ? plan::itemOf(command) : 0;
 }
 
-RankMemory::RankMemory(const plan::Plan &plan, int rank, int ranks)
-    : rank_(rank), ranks_(ranks),
+RankMemory::RankMemory(const plan::Plan &plan, int rank, int ranks, int group)
+    : rank_(rank), ranks_(ranks), shares_(group ? group : ranks),
       regions_(static_cast<size_t>(plan.regions_size())) {
   for (const plan::Region &region : plan.regions())
     bytes_.push_back(region.bytes());
@@ -34,8 +34,8 @@ RankMemory::RankMemory(const plan::Plan &plan, int rank, int ranks)
   for (const plan::Part &part : plan.parts()) {
     if (std::exchange(region, part.region()) != part.region())
       saved = 0;
-    Place place{part, plan::itemsOf(part.extent(), rank, ranks)};
-    place.ownBytes = piecesOf(part, ranks)[static_cast<size_t>(rank)];
+    Place place{part, plan::itemsOf(part.extent(), share(), shares_)};
+    place.ownBytes = piecesOf(part, shares_)[static_cast<size_t>(share())];
     place.local = part.offset() - saved; // both multiples of its alignment
     // What follows keeps its alignment.
     const uint64_t kept = std::min(aligned(place.ownBytes), part.bytes());
@@ -74,10 +74,10 @@ RankMemory::partOf(uint32_t region, uint64_t offset, uint64_t bytes) const {
   Part part;
   const uint64_t begin = offset - place->range.offset(), end = begin + bytes;
   uint64_t from = 0;
-  for (const size_t piece : piecesOf(place->range, ranks_)) {
+  for (const size_t piece : piecesOf(place->range, shares_)) {
     const uint64_t low = std::clamp(from, begin, end),
                    high = std::clamp(from + piece, begin, end);
-    if (part.pieces.size() == static_cast<size_t>(rank_)) {
+    if (part.pieces.size() == static_cast<size_t>(share())) {
       part.skipped = low - begin;
       part.offset = place->local + (low - std::min(low, from));
       part.bytes = high - low;
@@ -102,7 +102,8 @@ void RankMemory::forEach(const plan::Program &program, CommandSpec &spec,
   visit(spec.command.outputs(), spec.outputs);
 }
 
-void RankMemory::relocate(const plan::Buffer &buffer, Operand &operand,
+void RankMemory::relocate(const plan::Buffer &buffer, bool isNone,
+                          Operand &operand,
                           std::deque<plan::TensorType> &types) const {
   const auto part = partOf(buffer.region(), buffer.offset(),
                            plan::bytesOf(buffer.type()).value_or(0));
@@ -115,7 +116,8 @@ void RankMemory::relocate(const plan::Buffer &buffer, Operand &operand,
   plan::TensorType &type = types.emplace_back();
   type.set_dtype(buffer.type().dtype());
   type.add_shape(static_cast<int64_t>(
-      part->bytes / sizeOf(*plan::dtypeOf(buffer.type().dtype()))));
+      isNone ? 0
+             : part->bytes / sizeOf(*plan::dtypeOf(buffer.type().dtype()))));
   operand.type = &type;
 }
 
@@ -163,14 +165,15 @@ CommandSpec RankMemory::narrow(const plan::Program &program,
   if (isWhole())
     return spec;
   if (!item) {
+    const bool isNone = isCopy() && plan::sumsParts(command);
     forEach(program, spec,
             [&](const plan::Buffer &buffer, const Place *, Operand &operand) {
-              relocate(buffer, operand, types);
+              relocate(buffer, isNone, operand, types);
             });
     return spec;
   }
   const plan::Items items =
-      plan::itemsOf(plan::intAttribute(command, "extent", 0), rank_, ranks_);
+      plan::itemsOf(plan::intAttribute(command, "extent", 0), share(), shares_);
   forEach(
       program, spec,
       [&](const plan::Buffer &buffer, const Place *place, Operand &operand) {

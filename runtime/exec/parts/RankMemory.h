@@ -17,11 +17,18 @@ namespace dlc {
 // One rank alone has all of everything: its memory is as the plan says.
 class RankMemory {
 public:
-  // Of a plan that was verified; nothing is allocated yet.
-  RankMemory(const plan::Plan &plan, int rank, int ranks);
+  // Of a plan that was verified; nothing is allocated yet. Each `group` ranks
+  // that follow each other share out everything, so that each group has all of
+  // it; 0: all ranks do.
+  RankMemory(const plan::Plan &plan, int rank, int ranks, int group = 0);
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  // Of this rank's group: its number in it, and how many it has.
+  int share() const { return rank_ % shares_; }
+  int shares() const { return shares_; }
+  // Whether ranks of the first group have the same parts.
+  bool isCopy() const { return rank_ >= shares_; }
   bool isWhole() const { return places_.empty(); }
   uint64_t bytesOf(int region) const { return bytes_[region]; }
   void setRegion(int region, std::byte *data) { regions_[region] = data; }
@@ -37,7 +44,7 @@ public:
 
   // This rank's part of some bytes of a region that lie in one range that is
   // shared out: the first of them that it has, where, how many; and how many
-  // each rank has.
+  // each rank of the group has.
   struct Part {
     uint64_t skipped = 0, offset = 0, bytes = 0;
     std::vector<size_t> pieces;
@@ -49,7 +56,8 @@ public:
   // `command` with its operands where they are here.
   // A kernel that works in items does this rank's: `own` keeps its command. Of
   // other commands' operands in shared ranges it is this rank's part, of one
-  // dimension: `types` keeps its type.
+  // dimension: `types` keeps its type. Of what sums up parts over all ranks, a
+  // copy has nothing.
   CommandSpec localise(const plan::Program &program,
                        const plan::Command &command,
                        std::deque<plan::Command> &own,
@@ -70,13 +78,13 @@ private:
   uint64_t offsetOf(uint32_t region, uint64_t offset) const;
   const Place *placeBefore(uint32_t region, uint64_t offset) const;
   // An operand as it is here: whole, or this rank's part.
-  void relocate(const plan::Buffer &buffer, Operand &operand,
+  void relocate(const plan::Buffer &buffer, bool isNone, Operand &operand,
                 std::deque<plan::TensorType> &types) const;
   template <class Move>
   void forEach(const plan::Program &program, CommandSpec &spec,
                Move move) const;
 
-  int rank_, ranks_;
+  int rank_, ranks_, shares_;
   std::vector<Place> places_; // by region and offset
   std::vector<uint64_t> bytes_;
   std::vector<std::byte *> regions_;

@@ -41,8 +41,9 @@ bool StateParts::changes(const plan::Plan &plan,
 
 StateParts::Range StateParts::rangeOf(const plan::State &state) const {
   const auto part = partOf(state);
-  return part ? Range{part->skipped, part->skipped + part->bytes}
-              : Range{0, bytesOf(state)};
+  return part && memory_.isCopy() ? Range{}
+         : part ? Range{part->skipped, part->skipped + part->bytes}
+                : Range{0, bytesOf(state)};
 }
 
 Result<TensorView> StateParts::fetch(const plan::State &state, Range range,

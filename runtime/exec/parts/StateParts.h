@@ -40,8 +40,8 @@ public:
   // All ranks, after rank 0 has written: each gets its own.
   Status shareOfRanks(const plan::State &state, Communicator &communicator);
 
-  // Bytes [begin, end) of a state that this rank has; of one that is no part
-  // all of them.
+  // Bytes [begin, end) of a state that this rank has for all; of one that is no
+  // part all of them.
   struct Range {
     uint64_t begin = 0, end = 0;
   };

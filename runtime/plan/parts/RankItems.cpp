@@ -43,10 +43,13 @@ bool gathersElsewhere(const Command &command) {
          command.outputs_size() == 1 && command.inputs(0) != command.outputs(0);
 }
 
-// Whether it takes whatever part of its operands a rank has: a wait, or a sum
-// over parts.
+bool sumsParts(const Command &command) {
+  return intAttribute(command, "parts", 0) != 0;
+}
+
+// Whether it takes whatever part of its operands a rank has.
 static bool takesParts(const Command &command) {
-  return command.kind() == "wait" || intAttribute(command, "parts", 0) != 0;
+  return command.kind() == "wait" || sumsParts(command);
 }
 
 namespace {

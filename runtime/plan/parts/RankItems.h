@@ -25,6 +25,8 @@ int64_t itemOf(const Command &command);
 // Whether such a kernel is given the elements that a rank has, as if there were
 // no others, rather than the numbers of its items.
 bool takesElements(const Command &command);
+// Whether it adds up numbers of a rank's parts, which ranks then add up.
+bool sumsParts(const Command &command);
 // Whether the command completes what each rank has a part of in another place.
 bool gathersElsewhere(const Command &command);
 

@@ -48,6 +48,7 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
                               artifact.kernels(), options.communicator,
                               {.threads = options.threads,
                                .record = options.record,
+                               .group = options.group,
                                .timeout = options.timeout,
                                .tune = options.tune}));
   DLC_TRY(session->load(session->model_.statePath));

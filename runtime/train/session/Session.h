@@ -41,6 +41,7 @@ public:
     bool record = true; // see ExecutorOptions, as what follows
     std::chrono::milliseconds timeout{60'000};
     TuneOptions tune = {};
+    int group = 0;
   };
 
   // An artifact, a run (its newest checkpoint) or a checkpoint, by path.

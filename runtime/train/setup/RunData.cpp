@@ -29,6 +29,21 @@ static std::string artifactPath(const TrainOptions &options) {
 // was asked for, unless it is one that goes on with the ranks that there are.
 Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
   const auto found = static_cast<uint32_t>(ranks.size());
+  if (const int64_t group = options.zeroGroup; group > 0) {
+    if (plan.parts_size() == 0)
+      return usageError("--zero-group={}: '{}' was compiled without --zero, so "
+                        "that no rank has a shard of anything",
+                        group, artifactPath(options));
+    if (plan.target() != "cpu")
+      return usageError("--zero-group={} is for CPUs so far, '{}' is for {}: "
+                        "use --zero-group=0, which shards over all ranks",
+                        group, artifactPath(options), plan.target());
+    if (ranks.size() % group != 0)
+      return usageError("--zero-group={} does not divide {} ranks: use a "
+                        "divisor, or --zero-group=0, which shards over all "
+                        "ranks",
+                        group, ranks.size());
+  }
   if (!options.resume.empty() || options.anyRanks || plan.world_size() == found)
     return {};
   return wrongNumberOfRanks(plan.world_size(), found);
@@ -91,7 +106,8 @@ Status RunSetup::loadData() {
                               .record = !options.noGraph,
                               .timeout = std::chrono::milliseconds(
                                   int64_t(options.timeout * 1000)),
-                              .tune = options.tune}));
+                              .tune = options.tune,
+                              .group = static_cast<int>(options.zeroGroup)}));
   return openValidation(toJudge);
 }
 
