@@ -31,8 +31,9 @@ Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
   const auto found = static_cast<uint32_t>(ranks.size());
   if (const int64_t group = options.zeroGroup; group > 0) {
     if (plan.parts_size() == 0)
-      return usageError("--zero-group={}: '{}' was compiled without --zero, so "
-                        "that no rank has a shard of anything",
+      return usageError("--zero-group={}: no state of '{}' has shards: compile "
+                        "it with --zero=1 and an optimizer that has moments, "
+                        "or with --zero=3",
                         group, artifactPath(options));
     if (plan.target() != "cpu")
       return usageError("--zero-group={} is for CPUs so far, '{}' is for {}: "
