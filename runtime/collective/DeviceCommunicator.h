@@ -21,10 +21,11 @@ public:
   virtual Status allReduce(void *data, size_t count, DType type, ReduceOp op,
                            void *queue) = 0;
 
-  // `data` consists of adjacent shards, one per rank in rank order, with the
-  // given numbers of elements; a shard may be empty. `own`, which may be this
-  // rank's in `data`, receives this rank's shard. As allReduce(), but the order
-  // of a sum may differ.
+  // `data` consists of adjacent shards, one per rank in rank order or one per
+  // rank of a group, then also reduced over the groups, with the given numbers
+  // of elements; a shard may be empty. `own`, which may be this rank's in
+  // `data`, receives this rank's shard. As allReduce(), but the order of a sum
+  // may differ.
   virtual Status reduceScatter(void *data, std::span<const size_t> pieces,
                                void *own, DType type, ReduceOp op,
                                void *queue) = 0;
@@ -49,6 +50,10 @@ struct DeviceGroup {
   // Of these ranks, for this class only; it identifies the rank that failed.
   std::unique_ptr<Communicator> control;
   std::chrono::milliseconds timeout{60'000};
+  // What is scattered and gathered has one shard per rank, or so many: each
+  // group of so many ranks that follow each other has all. A divisor of the
+  // number of ranks; 0: one per rank.
+  size_t groupSize = 0;
   // Unique identifier of the device among all machines; empty if unknown.
   std::string device;
   // The number of the last completed work, as expect() counts; called by

@@ -33,10 +33,11 @@ constexpr std::chrono::milliseconds kAnswer{2000};
 
 static Result<std::unique_ptr<Reducer>>
 makeNcclReducer(CommunicationQueue &queue, Communicator &communicator,
-                std::chrono::milliseconds timeout) {
+                std::chrono::milliseconds timeout, size_t groupSize) {
   DeviceGroup group;
   DLC_ASSIGN(group.control, communicator.sibling(kAnswer));
   group.timeout = timeout;
+  group.groupSize = groupSize;
   group.device = queue.device();
   group.completed = [&queue] { return queue.completed(); };
   group.computed = [&queue] { return queue.passed(); };
@@ -113,11 +114,11 @@ Result<SeenDevices> seeDevices(std::string_view target) {
 
 Result<std::unique_ptr<Reducer>>
 makeReducer(std::string_view target, Device &device, Communicator &communicator,
-            std::chrono::milliseconds timeout) {
+            std::chrono::milliseconds timeout, size_t groupSize) {
   CommunicationQueue *queue = device.communicationQueue();
   const DeviceType *type = find(target);
   if (queue && type && type->makeReducer)
-    return type->makeReducer(*queue, communicator, timeout);
+    return type->makeReducer(*queue, communicator, timeout, groupSize);
   if (!device.isHost())
     return incompatible("{} cannot reduce between {} ranks", device.name(),
                         communicator.size());

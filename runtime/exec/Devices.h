@@ -24,8 +24,8 @@ struct DeviceType {
   // What reduces on the device's communication queue; null: only the host can,
   // where the device is the host.
   Result<std::unique_ptr<Reducer>> (*makeReducer)(
-      CommunicationQueue &, Communicator &,
-      std::chrono::milliseconds) = nullptr;
+      CommunicationQueue &, Communicator &, std::chrono::milliseconds timeout,
+      size_t groupSize) = nullptr;
   // What this machine has for it; null: nothing is told.
   Findings (*find)() = nullptr;
   // Those that this machine has, for the compiler; null: the host itself.
@@ -50,10 +50,9 @@ Result<SeenDevices> seeDevices(std::string_view target);
 
 // What reduces on the queue of a device of `target`, or on the host that it is.
 // Code::Incompatible for a device that can do neither. Device and communicator
-// outlive it. All ranks call it.
-Result<std::unique_ptr<Reducer>> makeReducer(std::string_view target,
-                                             Device &device,
-                                             Communicator &communicator,
-                                             std::chrono::milliseconds timeout);
+// outlive it. All ranks call it. `groupSize`: see DeviceGroup.
+Result<std::unique_ptr<Reducer>>
+makeReducer(std::string_view target, Device &device, Communicator &communicator,
+            std::chrono::milliseconds timeout, size_t groupSize = 0);
 
 } // namespace dlc

@@ -140,7 +140,8 @@ Status Executor::Impl::allocate(const KernelFiles &kernels,
   programs_.resize(plan_.programs_size());
   if (communicator && communicator->size() > 1) {
     DLC_ASSIGN(collectives_, makeReducer(plan_.target(), *device_,
-                                         *communicator, options.timeout));
+                                         *communicator, options.timeout,
+                                         static_cast<size_t>(options.group)));
   }
   DLC_TRY(openFeed());
   kernels_ = kernels;

@@ -5,11 +5,11 @@
 #include "runtime/base/process/RunningClock.h"
 #include "runtime/collective/nccl/Culprit.h"
 #include "runtime/collective/nccl/Nccl.h"
+#include "runtime/collective/nccl/NcclRanks.h"
 
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -46,10 +46,16 @@ bool areEqual(std::span<const size_t> pieces) {
          });
 }
 
+// Ranks that reduce with each other, of which this one is `own`.
+struct Members {
+  ncclComm_t communicator = nullptr; // null once aborted
+  size_t own = 0, count = 0;
+};
+
 class NcclCommunicator final : public DeviceCommunicator {
 public:
   NcclCommunicator(std::shared_ptr<const Nccl> nccl, DeviceGroup group)
-      : nccl_(std::move(nccl)), group_(std::move(group)) {}
+      : nccl_(std::move(nccl)), ranks_(std::move(group)) {}
   ~NcclCommunicator() override;
 
   Status meet();
@@ -65,12 +71,22 @@ public:
   Status status() override;
 
 private:
-  ncclResult_t settle(ncclResult_t result);
-  template <class Call> Status enqueue(std::string_view name, Call call);
+  Result<ncclUniqueId> makeId() const;
+  Status join(Members &members, const ncclUniqueId &id);
+  Status meetGroups(size_t size);
+  ncclResult_t settle(ncclResult_t result, ncclComm_t communicator);
+  const Members &membersOf(std::span<const size_t> pieces) const {
+    return pieces.size() == all_.count ? all_ : group_;
+  }
+  template <class Call>
+  Status enqueue(std::string_view name, const Members &members, Call call);
+  Status reduce(const Members &members, void *data, size_t count,
+                ncclDataType_t type, ReduceOp op, void *queue);
   template <class Call>
   ncclResult_t forEachPiece(void *data, std::span<const size_t> pieces,
                             size_t size, Call call);
-  std::string describe(ncclResult_t result, std::string_view action) const;
+  std::string describe(ncclResult_t result, std::string_view action,
+                       ncclComm_t communicator) const;
   Status known(std::unique_lock<std::mutex> &lock);
   std::optional<Report> ask();
   std::optional<Report> look();
@@ -78,12 +94,14 @@ private:
   void guard();
 
   const std::shared_ptr<const Nccl> nccl_;
-  DeviceGroup group_;
+  DeviceGroup ranks_;
   std::thread watchdog_, aborting_;
 
   std::mutex mutex_; // of what follows
   std::condition_variable changed_;
-  ncclComm_t communicator_ = nullptr; // null once aborted
+  // All ranks; with DeviceGroup::groupSize, those of this rank's group, and
+  // those that have its place in the others.
+  Members all_, group_, places_;
   uint64_t expected_ = 0, done_ = 0;
   Clock::time_point since_;      // of the last progress
   std::optional<Report> failed_; // what this thread should tell the peers
@@ -92,38 +110,14 @@ private:
   bool stop_ = false;
 };
 
-// Every rank learns whether all can take part, each on a device of its own.
-Status agree(Communicator &control, const Status &own,
-             const std::string &version, const std::string &device) {
-  DLC_ASSIGN(const auto versions,
-             control.allGather(own.ok() ? "=" + version : own.message()));
-  DLC_ASSIGN(const auto devices, control.allGather(device));
-  std::map<std::string, size_t> taken;
-  for (size_t rank = 0; rank < devices.size(); ++rank)
-    if (const auto [other, isNew] = taken.try_emplace(devices[rank], rank);
-        !isNew && !devices[rank].empty())
-      return usageError("ranks {} and {} are on the same GPU, {}: NCCL reduces "
-                        "between GPUs; start at most one rank for each GPU, or "
-                        "see CUDA_VISIBLE_DEVICES",
-                        other->second, rank, devices[rank]);
-  for (size_t rank = 0; rank < versions.size(); ++rank)
-    if (versions[rank] != versions[0] || !versions[rank].starts_with('='))
-      return incompatible("rank {}: {}", rank,
-                          versions[rank].starts_with('=')
-                              ? fmt::format("NCCL {}, expected {} as on rank 0",
-                                            versions[rank].substr(1),
-                                            versions[0].substr(1))
-                              : versions[rank]);
-  return own;
-}
-
 // A call is mostly done within the first; then the core is for others.
 constexpr std::chrono::microseconds kEager{200}, kPause{50};
 
 // NCCL's functions return at once; what they began is done when the state is no
 // longer "in progress". Nothing else may be asked of it before.
-ncclResult_t NcclCommunicator::settle(ncclResult_t result) {
-  const Clock::time_point begin = Clock::now(), end = begin + group_.timeout;
+ncclResult_t NcclCommunicator::settle(ncclResult_t result,
+                                      ncclComm_t communicator) {
+  const Clock::time_point begin = Clock::now(), end = begin + ranks_.timeout;
   for (Clock::time_point now = begin; result == ncclInProgress && now < end;
        now = Clock::now()) {
     if (now - begin < kEager)
@@ -131,7 +125,7 @@ ncclResult_t NcclCommunicator::settle(ncclResult_t result) {
     else
       std::this_thread::sleep_for(kPause);
     const ncclResult_t asked =
-        nccl_->ncclCommGetAsyncError(communicator_, &result);
+        nccl_->ncclCommGetAsyncError(communicator, &result);
     if (asked != ncclSuccess)
       result = asked;
   }
@@ -140,11 +134,12 @@ ncclResult_t NcclCommunicator::settle(ncclResult_t result) {
 
 // The error of a call that was settled.
 std::string NcclCommunicator::describe(ncclResult_t result,
-                                       std::string_view action) const {
+                                       std::string_view action,
+                                       ncclComm_t communicator) const {
   return result == ncclInProgress
              ? fmt::format("{} takes longer than {} s", action,
-                           group_.timeout.count() / 1000.0)
-             : nccl_->describe(result, action, communicator_);
+                           ranks_.timeout.count() / 1000.0)
+             : nccl_->describe(result, action, communicator);
 }
 
 // NCCL tells its version of CUDA by the runtime's error alone.
@@ -155,27 +150,71 @@ static const char *wayOut(const std::string &error) {
                "or install NCCL for the driver's CUDA";
 }
 
+Result<ncclUniqueId> NcclCommunicator::makeId() const {
+  ncclUniqueId id;
+  if (const ncclResult_t result = nccl_->ncclGetUniqueId(&id);
+      result != ncclSuccess)
+    return peerLost("{}", nccl_->describe(result, "ncclGetUniqueId", nullptr));
+  return id;
+}
+
+// All of the members call it; nothing is watched yet.
+Status NcclCommunicator::join(Members &members, const ncclUniqueId &id) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t &communicator = members.communicator;
+  const ncclResult_t begun = nccl_->ncclCommInitRankConfig(
+      &communicator, static_cast<int>(members.count), id,
+      static_cast<int>(members.own), &config);
+  const ncclResult_t met = settle(begun, communicator);
+  if (met == ncclSuccess)
+    return {};
+  const std::string what =
+      describe(met, "the meeting of the ranks in NCCL", communicator);
+  for (Members *each : {&places_, &group_, &all_})
+    if (each->communicator)
+      nccl_->ncclCommAbort(std::exchange(each->communicator, nullptr));
+  return findCulprit(*ranks_.control,
+                     {Report::Failed, 0, 0, 0, what + wayOut(what)});
+}
+
 Status NcclCommunicator::meet() {
   ncclUniqueId id;
   std::memset(&id, 0, sizeof id);
-  if (group_.control->rank() == 0)
-    if (const ncclResult_t result = nccl_->ncclGetUniqueId(&id);
-        result != ncclSuccess)
-      return peerLost("{}",
-                      nccl_->describe(result, "ncclGetUniqueId", nullptr));
-  DLC_TRY(group_.control->broadcast(&id, sizeof id, 0));
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  const ncclResult_t met = settle(
-      nccl_->ncclCommInitRankConfig(&communicator_, group_.control->size(), id,
-                                    group_.control->rank(), &config));
-  if (met == ncclSuccess)
-    return {};
-  const std::string what = describe(met, "the meeting of the ranks in NCCL");
-  if (communicator_)
-    nccl_->ncclCommAbort(std::exchange(communicator_, nullptr));
-  return findCulprit(*group_.control,
-                     {Report::Failed, 0, 0, 0, what + wayOut(what)});
+  if (ranks_.control->rank() == 0) {
+    DLC_ASSIGN(id, makeId());
+  }
+  DLC_TRY(ranks_.control->broadcast(&id, sizeof id, 0));
+  all_.own = static_cast<size_t>(ranks_.control->rank());
+  all_.count = static_cast<size_t>(ranks_.control->size());
+  DLC_TRY(join(all_, id));
+  const size_t size = ranks_.groupSize;
+  return size == 0 || size == all_.count ? Status() : meetGroups(size);
+}
+
+// The first rank of a group, and of those with a place in all, makes the id by
+// which they meet; all ranks tell theirs at once.
+Status NcclCommunicator::meetGroups(size_t size) {
+  ncclUniqueId ids[2];
+  std::memset(ids, 0, sizeof ids);
+  group_ = {nullptr, all_.own % size, size};
+  places_ = {nullptr, all_.own / size, all_.count / size};
+  if (group_.own == 0) {
+    DLC_ASSIGN(ids[0], makeId());
+  }
+  if (places_.own == 0) {
+    DLC_ASSIGN(ids[1], makeId());
+  }
+  DLC_ASSIGN(const auto told,
+             ranks_.control->allGather(
+                 {reinterpret_cast<const char *>(ids), sizeof ids}));
+  const auto idOf = [&](size_t rank, size_t which) {
+    ncclUniqueId id;
+    std::memcpy(&id, told[rank].data() + which * sizeof id, sizeof id);
+    return id;
+  };
+  DLC_TRY(join(group_, idOf(all_.own - group_.own, 0)));
+  return join(places_, idOf(group_.own, 1));
 }
 
 NcclCommunicator::~NcclCommunicator() {
@@ -188,13 +227,15 @@ NcclCommunicator::~NcclCommunicator() {
     watchdog_.join();
   if (aborting_.joinable()) // no recorded step keeps it any more
     aborting_.join();
-  if (!communicator_)
-    return;
   // A peer may be gone: what cannot be ended is aborted.
-  if (settle(nccl_->ncclCommFinalize(communicator_)) == ncclSuccess)
-    nccl_->ncclCommDestroy(communicator_);
-  else
-    nccl_->ncclCommAbort(communicator_);
+  for (const Members *members : {&places_, &group_, &all_})
+    if (ncclComm_t communicator = members->communicator; !communicator)
+      continue;
+    else if (settle(nccl_->ncclCommFinalize(communicator), communicator) ==
+             ncclSuccess)
+      nccl_->ncclCommDestroy(communicator);
+    else
+      nccl_->ncclCommAbort(communicator);
 }
 
 static ncclRedOp_t ncclOp(ReduceOp op) {
@@ -211,15 +252,17 @@ static Status checkMean(DType type, ReduceOp op) {
 
 // Makes a call of the library, which begins it, and waits until it has.
 template <class Call>
-Status NcclCommunicator::enqueue(std::string_view name, Call call) {
+Status NcclCommunicator::enqueue(std::string_view name, const Members &members,
+                                 Call call) {
   std::unique_lock lock(mutex_);
   DLC_TRY(known(lock));
-  const ncclResult_t enqueued = settle(call());
+  const ncclResult_t enqueued = settle(call(), members.communicator);
   if (enqueued == ncclSuccess)
     return {};
   return fail(lock,
               {enqueued == ncclRemoteError ? Report::Told : Report::Failed,
-               expected_, done_, 0, describe(enqueued, name)});
+               expected_, done_, 0,
+               describe(enqueued, name, members.communicator)});
 }
 
 // One call a piece, by its rank, as one: NCCL's own collectives of pieces want
@@ -245,9 +288,15 @@ Status NcclCommunicator::allReduce(void *data, size_t count, DType type,
                                    ReduceOp op, void *queue) {
   DLC_TRY(checkMean(type, op));
   DLC_ASSIGN(const ncclDataType_t element, ncclType(type));
-  return enqueue("ncclAllReduce", [&] {
-    return nccl_->ncclAllReduce(data, data, count, element, ncclOp(op),
-                                communicator_,
+  return reduce(all_, data, count, element, op, queue);
+}
+
+Status NcclCommunicator::reduce(const Members &members, void *data,
+                                size_t count, ncclDataType_t type, ReduceOp op,
+                                void *queue) {
+  return enqueue("ncclAllReduce", members, [&] {
+    return nccl_->ncclAllReduce(data, data, count, type, ncclOp(op),
+                                members.communicator,
                                 static_cast<cudaStream_t>(queue));
   });
 }
@@ -259,36 +308,44 @@ Status NcclCommunicator::reduceScatter(void *data,
   DLC_TRY(checkMean(type, op));
   DLC_ASSIGN(const ncclDataType_t element, ncclType(type));
   auto *const stream = static_cast<cudaStream_t>(queue);
-  if (areEqual(pieces))
-    return enqueue("ncclReduceScatter", [&] {
+  const Members &members = membersOf(pieces);
+  if (areEqual(pieces)) {
+    DLC_TRY(enqueue("ncclReduceScatter", members, [&] {
       return nccl_->ncclReduceScatter(data, own, pieces.front(), element,
-                                      ncclOp(op), communicator_, stream);
-    });
-  const int self = group_.control->rank();
-  return enqueue("ncclReduce", [&] {
-    return forEachPiece(
-        data, pieces, sizeOf(type), [&](int rank, void *at, size_t count) {
-          return nccl_->ncclReduce(at, rank == self ? own : at, count, element,
-                                   ncclOp(op), rank, communicator_, stream);
-        });
-  });
+                                      ncclOp(op), members.communicator, stream);
+    }));
+  } else {
+    DLC_TRY(enqueue("ncclReduce", members, [&] {
+      return forEachPiece(
+          data, pieces, sizeOf(type), [&](int rank, void *at, size_t count) {
+            return nccl_->ncclReduce(at, size_t(rank) == members.own ? own : at,
+                                     count, element, ncclOp(op), rank,
+                                     members.communicator, stream);
+          });
+    }));
+  }
+  const size_t count = pieces[members.own];
+  return &members == &all_ || count == 0
+             ? Status()
+             : reduce(places_, own, count, element, op, queue);
 }
 
 Status NcclCommunicator::allGather(void *data, std::span<const size_t> pieces,
                                    const void *own, void *queue) {
   auto *const stream = static_cast<cudaStream_t>(queue);
-  const auto self = static_cast<size_t>(group_.control->rank());
+  const Members &members = membersOf(pieces);
+  const size_t self = members.own;
   if (areEqual(pieces))
-    return enqueue("ncclAllGather", [&] {
+    return enqueue("ncclAllGather", members, [&] {
       const void *from =
           own ? own : static_cast<std::byte *>(data) + self * pieces.front();
       return nccl_->ncclAllGather(from, data, pieces.front(), ncclUint8,
-                                  communicator_, stream);
+                                  members.communicator, stream);
     });
-  return enqueue("ncclBroadcast", [&] {
+  return enqueue("ncclBroadcast", members, [&] {
     return forEachPiece(data, pieces, 1, [&](int rank, void *at, size_t count) {
       return nccl_->ncclBroadcast(own && size_t(rank) == self ? own : at, at,
-                                  count, ncclUint8, rank, communicator_,
+                                  count, ncclUint8, rank, members.communicator,
                                   stream);
     });
   });
@@ -304,7 +361,7 @@ void NcclCommunicator::expect(uint64_t stamp) {
 Status NcclCommunicator::status() {
   std::unique_lock lock(mutex_);
   // What was waited for may have ended because of an error.
-  if (communicator_ && !failing_)
+  if (all_.communicator && !failing_)
     if (std::optional<Report> report = ask())
       return fail(lock, *std::move(report));
   return known(lock);
@@ -327,16 +384,22 @@ Status NcclCommunicator::known(std::unique_lock<std::mutex> &lock) {
 
 // The library's error, if there is one; with the lock held.
 std::optional<Report> NcclCommunicator::ask() {
-  ncclResult_t state = ncclSuccess;
-  const ncclResult_t asked =
-      nccl_->ncclCommGetAsyncError(communicator_, &state);
-  if (asked != ncclSuccess)
-    state = asked;
-  if (state == ncclSuccess || state == ncclInProgress)
-    return std::nullopt;
-  return Report{state == ncclRemoteError ? Report::Told : Report::Failed,
-                expected_, done_, 0,
-                nccl_->describe(state, "a collective", communicator_)};
+  for (const Members *members : {&all_, &group_, &places_}) {
+    if (!members->communicator)
+      continue;
+    ncclResult_t state = ncclSuccess;
+    const ncclResult_t asked =
+        nccl_->ncclCommGetAsyncError(members->communicator, &state);
+    if (asked != ncclSuccess)
+      state = asked;
+    if (state == ncclSuccess || state == ncclInProgress)
+      continue;
+    return Report{
+        state == ncclRemoteError ? Report::Told : Report::Failed, expected_,
+        done_, 0,
+        nccl_->describe(state, "a collective", members->communicator)};
+  }
+  return std::nullopt;
 }
 
 // What is wrong now, if anything; with the lock held.
@@ -345,17 +408,17 @@ std::optional<Report> NcclCommunicator::look() {
     return failed_;
   if (std::optional<Report> report = ask())
     return report;
-  const Result<uint64_t> completed = group_.completed();
+  const Result<uint64_t> completed = ranks_.completed();
   if (!completed.ok())
     return Report{Report::Failed, expected_, done_, 0,
                   completed.status().message()};
   if (*completed > done_)
     since_ = Clock::now();
   done_ = *completed;
-  if (done_ < expected_ && Clock::now() - since_ > group_.timeout)
-    return Report{Report::Late, expected_, done_, group_.computed(),
+  if (done_ < expected_ && Clock::now() - since_ > ranks_.timeout)
+    return Report{Report::Late, expected_, done_, ranks_.computed(),
                   fmt::format("a collective was not done in {} s",
-                              group_.timeout.count() / 1000.0)};
+                              ranks_.timeout.count() / 1000.0)};
   return std::nullopt;
 }
 
@@ -376,19 +439,29 @@ void NcclCommunicator::watch() {
 
 void NcclCommunicator::guard() {
   const milliseconds pause =
-      std::clamp(group_.timeout / 50, milliseconds(2), milliseconds(100));
+      std::clamp(ranks_.timeout / 50, milliseconds(2), milliseconds(100));
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (const std::optional<Report> report = look()) {
       failing_ = true;
-      ncclComm_t communicator = std::exchange(communicator_, nullptr);
+      std::vector<ncclComm_t> communicators;
+      for (Members *members : {&places_, &group_, &all_})
+        if (members->communicator)
+          communicators.push_back(
+              std::exchange(members->communicator, nullptr));
       lock.unlock();
-      // What waits for the device goes on, and the peers learn it. The call
+      // What waits for the device goes on, and the peers learn it. A call
       // returns when no graph has a reduction of it any more: these are
       // destroyed by the thread that waits for what follows.
-      aborting_ = std::thread(
-          [nccl = nccl_, communicator] { nccl->ncclCommAbort(communicator); });
-      Status culprit = findCulprit(*group_.control, *report);
+      aborting_ = std::thread([nccl = nccl_, communicators] {
+        std::vector<std::thread> calls;
+        for (ncclComm_t communicator : communicators)
+          calls.emplace_back(
+              [&nccl, communicator] { nccl->ncclCommAbort(communicator); });
+        for (std::thread &call : calls)
+          call.join();
+      });
+      Status culprit = findCulprit(*ranks_.control, *report);
       lock.lock();
       error_ = std::move(culprit);
       failing_ = false;
@@ -404,8 +477,8 @@ void NcclCommunicator::guard() {
 Result<std::unique_ptr<DeviceCommunicator>>
 makeNcclCommunicator(DeviceGroup group) {
   auto nccl = Nccl::open();
-  DLC_TRY(agree(*group.control, nccl.status(),
-                nccl.ok() ? (*nccl)->versionText() : "", group.device));
+  DLC_TRY(agreeOnNccl(*group.control, nccl.status(),
+                      nccl.ok() ? (*nccl)->versionText() : "", group.device));
   auto communicator =
       std::make_unique<NcclCommunicator>(*std::move(nccl), std::move(group));
   DLC_TRY(communicator->meet());

@@ -35,10 +35,6 @@ Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
                         "it with --zero=1 and an optimizer that has moments, "
                         "or with --zero=3",
                         group, artifactPath(options));
-    if (plan.target() != "cpu")
-      return usageError("--zero-group={} is for CPUs so far, '{}' is for {}: "
-                        "use --zero-group=0, which shards over all ranks",
-                        group, artifactPath(options), plan.target());
     if (ranks.size() % group != 0)
       return usageError("--zero-group={} does not divide {} ranks: use a "
                         "divisor, or --zero-group=0, which shards over all "

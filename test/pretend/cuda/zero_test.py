@@ -55,6 +55,16 @@ class Zero(standins.StandinTest):
             states.append(run.state(6))
         self.assertBitwise(states[1], states[0], "1 rank")
 
+    def test_groups(self):
+        """Shards in pairs of four ranks: sums are added in another order, which changes last bits."""
+        for options in (dict(ADAMW, ema=0.9, bucket_mb=0.05), dict(ADAMW, clip_grad=0.5)):
+            plain = self.train(0, 4, **options)
+            states = {zero: self.train(zero, 4, more=dict(zero_group=2), **(dict(zero_whole_mb=1e-6) if zero == 3 else {}), **options).state(4)
+                      for zero in (1, 2, 3)}
+            for zero, state in states.items():
+                for name, tensor in plain.state(4).items():
+                    self.assertNear(state[name], tensor, 1e-5 if name.endswith((".m", ".v")) else 2e-6, f"zero {zero}: {name}")
+
     def test_clipping(self):
         """A norm of parts is one of f64 sums in another order: the bits of what is made of it in f32 are those of whole gradients'."""
         self.check(2, levels=(2, 3), clip_grad=0.5, **ADAMW)
@@ -89,6 +99,13 @@ class Zero(standins.StandinTest):
             err = self.train(3, 2, environment={"DLC_STANDIN_NCCL_FAULT": fault}, code=1, run="failed" + fault[-4:], zero_whole_mb=1e-6,
                              accepts=unjoined, **ADAMW)
             self.assertRegex(err, "rank 1 failed: " + what)
+
+    def test_a_rank_of_a_group_that_fails(self):
+        """Ranks of the other group end, too: all communicators are aborted."""
+        for fault in "3:1:call", "3:2:run":
+            err = self.train(2, 4, environment={"DLC_STANDIN_NCCL_FAULT": fault}, code=1, run="failed" + fault[-4:],
+                             accepts="capture ends, but nothing waits for nccl", more=dict(zero_group=2), **ADAMW)
+            self.assertRegex(err, "rank 3 failed: ")
 
 
 if __name__ == "__main__":
