@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 import dlc
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "import"))
-from gradient_cases import CASES, NUMBERS, losses
+from gradient_cases import CASES, rename_inputs, NUMBERS, losses
 
 RATE = 0.125  # a power of two, so that the weights' difference tells the gradient
 
@@ -27,7 +27,7 @@ def renamed(case, prefix):
     for node in case.nodes:
         copy = onnx.NodeProto()
         copy.CopyFrom(node)
-        copy.input[:] = [names.get(i, i) for i in node.input]
+        rename_inputs(copy, names)
         copy.output[:] = [names.get(o, o) for o in node.output]
         for attribute in copy.attribute:
             if (copy.op_type, attribute.name, attribute.i) == ("Cast", "to", TensorProto.DOUBLE):

@@ -18,7 +18,7 @@ import dlc
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "import"))
 from composed_test import renamed
 import losses_test
-from gradient_cases import CASES, Case, floats, ints
+from gradient_cases import CASES, rename_inputs, Case, floats, ints
 
 # Of the largest number of a result: four roundings by half a unit in the last place.
 TOLERANCE = {"bf16": 4 * 2.0**-9, "fp16": 4 * 2.0**-12}
@@ -73,7 +73,7 @@ class Half(dlc.TestCase):
                 nodes += [helper.make_node("MatMul", [name, "one"], [name + ".product"]),
                           helper.make_node("Reshape", [name + ".product", name + ".shape"], [inner[name]])]
             for node in more:
-                node.input[:] = [inner.get(n, n) for n in node.input]
+                rename_inputs(node, inner)
             flat.append(f"y{i}")
             tensors |= own | {"column": np.array([-1, 1])}
             nodes += [*more, helper.make_node("Reshape", [y, "column"], [f"f{i}"]), helper.make_node("MatMul", [f"f{i}", "one"], [f"p{i}"]),

@@ -18,6 +18,15 @@ NUMBERS = os.path.join(os.path.dirname(__file__), "gradients.json")
 random = np.random.default_rng(7)
 
 
+def rename_inputs(node, names):
+    """Those of graphs in attributes, too, but for what these make themselves."""
+    node.input[:] = [names.get(name, name) for name in node.input]
+    for attribute in node.attribute:
+        own = {name for inner in attribute.g.node for name in inner.output} | {value.name for value in attribute.g.input}
+        for inner in attribute.g.node:
+            rename_inputs(inner, {name: to for name, to in names.items() if name not in own})
+
+
 def floats(*shape, low=-2.0, high=2.0):
     return np.round(random.uniform(low, high, shape), 3)
 

@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 sys.path.insert(0, os.path.dirname(__file__))
 import dlc
-from gradient_cases import CASES, NUMBERS, losses
+from gradient_cases import CASES, rename_inputs, NUMBERS, losses
 from support import model, node, value
 
 sys.path.insert(0, os.path.join(dlc.MODELS, "examples"))
@@ -26,8 +26,9 @@ def part(name, case, numbers):
         renamed = onnx.NodeProto()
         renamed.CopyFrom(original)
         renamed.name = of(original.op_type)
-        for field in renamed.input, renamed.output:
-            field[:] = [of(key) for key in field]
+        names = [*case.inputs, *case.known, *(output for node in case.nodes for output in node.output)]
+        rename_inputs(renamed, {key: of(key) for key in names})
+        renamed.output[:] = [of(key) for key in renamed.output]
         nodes.append(renamed)
     tensors = {of(key): v.astype(np.float32) for key, v in case.inputs.items()}
     tensors |= {of(key): v.astype(np.float32) if v.dtype == np.float64 else v for key, v in case.known.items()}
