@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rank for which others wait is named: one that computes longer, one whose samples come late, and none if all are alike.
 Other programs that take a processor from a rank make it slow as well: a run whose times they changed is repeated."""
+# processors: 2
 
 import functools
 import json
