@@ -114,7 +114,7 @@ class ZeroGroup(dlc.TestCase):
 
     def resident(self, artifact, ranks, run, **options):
         """Bytes of the smallest rank while it trains; what is freed is given back at once."""
-        with mock.patch.dict(os.environ, MALLOC_MMAP_THRESHOLD_="131072"):
+        with mock.patch.dict(os.environ, MALLOC_MMAP_THRESHOLD_="131072", MALLOC_PERTURB_="0"):
             process = dlc.start("train", artifact, data=self.path("wide.npz"), run=run, steps=100000, threads=1, save_every=0, **options)
         try:
             deadline = time.monotonic() + 60
