@@ -74,6 +74,7 @@ private:
   Result<ncclUniqueId> makeId() const;
   Status join(Members &members, const ncclUniqueId &id);
   Status meetGroups(size_t size);
+  std::vector<ncclComm_t> take();
   ncclResult_t settle(ncclResult_t result, ncclComm_t communicator);
   const Members &membersOf(std::span<const size_t> pieces) const {
     return pieces.size() == all_.count ? all_ : group_;
@@ -95,7 +96,8 @@ private:
 
   const std::shared_ptr<const Nccl> nccl_;
   DeviceGroup ranks_;
-  std::thread watchdog_, aborting_;
+  std::thread watchdog_;
+  std::vector<std::thread> aborting_; // the watchdog's
 
   std::mutex mutex_; // of what follows
   std::condition_variable changed_;
@@ -158,6 +160,15 @@ Result<ncclUniqueId> NcclCommunicator::makeId() const {
   return id;
 }
 
+// The communicators that there are, which whoever takes them ends.
+std::vector<ncclComm_t> NcclCommunicator::take() {
+  std::vector<ncclComm_t> taken;
+  for (Members *members : {&places_, &group_, &all_})
+    if (members->communicator)
+      taken.push_back(std::exchange(members->communicator, nullptr));
+  return taken;
+}
+
 // All of the members call it; nothing is watched yet.
 Status NcclCommunicator::join(Members &members, const ncclUniqueId &id) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -171,9 +182,8 @@ Status NcclCommunicator::join(Members &members, const ncclUniqueId &id) {
     return {};
   const std::string what =
       describe(met, "the meeting of the ranks in NCCL", communicator);
-  for (Members *each : {&places_, &group_, &all_})
-    if (each->communicator)
-      nccl_->ncclCommAbort(std::exchange(each->communicator, nullptr));
+  for (ncclComm_t each : take())
+    nccl_->ncclCommAbort(each);
   return findCulprit(*ranks_.control,
                      {Report::Failed, 0, 0, 0, what + wayOut(what)});
 }
@@ -225,14 +235,12 @@ NcclCommunicator::~NcclCommunicator() {
   changed_.notify_all();
   if (watchdog_.joinable())
     watchdog_.join();
-  if (aborting_.joinable()) // no recorded step keeps it any more
-    aborting_.join();
+  for (std::thread &call : aborting_) // no recorded step keeps it any more
+    call.join();
   // A peer may be gone: what cannot be ended is aborted.
-  for (const Members *members : {&places_, &group_, &all_})
-    if (ncclComm_t communicator = members->communicator; !communicator)
-      continue;
-    else if (settle(nccl_->ncclCommFinalize(communicator), communicator) ==
-             ncclSuccess)
+  for (ncclComm_t communicator : take())
+    if (settle(nccl_->ncclCommFinalize(communicator), communicator) ==
+        ncclSuccess)
       nccl_->ncclCommDestroy(communicator);
     else
       nccl_->ncclCommAbort(communicator);
@@ -444,23 +452,15 @@ void NcclCommunicator::guard() {
   while (!stop_) {
     if (const std::optional<Report> report = look()) {
       failing_ = true;
-      std::vector<ncclComm_t> communicators;
-      for (Members *members : {&places_, &group_, &all_})
-        if (members->communicator)
-          communicators.push_back(
-              std::exchange(members->communicator, nullptr));
+      const std::vector<ncclComm_t> communicators = take();
       lock.unlock();
       // What waits for the device goes on, and the peers learn it. A call
       // returns when no graph has a reduction of it any more: these are
       // destroyed by the thread that waits for what follows.
-      aborting_ = std::thread([nccl = nccl_, communicators] {
-        std::vector<std::thread> calls;
-        for (ncclComm_t communicator : communicators)
-          calls.emplace_back(
-              [&nccl, communicator] { nccl->ncclCommAbort(communicator); });
-        for (std::thread &call : calls)
-          call.join();
-      });
+      for (ncclComm_t communicator : communicators)
+        aborting_.emplace_back([nccl = nccl_, communicator] {
+          nccl->ncclCommAbort(communicator);
+        });
       Status culprit = findCulprit(*ranks_.control, *report);
       lock.lock();
       error_ = std::move(culprit);
