@@ -142,13 +142,20 @@ class Session:
         """State of the same artifact from a safetensors file."""
         self._handle.load(os.fspath(path))
 
-    def load_into(self, module: torch.nn.Module) -> None:
-        """Copies the weights and running statistics into the module that they came from, by name. Nothing is written
-        unless every parameter of the module is found with its shape. A frozen one (requires_grad=False) that the model has as
-        a constant stays as it is."""
-        from dlc._torch import load_into
+    def load_into(self, module: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
+        """Copies the weights and running statistics into the module that they came from, by name, and the moments and the
+        number of steps into its SGD, Adam, AdamW, RAdam, RMSprop or Adagrad. Nothing is written unless every parameter of
+        the module is found with its shape. A frozen one (requires_grad=False) that the model has as a constant stays as it
+        is."""
+        from dlc._transfer import load_into
 
-        load_into(self, module)
+        load_into(self, module, optimizer)
+
+    def load_from(self, module: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
+        """The inverse of load_into. Moving averages of weights (ema) start at the weights; the loss scale stays."""
+        from dlc._transfer import load_from
+
+        load_from(self, module, optimizer)
 
 
 if TYPE_CHECKING:
