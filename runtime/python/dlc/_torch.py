@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's modules to artifacts, and their weights back."""
+"""PyTorch's modules to artifacts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dlc._tracing import OPSET, export_training
 from dlc.errors import Failed, UsageError
 
 if TYPE_CHECKING:
+    import onnx
     import torch
     from typing import Unpack
 
@@ -64,21 +65,19 @@ class _Modes:
                 buffer.copy_(self._buffers[name])
 
 
-def _frozen(module: torch.nn.Module, path: str) -> list[str]:
-    """Patterns of the parameters that do not train; `path`: the exported file, which lacks those that forward does not read."""
-    import onnx
+def _frozen(module: torch.nn.Module, held: set[str]) -> list[str]:
+    """Patterns of the parameters that do not train; `held`: the exported ones, without those that forward does not read."""
     import torch
 
-    held = {tensor.name for tensor in onnx.load(path).graph.initializer}
     for name, part in module.named_modules():
         if isinstance(part, torch.nn.RNNBase):  # the exporter packs them, and dlc unpacks them
-            held |= {f"{name}.{own}".lstrip(".") for own, _ in part.named_parameters()}
+            held = held | {f"{name}.{own}".lstrip(".") for own, _ in part.named_parameters()}
     return [f"^{re.escape(name)}$" for name, parameter in module.named_parameters()
             if not parameter.requires_grad and name in held]
 
 
-def _restored(model: bytes, module: torch.nn.Module) -> bytes:
-    """The model with the module's running statistics, which a traced step has moved, and what StopGradient is."""
+def _restored(model: bytes, module: torch.nn.Module) -> onnx.ModelProto:
+    """The model with the module's running statistics, which a traced step has moved, and what the trace's own nodes are."""
     import numpy as np
     import onnx
 
@@ -88,10 +87,16 @@ def _restored(model: bytes, module: torch.nn.Module) -> bytes:
         value = buffers.get(tensor.name)
         if value is not None and list(value.shape) == list(tensor.dims):
             tensor.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(value), tensor.name))
+    for node in proto.graph.node:
+        if node.domain == "ai.dlc" and node.op_type == "Gradient":  # y and xs as its inputs: ONNX's has their names
+            y, *xs = node.input
+            node.CopyFrom(onnx.helper.make_node("Gradient", xs, node.output, node.name, domain="ai.onnx.preview.training", y=y, xs=xs))
+    if any(node.domain == "ai.onnx.preview.training" for node in proto.graph.node):
+        proto.opset_import.append(onnx.helper.make_opsetid("ai.onnx.preview.training", 1))
     if any(node.domain == "ai.dlc" for node in proto.graph.node):  # other tools run the file by this
         proto.functions.append(onnx.helper.make_function("ai.dlc", "StopGradient", ["x"], ["y"], [onnx.helper.make_node("Identity", ["x"], ["y"])],
                                                          [onnx.helper.make_opsetid("", OPSET)]))
-    return bytes(proto.SerializeToString())
+    return proto
 
 
 def _perturbed(inputs: Sequence[Any]) -> list[Any]:
@@ -111,10 +116,8 @@ def _perturbed(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _outputs(module: torch.nn.Module, inputs: Sequence[Any]) -> list[Any]:
-    """In eval()."""
-    import torch
-
-    with _Modes(module), torch.no_grad():
+    """In eval(); with gradients, which forward itself may take."""
+    with _Modes(module):
         module.eval()
         return [tensor.detach().cpu().clone() for tensor in _tensors(module(*inputs))]
 
@@ -151,8 +154,9 @@ def verify(path: str, module: torch.nn.Module, inputs: Sequence[Any], names: Seq
 
 
 def write_onnx(module: torch.nn.Module, inputs: tuple[Any, ...], path: str, input_names: Sequence[str] | None = None,
-               output_names: Sequence[str] | None = None) -> list[str]:
-    """The module in training form as the file `path`, its first dimension open; the names of inputs and outputs."""
+               output_names: Sequence[str] | None = None) -> tuple[list[str], set[str]]:
+    """The module in training form as the file `path`, its first dimension open; the names of inputs and outputs, and of
+    initializers."""
     expected = _outputs(module, inputs)
     names = [*(input_names or _numbered("input", len(inputs))), *(output_names or _numbered("output", len(expected)))]
     if len(names) != len(inputs) + len(expected):
@@ -160,9 +164,10 @@ def write_onnx(module: torch.nn.Module, inputs: tuple[Any, ...], path: str, inpu
     with _Modes(module):
         module.train()
         model = export_training(module, inputs, names, _axes(inputs, expected, names))
+    proto = _restored(model, module)
     with open(path, "wb") as file:
-        file.write(_restored(model, module))
-    return names
+        file.write(proto.SerializeToString())
+    return names, {tensor.name for tensor in proto.graph.initializer}
 
 
 def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, input_names: Sequence[str] | None = None,
@@ -171,7 +176,8 @@ def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, 
     """Compiles a module of PyTorch as it trains, to the folder `artifact`, and returns that.
 
     It is exported in training form: nothing is folded, parameters keep the names of its state_dict, Dropout drops out and
-    batch norms move their statistics; what has requires_grad=False is frozen. `example_inputs` is a tensor, a tuple of them, or a dict by the names of forward's
+    batch norms move their statistics; what has requires_grad=False is frozen; gradients end at detach(), and
+    torch.autograd.grad in forward is differentiated as there. `example_inputs` is a tensor, a tuple of them, or a dict by the names of forward's
     parameters, which name the inputs then; their first dimension is the batch, as large as options' `batch` or, without that, as that of the example. What the exported model predicts is compared with
     the module in eval() (1e-4), in f32, for the example and for other values of its shape. A forward that makes Python values
     of its data (`if x.sum() > 0:`) is refused. The module is left as it was. Needs torch, onnx and onnxscript."""
@@ -191,8 +197,8 @@ def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, 
     given: dict[str, Any] = {"batch": inputs[0].shape[0], **options}
     with tempfile.TemporaryDirectory(prefix="dlc-") as folder:
         path = os.path.join(folder, "model.onnx")
-        names = write_onnx(module, inputs, path, input_names, output_names)
-        frozen = _frozen(module, path)
+        names, held = write_onnx(module, inputs, path, input_names, output_names)
+        frozen = _frozen(module, held)
         if frozen:
             own = given.get("freeze") or []
             given["freeze"] = [*([own] if isinstance(own, str) else own), *frozen]
@@ -204,31 +210,3 @@ def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, 
 
 def _numbered(name: str, count: int) -> list[str]:
     return [name] if count == 1 else [f"{name}_{i}" for i in range(count)]
-
-
-def load_into(session: Session, module: torch.nn.Module) -> None:
-    """See Session.load_into."""
-    import torch
-
-    trained, found, missing = set(session.state), {}, []
-    same: dict[Any, list[str]] = {}  # tensors with several names, tied weights, by where they lie
-    for name, tensor in module.state_dict(keep_vars=True).items():
-        same.setdefault((tensor.data_ptr(), tensor.shape), []).append(name)
-    for name, tensor in module.state_dict(keep_vars=True).items():
-        names = [other for other in same[tensor.data_ptr(), tensor.shape] if other in trained]
-        if names:
-            shapes = session.state.port(names[0]).shape, tuple(tensor.shape)
-            own, others = ([size for size in shape if size != 1] for shape in shapes)  # an exporter may add dimensions of 1
-            if own != others:  # before anything is written
-                raise UsageError(f"'{name}' of the module is {list(tensor.shape)}, of the session "
-                                 f"{list(session.state.port(names[0]).shape)}: is it another module?")
-            found[name] = names[0]
-        elif isinstance(tensor, torch.nn.Parameter) and tensor.requires_grad:
-            missing.append(name)
-    if missing:
-        raise UsageError(f"the session has no state for the module's parameters {', '.join(missing)}: was it made from "
-                         "another module, or under other names?")
-    with torch.no_grad():
-        for name, tensor in module.state_dict(keep_vars=True).items():
-            if name in found:
-                tensor.copy_(torch.from_dlpack(session.state[found[name]]).reshape(tensor.shape))

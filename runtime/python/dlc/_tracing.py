@@ -82,12 +82,26 @@ def _watched() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _stopped() -> Iterator[None]:
-    """Within it, what ends a gradient in a trace, detach(), data and no_grad(), is a node StopGradient: the exporter drops it."""
+def _untraced() -> Iterator[None]:
+    """What runs within it is not in the trace."""
+    import torch
+
+    state = torch._C._get_tracing_state()
+    torch._C._set_tracing_state(None)
+    try:
+        yield
+    finally:
+        torch._C._set_tracing_state(state)
+
+
+@contextlib.contextmanager
+def _gradients() -> Iterator[None]:
+    """Within it, a trace keeps what the exporter drops or cannot write. detach(), data and no_grad() are nodes StopGradient;
+    torch.autograd.grad is a node Gradient: its inputs are y, a scalar, and the tensors by which y is differentiated."""
     import torch
     from torch.overrides import TorchFunctionMode
 
-    detach, data = torch.Tensor.detach, torch.Tensor.data
+    detach, data, grad = torch.Tensor.detach, torch.Tensor.data, torch.autograd.grad
 
     class Stop(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -98,14 +112,46 @@ def _stopped() -> Iterator[None]:
         def symbolic(graph: Any, tensor: Any) -> Any:
             return graph.op("ai.dlc::StopGradient", tensor).setType(tensor.type())
 
+    class Derive(torch.autograd.Function):  # type: ignore[misc]
+        """`slopes`, which PyTorch computed, as results of y and xs in the trace."""
+
+        @staticmethod
+        def forward(context: Any, slopes: Iterator[torch.Tensor], y: torch.Tensor, *xs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return tuple(slope.clone() for slope in slopes)
+
+        @staticmethod
+        def symbolic(graph: Any, slopes: Any, y: Any, *xs: Any) -> Any:
+            found = graph.op("ai.dlc::Gradient", y, *xs, outputs=len(xs))
+            return tuple(slope.setType(x.type()) for slope, x in zip([found] if len(xs) == 1 else found, xs))
+
     def stop(tensor: Any) -> Any:
         """Of any result; what has no gradient, as integers, stays."""
         if isinstance(tensor, (tuple, list)) and type(tensor) in (tuple, list):
             return type(tensor)(map(stop, tensor))
         return Stop.apply(tensor) if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() else tensor
 
+    def derive(outputs: Any, inputs: Any, **options: Any) -> tuple[Any, ...]:
+        """torch.autograd.grad's result for its arguments, as the overrides of functions get them."""
+        if options["is_grads_batched"]:
+            raise BadModel(f"torch.autograd.grad(is_grads_batched=True) has no form in ONNX: call it for each gradient; {GUIDE}")
+        ys = [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
+        weights = options.pop("grad_outputs")
+        weights = [weights] if weights is None or isinstance(weights, torch.Tensor) else list(weights)
+        weights += [None] * (len(ys) - len(weights))
+        with torch.enable_grad():
+            y = sum(out.sum() if weight is None else (out * weight).sum() for out, weight in zip(ys, weights))
+        with _untraced():
+            slopes: tuple[Any, ...] = grad(ys, inputs, grad_outputs=weights, **{**options, "create_graph": True})
+            used = [(x, slope, detach(slope)) for x, slope in zip(inputs, slopes) if slope is not None]
+        traced = Derive.apply(iter([value for _, _, value in used]), y, *(x for x, _, _ in used))
+        for (_, slope, _), value in zip(used, traced):  # the slope may be differentiated again, the value not
+            torch._C._set_value_trace(slope, torch._C._get_value_trace(value))
+        return slopes if options["create_graph"] else tuple(map(stop, slopes))
+
     class Mode(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if function is grad and torch.jit.is_tracing():
+                return derive(*args, **(kwargs or {}))
             result = function(*args, **(kwargs or {}))
             if not torch.jit.is_tracing():
                 return result
@@ -136,12 +182,12 @@ def export_training(module: torch.nn.Module, inputs: tuple[Any, ...], names: Seq
 
     count = len(inputs)
     buffer = io.BytesIO()
-    with warnings.catch_warnings(record=True) as said, _watched(), _stopped():
+    with warnings.catch_warnings(record=True) as said, _watched(), _gradients():
         warnings.simplefilter("always")  # that the exporter is the older one, too; the newer folds training away
         try:
             torch.onnx.export(module, inputs, buffer, dynamo=False, opset_version=OPSET,
                               training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-                              input_names=list(names[:count]), output_names=list(names[count:]), dynamic_axes=axes, custom_opsets={"ai.dlc": 1})
+                              input_names=list(names[:count]), output_names=list(names[count:]), dynamic_axes=axes)
         except (torch.onnx.errors.OnnxExporterError, RuntimeError) as error:
             reason = str(error).partition("\n")[0]
             raise BadModel(f"torch's exporter in training form cannot write the module: {reason}. Write that part of the "

@@ -98,7 +98,7 @@ def run(words: list[str]) -> None:
         raise UsageError(f"cannot import '{error.name}': {error}") from error
     with tempfile.TemporaryDirectory(prefix="dlc-") as folder:
         path = os.path.join(folder, "model.onnx")
-        verify(path, module, inputs, write_onnx(module, inputs, path))
+        verify(path, module, inputs, write_onnx(module, inputs, path)[0])
         shutil.move(path, given.output)
     print(f"{given.output}: {sum(p.numel() for p in module.parameters())} parameters in training form, the batch is open, outputs as "
           f"the module's; next: dlc check {given.output}")
