@@ -36,6 +36,23 @@ bool holdsInAll(const Plan &plan, const Program &program, const Port &port,
   return true;
 }
 
+// Whether a sample is all of the model's inputs, of which none has rows.
+bool areWhole(const Plan &plan, const Program &program) {
+  const auto hasNoRows = [&](const Program &p, const Port &input) {
+    const auto &shape = shapeOf(p, input);
+    return batchOf(plan, p) == 1 && (shape.empty() || shape[0] != 1);
+  };
+  bool areTensors = false; // not numbers alone
+  for (const Port &port : program.inputs()) {
+    if (isLabel(plan, port.name()))
+      continue;
+    if (!holdsInAll(plan, program, port, hasNoRows))
+      return false;
+    areTensors |= !shapeOf(program, port).empty();
+  }
+  return areTensors;
+}
+
 // "x, y -> loss, lr": what programs of one kind have in common.
 std::string portNames(const Program &program) {
   std::string text;
@@ -69,7 +86,18 @@ bool padsLast(const Plan &plan) {
                               });
 }
 
+std::vector<int64_t> batchShape(const Plan &plan, const Program &program,
+                                const Port &input) {
+  const auto &own = shapeOf(program, input);
+  std::vector<int64_t> shape(own.begin(), own.end());
+  if (!isLabel(plan, input.name()) && areWhole(plan, program))
+    shape.insert(shape.begin(), 1);
+  return shape;
+}
+
 bool isShared(const Plan &plan, const Program &program, const Port &input) {
+  if (areWhole(plan, program))
+    return false;
   const auto hasBatch = [&](const Program &p, const Port &port) {
     const auto &shape = shapeOf(p, port);
     return !shape.empty() && shape[0] == batchOf(plan, p);
@@ -81,10 +109,12 @@ bool isShared(const Plan &plan, const Program &program, const Port &input) {
 Status checkInputs(const Plan &plan, const Program &program) {
   for (const Port &port : program.inputs())
     if (isLabel(plan, port.name()) && !hasRows(plan, program, port))
-      return corrupt("input '{}' has shape [{}], expected rows for each of {} "
-                     "samples",
-                     port.name(), fmt::join(shapeOf(program, port), ", "),
-                     batchOf(plan, program));
+      return corrupt(
+          "input '{}' has shape [{}], expected rows for each of {} "
+          "samples; if a sample is all rows, as of a graph: --batch=1 "
+          "and --dim NAME=N for each dimension",
+          port.name(), fmt::join(shapeOf(program, port), ", "),
+          batchOf(plan, program));
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/plan/Sizes.h"
 
 #include <string_view>
+#include <vector>
 
 namespace dlc::plan {
 
@@ -26,6 +27,12 @@ bool padsLast(const Plan &plan);
 // the position in the decoding program's further input.
 constexpr std::string_view kPrefill = "prefill", kDecode = "decode",
                            kPosition = "dlc.position";
+
+// The shape of a batch of the input's samples. It is the input's own, behind a
+// dimension of 1 where samples are whole inputs: the batch is 1, and none of
+// the model's inputs has one row, as of a graph's atoms and bonds.
+std::vector<int64_t> batchShape(const Plan &plan, const Program &program,
+                                const Port &input);
 
 // An input without a row per sample, shared by all samples.
 bool isShared(const Plan &plan, const Program &program, const Port &input);

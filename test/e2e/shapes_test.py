@@ -59,6 +59,29 @@ class Shapes(dlc.TestCase):
         self.predict("run", x=x, m=x, code=dlc.FAILED)
         self.assertIn("'m': is the same for all samples and has shape [8, 3], expected [1, 2]", self.err)
 
+    def test_samples_are_whole_graphs(self):
+        """Atoms [atoms, 3] and their residues [atoms] in, [residues, 2] out: an update of two graphs, as numpy's."""
+        graphs, atoms, residues = 6, 5, 3
+        x, w, y = numbers(graphs, atoms, 3), numbers(3, 2), numbers(graphs, residues, 2)
+        of = np.sort(np.random.default_rng(1).integers(0, residues, (graphs, atoms)), axis=1)
+        nodes = [node("MatMul", ["x", "w"], ["h"]), node("OneHot", ["of", "depth", "ends"], ["member"], axis=0), node("MatMul", ["member", "h"], ["z"])]
+        inputs = [value("x", "atoms", 3), helper.make_tensor_value_info("of", TensorProto.INT64, ["atoms"])]
+        given = dict(depth=np.int64(residues), ends=np.array([0, 1], np.float32), w=w)
+        wrong = ("compile", self.path("m.onnx"), "-o", self.path("m.dlc"), "--loss=mse", "--dim", f"atoms={atoms}")
+        _, err = self.compile(nodes, inputs, [value("z", "residues", 2)], "--batch=1", "--dim", f"atoms={atoms}", "--loss=mse", "--lr=0.1",
+                              "--accumulate=2", **given)
+        self.assertIn("a sample is all of the inputs: 'x', 'of'", err)
+        np.savez(self.path("d.npz"), x=x, of=of, y=y)
+        dlc.dlc("train", self.path("m.dlc"), data=self.path("d.npz"), run=self.path("run"), steps=graphs // 2, shuffle="off")
+        members, expected = (of[:, None] == np.arange(residues)[:, None]).astype(np.float64), w.astype(np.float64)
+        for rows in slice(0, 2), slice(2, 4), slice(4, 6):
+            sums = members[rows] @ x[rows]
+            expected = expected - 0.1 * np.einsum("nra,nrb->ab", sums, sums @ expected - y[rows]) * 2 / y[rows].size
+        found = self.predict("run", x=x[:5], of=of[:5])["y"]
+        np.testing.assert_allclose(found.reshape(5, residues, 2), members[:5] @ x[:5] @ expected, rtol=1e-5, atol=1e-6)
+        _, err = dlc.dlc(*wrong, code=dlc.BAD_MODEL)
+        self.assertIn("input 'y' has shape [3, 2], expected rows for each of 5 samples; if a sample is all rows, as of a graph: --batch=1", err)
+
     def test_scalar_input(self):
         self.compile([node("Mul", ["x", "s"], ["y"])], [value("x", "N", 3), value("s")], [value("y", "N", 3)], "--predict-only")
         x = numbers(40, 3)

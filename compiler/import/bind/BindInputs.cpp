@@ -306,8 +306,13 @@ std::vector<std::string> remarksOn(const GraphInputs &inputs) {
       remarks.push_back(fmt::format("{}: {}", names.size() > 1 ? several : one,
                                     fmt::join(names, ", ")));
   };
-  say(shared, "an input is the same for all samples",
-      "inputs that are the same for all samples");
+  const bool areTensors = llvm::any_of(
+      inputs.all, [](auto &input) { return input.type.getRank() > 0; });
+  if (inputs.batch == 1 && areTensors && shared.size() == inputs.all.size())
+    say(shared, "a sample is the whole input", "a sample is all of the inputs");
+  else
+    say(shared, "an input is the same for all samples",
+        "inputs that are the same for all samples");
   say(empty, "an input without elements is none of the data's",
       "inputs without elements are none of the data's");
   say(fixed, "an input is fixed, and none of the data's",

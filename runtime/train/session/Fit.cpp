@@ -18,7 +18,7 @@ InputSpec specOf(const plan::Plan &plan, const plan::Program &program,
   InputSpec spec;
   spec.key = port.name();
   spec.dtype = *plan::dtypeOf(type.dtype());
-  spec.shape = {type.shape().begin(), type.shape().end()};
+  spec.shape = batchShape(plan, program, port);
   spec.limit = port.limit();
   spec.isLabel = isLabel(plan, port.name());
   // A loss may look a weight up for each label; -1 is no class all the same.
@@ -180,11 +180,7 @@ Status checkLengths(const plan::Plan &plan, std::string_view kind,
       for (int size = 0; size < plan::countSizes(plan); ++size) {
         const plan::Program &program = *plan::findProgram(plan, kind, size);
         InputSpec spec = trial.specs[i];
-        const auto &shape =
-            program.buffers(int(program.inputs(int(i)).buffer()))
-                .type()
-                .shape();
-        spec.shape = {shape.begin(), shape.end()};
+        spec.shape = batchShape(plan, program, program.inputs(int(i)));
         if (const auto axes =
                 axesOf(spec, plan::batchOf(plan, size), found.size()))
           sizes.push_back((*axes)[axis]);

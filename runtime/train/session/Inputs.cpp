@@ -106,11 +106,18 @@ int64_t SizedData::samples() const {
 
 int sizeOf(const plan::Plan &plan, std::string_view kind,
            const Dataset &dataset) {
-  Shapes shapes;
-  for (const Column &column : dataset.columns())
-    shapes.push_back(column.spec().shape);
-  const auto size = findSize(plan, kind, shapes);
-  return size ? *size : 0;
+  for (int size = 0; size < plan::countSizes(plan); ++size) {
+    const plan::Program *program = findProgram(plan, kind, size);
+    const auto &columns = dataset.columns();
+    if (program && std::equal(program->inputs().begin(),
+                              program->inputs().end(), columns.begin(),
+                              columns.end(), [&](auto &port, auto &column) {
+                                return batchShape(plan, *program, port) ==
+                                       column.spec().shape;
+                              }))
+      return size;
+  }
+  return 0;
 }
 
 Result<int> findSize(const plan::Plan &plan, std::string_view kind,
