@@ -51,9 +51,9 @@ class Recompute(dlc.TestCase):
         self.check("lenet", "Relu", "MaxPool|Conv", ema=0.9)
 
     def test_resnet8(self):
-        """Batch norm moves its running statistics once. What is near it is computed again in any case."""
+        """Batch norm moves its running statistics once. What is near it is computed again in any case, in its operand's place."""
         plain, relu, _ = self.check("resnet8", "Relu", ".")
-        self.assertLessEqual(self.scratch(relu), self.scratch(plain))
+        self.assertLess(self.scratch(relu), 1.05 * self.scratch(plain))
 
     def test_gpt_tiny(self):
         plain, attention, _ = self.check("gpt_tiny", "Softmax|Mul", ".", optimizer="adamw", clip_grad=1)
@@ -95,7 +95,7 @@ class Recompute(dlc.TestCase):
             out, _ = dlc.dlc("inspect", artifact, json=True)
             program = json.loads(out)["programs"]["train_step"]
             self.assertLessEqual(program["live_bytes"], program["scratch_bytes"])
-            self.assertGreater(program["live_bytes"], 0.92 * program["scratch_bytes"], name)
+            self.assertGreater(program["live_bytes"], 0.99 * program["scratch_bytes"], name)
 
     def test_too_little_memory(self):
         """Exit code 6 and a table of what takes it, the largest activations by node."""
@@ -111,7 +111,7 @@ class Recompute(dlc.TestCase):
         artifact = dlc.compile(dlc.model("resnet8"), self.path("m.dlc"))
         out, _ = dlc.dlc("inspect", artifact, "--memory")
         self.assertRegex(out, r"^memory of a rank: [\d.]+ MiB\n")
-        self.assertRegex(out, r"scratch of train_step: 9\d\.\d % of it needed at once, by \d+ tensors")
+        self.assertRegex(out, r"scratch of train_step: (9\d|100)\.\d % of it needed at once, by \d+ tensors")
         sizes = [float(size) for size in re.findall(r"(?m)^ +([\d.]+) MiB  f32 \[", out)]
         self.assertGreater(len(sizes), 5)
         self.assertEqual(sizes, sorted(sizes, reverse=True))

@@ -8,6 +8,13 @@ using dlc::ir::tensorType;
 
 namespace dlc {
 
+/// Whether each element is written after all that its row reduces: rows have
+/// threads of their own, which read a row for the last time where they write.
+static bool endsRows(const KernelGraph &graph, const KernelOutput &output) {
+  return output.full && output.node->depth == graph.depth &&
+         !graph.contraction.op && !graph.sumsBesideRows();
+}
+
 bool mayOverwrite(ir::FusedOp fused, OpResult r, OpOperand &operand) {
   const bool isElementwise =
       llvm::all_of(fused.getBody().front(), [](Operation &op) {
@@ -18,9 +25,12 @@ bool mayOverwrite(ir::FusedOp fused, OpResult r, OpOperand &operand) {
   Value input = fused.getBody().getArgument(operand.getOperandNumber());
   std::string why;
   auto graph = KernelGraph::build(fused.getBody(), why);
-  if (!graph || !sumsColumns(*graph))
+  if (!graph)
     return false;
-  const IndexForm &place = graph->outputs[r.getResultNumber()].offset;
+  const KernelOutput &output = graph->outputs[r.getResultNumber()];
+  if (graph->reduces && !sumsColumns(*graph) && !endsRows(*graph, output))
+    return false;
+  const IndexForm &place = output.offset;
   return llvm::all_of(graph->nodes, [&](auto &node) {
     return node->kind != KernelNode::Load || node->value != input ||
            node->index == place;
@@ -40,6 +50,44 @@ std::pair<Value, Value> overwritten(ir::FusedOp fused) {
       !mayOverwrite(fused, result, input))
     return {};
   return {result, operand};
+}
+
+/// Whether only commands read it, none of them behind `last`, if there is one.
+static bool isLocal(Value v, Operation *last = nullptr) {
+  return llvm::all_of(v.getUsers(), [&](Operation *user) {
+    if (auto view = dyn_cast<ir::ReshapeOp>(user))
+      return isLocal(view.getY(), last);
+    return isa<ir::FusedOp, ir::LibraryInterface>(user) &&
+           !user->hasAttr(kJoined) && !(last && last->isBeforeInBlock(user));
+  });
+}
+
+SmallVector<std::pair<Value, Value>> dyingOperands(ir::FusedOp fused) {
+  SmallVector<std::pair<Value, Value>> found;
+  if (fused->hasAttr(kJoined))
+    return found;
+  llvm::DenseSet<Value> taken;
+  for (OpResult r : fused->getResults()) {
+    if (!isLocal(r))
+      continue;
+    for (OpOperand &operand : fused->getOpOperands()) {
+      Value storage = ir::viewedBy(operand.get());
+      auto readsInPlace = [&](OpOperand &other) {
+        return ir::viewedBy(other.get()) != storage ||
+               (other.get().getType() == r.getType() &&
+                mayOverwrite(fused, r, other));
+      };
+      if (isa_and_nonnull<ir::FusedOp, ir::LibraryInterface>(
+              storage.getDefiningOp()) &&
+          operand.get().getType() == r.getType() && isLocal(storage, fused) &&
+          llvm::all_of(fused->getOpOperands(), readsInPlace) &&
+          taken.insert(storage).second) {
+        found.emplace_back(r, storage);
+        break;
+      }
+    }
+  }
+  return found;
 }
 
 } // namespace dlc

@@ -15,4 +15,9 @@ bool mayOverwrite(ir::FusedOp fused, mlir::OpResult r, mlir::OpOperand &input);
 /// made it, or where there is none.
 std::pair<mlir::Value, mlir::Value> overwritten(ir::FusedOp fused);
 
+/// Results of a cluster and operands of their types whose place they may take:
+/// commands made these, and nothing reads them afterwards.
+llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>
+dyingOperands(ir::FusedOp fused);
+
 } // namespace dlc

@@ -114,6 +114,10 @@ void Placement::findParts() {
   for (auto fused : block.getOps<ir::FusedOp>())
     if (auto [result, operand] = overwritten(fused); result)
       parts.try_emplace(result, Range{operand, 0});
+    else
+      for (auto [result, operand] : dyingOperands(fused))
+        if (!parts.contains(result))
+          parts.try_emplace(result, Range{operand, 0});
 }
 
 SmallVector<Operation *> Placement::usersThroughViews(Value v) const {

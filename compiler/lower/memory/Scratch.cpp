@@ -87,19 +87,59 @@ int64_t fitByBirth(llvm::MutableArrayRef<LiveRange> ranges) {
   return free.size();
 }
 
-/// Best fit in the order of birth, or of death with time running backwards.
+/// Best fit in the order of size: what is large first. O(n * n).
+int64_t fitBySize(llvm::MutableArrayRef<LiveRange> ranges) {
+  std::vector<LiveRange *> order;
+  for (LiveRange &r : ranges)
+    order.push_back(&r);
+  llvm::stable_sort(
+      order, [](LiveRange *a, LiveRange *b) { return a->bytes > b->bytes; });
+  std::vector<LiveRange *> placed; // by offset
+  int64_t size = 0;
+  for (LiveRange *r : order) {
+    int64_t end = 0, best = -1, least = INT64_MAX;
+    for (const LiveRange *other : placed) {
+      if (other->end < r->begin || r->end < other->begin)
+        continue;
+      if (const int64_t gap = other->offset - end;
+          gap >= r->bytes && gap < least)
+        std::tie(best, least) = std::pair(end, gap);
+      end = std::max(end, other->offset + other->bytes);
+    }
+    r->offset = best < 0 ? end : best;
+    size = std::max(size, r->offset + r->bytes);
+    placed.insert(llvm::upper_bound(placed, r,
+                                    [](LiveRange *a, LiveRange *b) {
+                                      return a->offset < b->offset;
+                                    }),
+                  r);
+  }
+  return size;
+}
+
+/// Best fit in the order of birth, of death with time running backwards, or,
+/// of as many as that is quick for, of size: where least is needed.
 int64_t fit(llvm::MutableArrayRef<LiveRange> ranges) {
-  std::vector<LiveRange> forward(ranges.begin(), ranges.end());
-  for (LiveRange &r : forward)
+  constexpr size_t kMostBySize = 4096;
+  std::vector<LiveRange> best(ranges.begin(), ranges.end());
+  for (LiveRange &r : best)
     r.bytes = alignUp(std::max<int64_t>(r.bytes, 1));
-  std::vector<LiveRange> backward = forward;
+  std::vector<LiveRange> backward = best, large = best;
   for (LiveRange &r : backward)
     std::tie(r.begin, r.end) = std::pair(-r.end, -r.begin);
-  int64_t size = fitByBirth(forward), other = fitByBirth(backward);
-  const std::vector<LiveRange> &best = other < size ? backward : forward;
+  int64_t size = fitByBirth(best);
+  auto consider = [&](int64_t other, std::vector<LiveRange> &placed) {
+    if (other < size) {
+      size = other;
+      best = std::move(placed);
+    }
+  };
+  consider(fitByBirth(backward), backward);
+  if (ranges.size() <= kMostBySize)
+    consider(fitBySize(large), large);
   for (auto [range, placed] : llvm::zip(ranges, best))
     range.offset = placed.offset;
-  return std::min(size, other);
+  return size;
 }
 
 /// In the order of birth buffers take turns in a few places, each as large as

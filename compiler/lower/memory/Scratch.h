@@ -16,7 +16,8 @@ struct LiveRange {
 /// Gives buffers that live at the same time disjoint, aligned ranges and
 /// returns the arena's size. Of buffers of which few live at a time the last
 /// `alike` have memory of their own where that needs less, for what comes and
-/// goes among large ones leaves gaps. O(n log n), or O(n * places of these).
+/// goes among large ones leaves gaps. O(n log n), beside O(n * n) of at most
+/// 4096 and O(n * places of these).
 int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges,
                       size_t alike = 0);
 

@@ -13,6 +13,9 @@
 namespace dlc::forecast {
 namespace {
 
+// Of buffers; the bytes between them are of the one before.
+constexpr uint64_t kAlignment = 64;
+
 // What a command writes, until the last one that needs it.
 struct Stay {
   int first, last;
@@ -42,10 +45,9 @@ std::vector<Stay> staysIn(const plan::Plan &plan,
     }
     std::set<int> read;
     for (uint32_t id : command.inputs())
-      if (std::ranges::find(command.outputs(), id) == command.outputs().end())
-        inScratch(id, [&](uint64_t begin, uint64_t end) {
-          writers.read(begin, end, read);
-        });
+      inScratch(id, [&](uint64_t begin, uint64_t end) {
+        writers.read(begin, end, read);
+      });
     const bool isScatter = command.kind() == "reduce_scatter";
     for (int who : read) {
       Stay &stay = stays[static_cast<size_t>(who)];
@@ -56,7 +58,14 @@ std::vector<Stay> staysIn(const plan::Plan &plan,
       travelling[bucket] = std::move(read);
     for (uint32_t id : command.outputs())
       inScratch(id, [&](uint64_t begin, uint64_t end) {
-        writers.write(begin, end, static_cast<int>(stays.size()));
+        std::set<int> there;
+        writers.read(begin, end, there);
+        if (there.size() == 1 && read.contains(*there.begin()) &&
+            stays[static_cast<size_t>(*there.begin())].bytes ==
+                static_cast<int64_t>(end - begin))
+          return; // in its operand's place
+        writers.write(begin, (end + kAlignment - 1) / kAlignment * kAlignment,
+                      static_cast<int>(stays.size()));
         stays.push_back({i, i, static_cast<int64_t>(end - begin),
                          command.kind() == "all_gather"});
       });
