@@ -2,11 +2,11 @@
 // The registry: a device is its folder and a line here.
 #include "runtime/exec/Devices.h"
 #include "runtime/device/cpu/CpuDevice.h"
-#include "runtime/exec/CollectiveQueue.h"
+#include "runtime/exec/reduce/CollectiveQueue.h"
 #ifdef DLC_HAS_CUDA
 #include "runtime/collective/nccl/Nccl.h"
 #include "runtime/device/cuda/CudaDevice.h"
-#include "runtime/exec/DeviceReducer.h"
+#include "runtime/exec/reduce/DeviceReducer.h"
 #endif
 
 #include <algorithm>

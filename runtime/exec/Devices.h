@@ -7,7 +7,7 @@
 #include "runtime/device/Device.h"
 #include "runtime/device/Findings.h"
 #include "runtime/device/Tuning.h"
-#include "runtime/exec/Reducer.h"
+#include "runtime/exec/reduce/Reducer.h"
 
 namespace dlc {
 

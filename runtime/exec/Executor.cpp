@@ -1,80 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/exec/Executor.h"
-#include "runtime/base/options/Environment.h"
 #include "runtime/base/process/MemoryLimit.h"
 #include "runtime/device/CpuFigures.h"
 #include "runtime/exec/Devices.h"
-#include "runtime/exec/Follower.h"
+#include "runtime/exec/ExecutorImpl.h"
 #include "runtime/exec/InputLimits.h"
 #include "runtime/exec/Largest.h"
-#include "runtime/exec/Reports.h"
-#include "runtime/exec/parts/StateParts.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Memory.h"
-#include "runtime/plan/Sizes.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
-#include <map>
 
 namespace dlc {
-
-class Executor::Impl {
-public:
-  Impl(plan::Plan plan, std::unique_ptr<Device> device, bool record)
-      : plan_(std::move(plan)), device_(std::move(device)),
-        poison_(environment::poisonsScratch()),
-        name_(environment::waitsForEachCommand()),
-        record_(record && device_->canRecord()) {}
-
-  Status allocate(const KernelFiles &kernels, Communicator *communicator,
-                  const ExecutorOptions &options);
-  Status settled(const Status &status);
-  Result<Program *> program(std::string_view name);
-  Result<TensorView> view(const Operand &operand, std::string_view name);
-  Result<const plan::State *> findState(std::string_view name);
-  std::byte *address(const plan::State &state) const {
-    return memory_->at(state.region(), state.offset());
-  }
-  Status checkInputsSet(const plan::Program &program);
-  Status run(Program &program, Probe *probe);
-  Status openFeed();
-  Result<Reports *> reports(std::string_view program);
-  Result<std::unique_ptr<Program>> bind(int program);
-  std::vector<Program *> bound();
-  Follower *followerOf(const plan::Program &program) {
-    return follower_ &&
-                   follower_->program().plan().after() == plan::kindOf(program)
-               ? follower_.get()
-               : nullptr;
-  }
-  // Returns when nothing is under way.
-  Status settle() { return follower_ ? follower_->wait() : Status(); }
-
-  const plan::Plan plan_;
-  std::unique_ptr<Device> device_;
-  std::optional<RankMemory> memory_;
-  std::optional<RankMemory> predicting_; // with more scratch, once needed
-  std::optional<StateParts> parts_;
-  std::unique_ptr<Reducer> collectives_;
-  KernelFiles kernels_;
-  std::vector<std::unique_ptr<Program>> programs_; // null until bound
-  std::unique_ptr<Follower> follower_; // null until what it follows is bound
-  std::unique_ptr<InputFeed> feed_; // null: inputs are copied to their places
-  std::map<const Program *, std::unique_ptr<Reports>> reports_;
-  uint64_t stateWrites_ = 0;
-  const plan::Program *inputsOf_ = nullptr; // whose inputs isSet_ is about
-  std::vector<bool> isSet_;
-  const plan::Program *outputsOf_ = nullptr; // the program that ran last
-  const Reports *reported_ = nullptr;        // of that run, and not read
-  bool profiling_ = false;
-  bool poison_ = false;
-  bool name_ = false;
-  bool record_ = false;
-  bool inject_ = false; // into the next run
-  Status broken_;       // a collective failed: nothing can run any more
-};
 
 Executor::Executor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Executor::~Executor() = default;
@@ -232,13 +170,6 @@ Result<TensorView> Executor::Impl::view(const Operand &operand,
                     plan::bytesOf(*operand.type).value_or(0)};
 }
 
-Result<const plan::State *> Executor::Impl::findState(std::string_view name) {
-  for (const plan::State &state : plan_.states())
-    if (state.name() == name)
-      return &state;
-  return failed("no state '{}' in the plan", name);
-}
-
 Status Executor::Impl::checkInputsSet(const plan::Program &program) {
   for (int i = 0; i < program.inputs_size(); ++i)
     if (inputsOf_ != &program || !isSet_[i])
@@ -370,92 +301,6 @@ Executor::readReport(std::string_view program) {
   const Status settled = impl_->settled(outputs.status());
   return settled.ok() ? outputs : settled;
 }
-
-bool Executor::hasParts() const { return !impl_->memory_->isWhole(); }
-uint64_t Executor::bytesOfRegion(int region) const {
-  return impl_->memory_->bytesOf(region);
-}
-
-Status Executor::gatherState(Communicator &communicator, bool onAllRanks) {
-  const auto &states = impl_->plan_.states();
-  if (std::none_of(states.begin(), states.end(),
-                   [&](auto &state) { return impl_->parts_->isApart(state); }))
-    return {};
-  DLC_TRY(synchronize());
-  DLC_TRY(impl_->settle());
-  const bool keep = onAllRanks || communicator.rank() == 0;
-  for (const plan::State &state : states)
-    if (impl_->parts_->isApart(state))
-      DLC_TRY(impl_->parts_->gather(state, communicator, keep));
-  return {};
-}
-
-Result<StateParts *> Executor::parts() {
-  DLC_TRY(impl_->settle());
-  DLC_TRY(impl_->device_->makeCurrent());
-  return &*impl_->parts_;
-}
-
-void Executor::dropGathered() { impl_->parts_->drop(); }
-
-Result<TensorView> Executor::state(std::string_view name) {
-  DLC_TRY(impl_->settle());
-  DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
-  if (impl_->parts_->isPart(*state))
-    return impl_->parts_->unknown(*state);
-  ++impl_->stateWrites_;
-  return impl_->view({impl_->address(*state), &state->type()}, name);
-}
-
-bool Executor::hasState(std::string_view name) const {
-  return impl_->findState(name).ok();
-}
-
-Result<TensorView> Executor::fetchState(std::string_view name,
-                                        std::vector<std::byte> &copy) {
-  DLC_TRY(impl_->settle());
-  DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
-  std::byte *const data = impl_->address(*state);
-  if (!impl_->parts_->isPart(*state) && impl_->device_->hostPointer(data)) {
-    ++impl_->stateWrites_;
-    return impl_->view({data, &state->type()}, name);
-  }
-  copy.resize(plan::bytesOf(state->type()).value_or(0));
-  DLC_TRY(readState(name, copy.data(), copy.size()));
-  return TensorView{&state->type(), copy.data(), copy.size()};
-}
-
-static Status checkSize(const plan::State &state, uint64_t bytes) {
-  const uint64_t expected = plan::bytesOf(state.type()).value_or(0);
-  return bytes == expected ? Status()
-                           : failed("state '{}' has {} bytes, expected {}",
-                                    state.name(), bytes, expected);
-}
-
-Status Executor::readState(std::string_view name, void *to, uint64_t bytes) {
-  DLC_TRY(impl_->settle());
-  DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
-  DLC_TRY(checkSize(*state, bytes));
-  if (impl_->parts_->isPart(*state))
-    return impl_->parts_->read(*state, to);
-  DLC_TRY(impl_->device_->makeCurrent());
-  return impl_->settled(
-      impl_->device_->download(to, impl_->address(*state), bytes));
-}
-
-Status Executor::writeState(std::string_view name, const void *from,
-                            uint64_t bytes) {
-  DLC_TRY(impl_->settle());
-  DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
-  DLC_TRY(checkSize(*state, bytes));
-  DLC_TRY(impl_->device_->makeCurrent());
-  ++impl_->stateWrites_;
-  if (impl_->parts_->isPart(*state))
-    return impl_->parts_->write(*state, static_cast<const std::byte *>(from));
-  return impl_->device_->upload(impl_->address(*state), from, bytes);
-}
-
-uint64_t Executor::stateWrites() const { return impl_->stateWrites_; }
 
 std::optional<double> Executor::secondsBlocked() const {
   return impl_->collectives_ ? impl_->collectives_->blocked() : std::nullopt;

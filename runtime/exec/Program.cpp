@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/Program.h"
 #include "runtime/base/process/Log.h"
-#include "runtime/exec/Collectives.h"
 #include "runtime/exec/Follower.h"
+#include "runtime/exec/reduce/Collectives.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/parts/RankItems.h"

@@ -4,8 +4,8 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/exec/Probe.h"
-#include "runtime/exec/Reducer.h"
 #include "runtime/exec/parts/RankMemory.h"
+#include "runtime/exec/reduce/Reducer.h"
 
 #include <deque>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/compare/TensorPairs.h"
 
-#include "runtime/exec/Collectives.h"
+#include "runtime/exec/reduce/Collectives.h"
 #include "runtime/plan/graph/Commands.h"
 
 #include <fmt/ranges.h>

@@ -2,7 +2,7 @@
 #include "runtime/train/session/BatchSweep.h"
 
 #include "runtime/base/files/MappedFile.h"
-#include "runtime/exec/Collectives.h"
+#include "runtime/exec/reduce/Collectives.h"
 #include "runtime/train/session/Inputs.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/exec/Collectives.h"
+#include "runtime/exec/reduce/Collectives.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/parts/RankItems.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/device/Device.h"
-#include "runtime/exec/Reducer.h"
+#include "runtime/exec/reduce/Reducer.h"
 
 #include <map>
 

@@ -3,7 +3,7 @@
 // order in which they were started, which is the same on all ranks.
 #pragma once
 
-#include "runtime/exec/Reducer.h"
+#include "runtime/exec/reduce/Reducer.h"
 
 #include <chrono>
 #include <condition_variable>

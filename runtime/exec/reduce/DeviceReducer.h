@@ -4,7 +4,7 @@
 
 #include "runtime/collective/DeviceCommunicator.h"
 #include "runtime/device/Device.h"
-#include "runtime/exec/Reducer.h"
+#include "runtime/exec/reduce/Reducer.h"
 
 #include <functional>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/exec/CollectiveQueue.h"
+#include "runtime/exec/reduce/CollectiveQueue.h"
 
 #include "runtime/base/process/Boundary.h"
 #include "runtime/collective/flight/FlightLog.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/exec/DeviceReducer.h"
+#include "runtime/exec/reduce/DeviceReducer.h"
 
 namespace dlc {
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an executor holds.
+#pragma once
+
+#include "runtime/base/options/Environment.h"
+#include "runtime/exec/Executor.h"
+#include "runtime/exec/Follower.h"
+#include "runtime/exec/Reports.h"
+#include "runtime/exec/parts/StateParts.h"
+#include "runtime/plan/Sizes.h"
+
+#include <map>
+
+namespace dlc {
+
+class Executor::Impl {
+public:
+  Impl(plan::Plan plan, std::unique_ptr<Device> device, bool record)
+      : plan_(std::move(plan)), device_(std::move(device)),
+        poison_(environment::poisonsScratch()),
+        name_(environment::waitsForEachCommand()),
+        record_(record && device_->canRecord()) {}
+
+  Status allocate(const KernelFiles &kernels, Communicator *communicator,
+                  const ExecutorOptions &options);
+  Status settled(const Status &status);
+  Result<Program *> program(std::string_view name);
+  Result<TensorView> view(const Operand &operand, std::string_view name);
+  Result<const plan::State *> findState(std::string_view name);
+  std::byte *address(const plan::State &state) const {
+    return memory_->at(state.region(), state.offset());
+  }
+  Status checkInputsSet(const plan::Program &program);
+  Status run(Program &program, Probe *probe);
+  Status openFeed();
+  Result<Reports *> reports(std::string_view program);
+  Result<std::unique_ptr<Program>> bind(int program);
+  std::vector<Program *> bound();
+  Follower *followerOf(const plan::Program &program) {
+    return follower_ &&
+                   follower_->program().plan().after() == plan::kindOf(program)
+               ? follower_.get()
+               : nullptr;
+  }
+  // Returns when nothing is under way.
+  Status settle() { return follower_ ? follower_->wait() : Status(); }
+
+  const plan::Plan plan_;
+  std::unique_ptr<Device> device_;
+  std::optional<RankMemory> memory_;
+  std::optional<RankMemory> predicting_; // with more scratch, once needed
+  std::optional<StateParts> parts_;
+  std::unique_ptr<Reducer> collectives_;
+  KernelFiles kernels_;
+  std::vector<std::unique_ptr<Program>> programs_; // null until bound
+  std::unique_ptr<Follower> follower_; // null until what it follows is bound
+  std::unique_ptr<InputFeed> feed_; // null: inputs are copied to their places
+  std::map<const Program *, std::unique_ptr<Reports>> reports_;
+  uint64_t stateWrites_ = 0;
+  const plan::Program *inputsOf_ = nullptr; // whose inputs isSet_ is about
+  std::vector<bool> isSet_;
+  const plan::Program *outputsOf_ = nullptr; // the program that ran last
+  const Reports *reported_ = nullptr;        // of that run, and not read
+  bool profiling_ = false;
+  bool poison_ = false;
+  bool name_ = false;
+  bool record_ = false;
+  bool inject_ = false; // into the next run
+  Status broken_;       // a collective failed: nothing can run any more
+};
+
+} // namespace dlc
