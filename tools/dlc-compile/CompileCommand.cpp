@@ -34,6 +34,11 @@ Status resolve(CompileArguments &a) {
   DLC_TRY(a.flags.apply());
   if (!a.emit.empty() && a.options.stopAfter.empty())
     a.options.stopAfter = "plan";
+  if (!a.options.stopAfter.empty() && !a.options.output.empty() &&
+      a.options.output != "-")
+    return usageError("--output {}: --stop-after and --emit write no artifact, "
+                      "they print the program: > {}",
+                      a.options.output, a.options.output);
   if (a.options.output.empty())
     a.options.output =
         std::filesystem::path(a.options.model).stem().string() + ".dlc";
