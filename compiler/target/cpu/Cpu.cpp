@@ -107,11 +107,11 @@ private:
   /// stores the scores. Without a mask it computes more, as its gradient has to
   /// find the scores again, which costs nothing where they leave the caches.
   Ways attention(const ir::AttentionDims &dims, Type element) const {
-    // Products of halves are as fast as the CPU has them, the own ones in f32,
-    // but of bf16 with AMX.
-    const bool isSlower =
-        element && !element.isF32() &&
-        !(mlir::succeeded(target) && target->hasAmx && element.isBF16());
+    // The library's products of halves are as fast as the CPU has them, those
+    // of attention in f32, but of bf16 where the CPU multiplies bf16.
+    const bool isSlower = element && !element.isF32() &&
+                          !(element.isBF16() && mlir::succeeded(target) &&
+                            (target->hasAmx || target->has("avx512bf16")));
     const int64_t manyKeys = isSlower ? 512 : 192;
     constexpr int64_t kFewQueries = 64;
     Way own{By::Library}, parts{By::Decomposed};
