@@ -39,12 +39,6 @@ std::string_view withoutPlace(std::string_view text) {
                                                    : text;
 }
 
-std::string hostName() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
 // Gloo listens where this rank is seen by the store, and nowhere else.
 gloo::transport::tcp::attr attributesOf(const Rendezvous &rendezvous,
                                         const std::string &own) {

@@ -5,10 +5,18 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <unistd.h>
 
 namespace dlc {
 
 constexpr const char *kOption = "--hierarchical-all-reduce";
+
+std::string hostName() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
 
 std::string RankFacts::text() const {
   return host + "\n" + (byHosts ? "by hosts\n" : "directly\n");
@@ -61,6 +69,23 @@ ranksByHost(const std::vector<RankFacts> &ranks, int self) {
             hosts.size() == 1 ? "all ranks are on one host"
                               : "each host has one rank");
   return std::vector<std::vector<int>>();
+}
+
+Result<int64_t> ranksOfEachHost(const std::vector<std::string> &hosts) {
+  size_t each = 0;
+  while (each < hosts.size() && hosts[each] == hosts[0])
+    ++each;
+  std::set<std::string> before;
+  for (size_t rank = 0; rank < hosts.size(); ++rank) {
+    const size_t first = rank / each * each;
+    if ((rank == first && !before.insert(hosts[rank]).second) ||
+        hosts[rank] != hosts[first] || first + each > hosts.size())
+      return usageError("rank {} (host '{}') is not of {} consecutive ranks of "
+                        "a host, as rank 0 (host '{}') is: give a number",
+                        rank, printable(hosts[rank]), each,
+                        printable(hosts[0]));
+  }
+  return static_cast<int64_t>(each);
 }
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks share a host.
+// This host, and which ranks share one.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -8,6 +8,8 @@
 #include <vector>
 
 namespace dlc {
+
+std::string hostName(); // of this machine, as the system calls it
 
 // A rank's description of itself, sent to all others when they connect.
 struct RankFacts {
@@ -23,5 +25,9 @@ struct RankFacts {
 // ranks request different settings, or hosts have different numbers of ranks.
 Result<std::vector<std::vector<int>>>
 ranksByHost(const std::vector<RankFacts> &ranks, int self);
+
+// How many consecutive ranks each host has, given the host of each rank.
+// UsageError, naming a rank, unless all hosts have as many.
+Result<int64_t> ranksOfEachHost(const std::vector<std::string> &hosts);
 
 } // namespace dlc

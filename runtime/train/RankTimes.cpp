@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/RankTimes.h"
 
+#include "runtime/collective/Hosts.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <unistd.h>
 
 namespace dlc {
 namespace {
 
 std::string textOf(const RankTime &time, double steps) {
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
   return fmt::format("{} {} {} {} {} {}", time.step / steps,
                      time.waited / steps, time.computed / steps,
-                     time.blocked / steps, time.made / steps, host);
+                     time.blocked / steps, time.made / steps, hostName());
 }
 
 RankTime parseTime(const std::string &text) {

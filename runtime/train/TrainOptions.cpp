@@ -200,11 +200,22 @@ void addRanks(OptionTable &table, TrainOptions &o) {
   table.toggle("run.hierarchical-all-reduce", o.hierarchicalAllReduce,
                "all-reduce within each host first, then between hosts: fewer "
                "bytes between hosts; sums differ in the last bits");
-  table.count("run.zero-group", o.zeroGroup, 0,
-              "ranks that share out states of a model compiled with --zero: "
-              "each group of so many consecutive ranks, such as those of a "
-              "host, has all shards; 0: all ranks are one group",
-              65536);
+  Option &group = table.count(
+      "run.zero-group", o.zeroGroup, 0,
+      "ranks that share out states of a model compiled with --zero: each group "
+      "of so many consecutive ranks has all shards; host: those of each host; "
+      "0: all ranks are one group",
+      65536);
+  group.type = "N|host";
+  group.set = [&o, count = group.set](const Words &words) {
+    if (words != Words{"host"})
+      return count(words);
+    o.zeroGroup = -1;
+    return Status();
+  };
+  group.get = [&o, count = group.get] {
+    return o.zeroGroup < 0 ? Words{"host"} : count();
+  };
   table.choice("run.bn-buffers", o.bnBuffers,
                {kBufferModes.begin(), kBufferModes.end()},
                "running statistics of several ranks when they are read or "

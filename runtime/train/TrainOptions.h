@@ -54,7 +54,8 @@ struct TrainOptions {
   double timeout = 60; // seconds that a rank may be silent
   // All-reduces add up each host's ranks, then the hosts (Rendezvous::byHosts).
   bool hierarchicalAllReduce = false;
-  // Ranks that follow each other and share out what --zero does; 0: all.
+  // Ranks that follow each other and share out what --zero does; 0: all; -1:
+  // those of each host.
   int64_t zeroGroup = 0;
   bool quiet = false;
   bool logJson = false; // messages are JSON (Log.h); not kept

@@ -3,6 +3,7 @@
 
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
+#include "runtime/collective/Hosts.h"
 #include "runtime/collective/flight/FlightLog.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/Due.h"
@@ -14,7 +15,6 @@
 #include "runtime/train/session/EqualRanks.h"
 
 #include <atomic>
-#include <unistd.h>
 
 namespace dlc {
 
@@ -131,10 +131,8 @@ private:
 
   void keepFlight(const Status &error) {
     if (FlightLog *log = setup_.ranks.flightLog()) {
-      char host[256] = "";
-      ::gethostname(host, sizeof host - 1);
       warnOf(writeFlight(
-          *log, {setup_.ranks.rank(), setup_.ranks.size(), host, error},
+          *log, {setup_.ranks.rank(), setup_.ranks.size(), hostName(), error},
           folder_.path()));
     }
   }

@@ -32,6 +32,17 @@ class Plan(dlc.TestCase):
         self.assertGreater(memory["ddp"], memory["zero 1"])
         self.assertGreater(memory["zero 1"], memory["zero 2"])
 
+    def test_groups(self):
+        """Pairs need the memory of two ranks, and gather parameters within a node, whatever the network between nodes."""
+        def rows(gpus, **options):
+            return {row["mode"]: row for row in self.rows(self.gpu, gpus=gpus, node=2, net="1Gbps", **options)}
+        pairs, two, eight = rows(8, zero_group=2), rows(2), rows(8)
+        for mode in "zero 1", "zero 2", "zero 3":
+            self.assertEqual(pairs[mode]["memory_bytes"], two[mode]["memory_bytes"])
+            self.assertLess(pairs[mode]["communication_ms"], eight[mode]["communication_ms"])
+        self.assertEqual(pairs["ddp"], eight["ddp"])
+        self.assertEqual(rows(8, zero_group=8), eight)
+
     def test_a_step_that_was_measured(self):
         row, = self.rows(self.gpu, gpus=1, step=12.5)
         self.assertAlmostEqual(row["step_ms"], 12.5)
@@ -56,6 +67,8 @@ class Plan(dlc.TestCase):
     def test_refused(self):
         alone = dlc.compile(dlc.model("mlp"), self.path("alone.dlc"), quiet=True)
         for words, said in (((self.gpu, "--gpus=12"), "12 ranks do not fill nodes of 8"),
+                            ((self.gpu, "--gpus=8", "--zero-group=3"), "--zero-group=3 does not divide 8 ranks"),
+                            ((self.gpu, "--gpus=24", "--zero-group=12"), "--zero-group=12 neither divides nodes of 8 nor fills them"),
                             ((self.gpu, "--gpus=0"), "--gpus: expected whole numbers from 1 to 1048576, found '0'"),
                             ((self.gpu, "--gpus=8x"), "found '8x'"),
                             ((self.gpu, "--net=10"), "--net: expected a bandwidth such as 400Gbps or 50GB/s, found '10'"),

@@ -4,6 +4,8 @@
 
 import os
 import re
+import shutil
+import subprocess
 import sys
 import time
 from unittest import mock
@@ -13,6 +15,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "import"))
 import onnx  # noqa: E402
+from ranks import free_port  # noqa: E402
 from support import model, node, value  # noqa: E402
 
 ADAMW = dict(optimizer="adamw", lr=1e-3, schedule="constant", weight_decay=0.01)
@@ -131,6 +134,32 @@ class ZeroGroup(dlc.TestCase):
             return min(found)
         finally:
             dlc.kill(process)
+
+    def test_of_hosts(self):
+        """The ranks of a host, by its name, are a group; ranks of hosts in turns are refused by all."""
+        if not shutil.which("unshare") or subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode:
+            self.skipTest("a host name of one's own needs root")
+        artifact = self.compile(2, clip_grad=0.1, **ADAMW)
+
+        def train(name, hosts):
+            words = ["train", artifact, *dlc.flags(dict(data=dlc.data("mnist-train"), run=self.path(name), steps=6, shuffle="off", threads=1,
+                                                        zero_group="host", world_size=4, init=f"tcp://127.0.0.1:{free_port()}"))]
+            ranks = [subprocess.Popen(["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', f"dlc-{host}", dlc.DLC, *words, f"--rank={rank}"],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank, host in enumerate(hosts)]
+            for rank in ranks:
+                self.addCleanup(dlc.kill, rank)
+            return [dlc.finish(rank, 90) for rank in ranks]
+        ends = train("hosts", "aabb")
+        self.assertEqual([code for code, _, _ in ends], [dlc.OK] * 4, ends)
+        self.assertIn("--zero-group=host: groups of 2 of 4 ranks", ends[0][2])
+        self.assertBitwise(dlc.Run(self.path("hosts")).state(6), self.train(artifact, zero_group=2).state(6), "hosts")
+        with open(self.path("hosts/config.yaml")) as file:
+            self.assertIn("zero_group: host\n", file.read())
+        dlc.dlc("train", resume=self.path("hosts"), steps=7, threads=1)  # on one host
+        ends = train("turns", "abab")
+        self.assertEqual([code for code, _, _ in ends], [dlc.USAGE] * 4, ends)
+        self.assertIn("--zero-group=host: rank 2 (host 'dlc-a') is not of 1 consecutive ranks of a host, as rank 0 (host 'dlc-a') is: give a number",
+                      ends[0][2])
 
     def test_refusals(self):
         artifact = self.compile(1, **ADAMW)

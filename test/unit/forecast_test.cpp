@@ -57,6 +57,16 @@ TEST(Forecast, RanksFillNodes) {
   EXPECT_TRUE(checkRanks(gpus(), 5).ok());
   EXPECT_TRUE(checkRanks(gpus(), 24).ok());
   EXPECT_EQ(checkRanks(gpus(), 12).code(), Code::Usage);
+  for (const int64_t group : {1, 4, 8, 16})
+    EXPECT_TRUE(checkRanks(gpus(), 32, group).ok()) << group;
+  EXPECT_EQ(checkRanks(gpus(), 16, 3).code(), Code::Usage);
+  EXPECT_EQ(checkRanks(gpus(), 24, 12).code(), Code::Usage);
+}
+
+// Ranks with one place in each group: four, two and one of each node.
+TEST(Forecast, NetworkAmongGroups) {
+  for (const auto &[group, node] : {std::pair{2, 4}, {4, 2}, {8, 1}, {16, 1}})
+    EXPECT_EQ(amongGroups(gpus(), group).node, node);
 }
 
 TEST(Forecast, Bandwidths) {
@@ -140,6 +150,22 @@ TEST_F(Lanes, WhatIsShardedIsGathered) {
   step = predict(plan_, times_, network, 2, ZeroLevel::Parameters);
   EXPECT_EQ(step.memory, 4000000u);
   EXPECT_NEAR(step.seconds, 0.4, 1e-6);
+}
+
+// Four ranks in pairs: the memory of two; a pair's half of a bucket is then
+// reduced with the other pair's.
+TEST_F(Lanes, GroupsShareOut) {
+  const Network network = sockets(1e-9, 10e6);
+  Step step = predict(plan_, times_, network, 4, ZeroLevel::Moments, 2);
+  EXPECT_EQ(step.memory, 3000000u);
+  EXPECT_NEAR(step.communication, 0.15 + 0.05, 1e-6);
+  step = predict(plan_, times_, network, 4, ZeroLevel::Gradients, 2);
+  EXPECT_EQ(step.memory, 3500000u);
+  EXPECT_NEAR(step.communication, 0.05 + 0.05 + 0.05, 1e-6);
+  step = predict(plan_, times_, network, 4, ZeroLevel::Gradients, 4);
+  EXPECT_EQ(step.memory, 2750000u);
+  EXPECT_EQ(step.seconds,
+            predict(plan_, times_, network, 4, ZeroLevel::Gradients).seconds);
 }
 
 // A step gathers w (40 bytes), computes h (20) of it and of both the gradient

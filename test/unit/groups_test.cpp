@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/collective: shards within groups of ranks.
 #include "runtime/collective/Communicator.h"
+#include "runtime/collective/Hosts.h"
 
 #include <gtest/gtest.h>
 
@@ -90,6 +91,25 @@ TEST(Groups, ScatterAndGather) {
         ASSERT_EQ(gathered, whole);
       });
     }
+}
+
+TEST(Hosts, OfEquallyManyConsecutiveRanks) {
+  using Hosts = std::vector<std::string>;
+  for (const auto &[hosts, each] : {std::pair(Hosts{"a"}, 1),
+                                    {{"a", "a", "a"}, 3},
+                                    {{"a", "b"}, 1},
+                                    {{"b", "b", "a", "a"}, 2}})
+    EXPECT_EQ(ranksOfEachHost(hosts).value(), each);
+  for (const auto &[hosts, said] :
+       {std::pair(Hosts{"a", "a", "b"}, "rank 2 (host 'b') is not of 2"),
+        {{"a", "b", "a", "b"}, "rank 2 (host 'a') is not of 1 "},
+        {{"a", "a", "b", "a"}, "rank 3 (host 'a')"},
+        {{"a", "a", "b", "b", "a", "a"}, "rank 4 (host 'a')"}}) {
+    const auto bad = ranksOfEachHost(hosts);
+    EXPECT_EQ(bad.status().code(), Code::Usage);
+    EXPECT_NE(bad.status().message().find(said), std::string::npos)
+        << bad.status().message();
+  }
 }
 
 } // namespace

@@ -53,9 +53,9 @@ std::vector<const plan::Program *> programsOfUpdate(const plan::Plan &plan) {
 // Two lanes of time.
 class Lanes {
 public:
-  Lanes(const Network &network, int64_t ranks, ZeroLevel level)
-      : network_(network), ranks_(ranks),
-        scatters_(level >= ZeroLevel::Gradients) {}
+  Lanes(const Network &network, int64_t ranks, ZeroLevel level, int64_t group)
+      : network_(network), among_(amongGroups(network, group)), ranks_(ranks),
+        group_(group), scatters_(level >= ZeroLevel::Gradients) {}
 
   void run(const plan::Program &program, const std::vector<double> &times) {
     for (int i = 0; i < program.commands_size(); ++i) {
@@ -73,7 +73,7 @@ public:
   }
   // All parameters, in one go or `beside` so many seconds of commands.
   void gather(double bytes, double beside) {
-    const double seconds = scatterOrGather(network_, ranks_, bytes).seconds;
+    const double seconds = scatterOrGather(network_, group_, bytes).seconds;
     step.communication += seconds;
     waitFor(now_ + std::max(0.0, seconds - beside));
   }
@@ -85,9 +85,16 @@ public:
   Step step;
 
 private:
+  Collective scatter(double bytes) const {
+    Collective c = scatterOrGather(network_, group_, bytes);
+    const Collective among =
+        allReduce(among_, ranks_ / group_, bytes / static_cast<double>(group_));
+    return {c.seconds + among.seconds,
+            group_ > 1 ? c.algorithm : among.algorithm};
+  }
   void start(int64_t bucket, double bytes) {
-    const Collective c = scatters_ && bytes >= static_cast<double>(ranks_) * 4
-                             ? scatterOrGather(network_, ranks_, bytes)
+    const Collective c = scatters_ && bytes >= static_cast<double>(group_) * 4
+                             ? scatter(bytes)
                              : allReduce(network_, ranks_, bytes);
     if (bytes > largest_) {
       largest_ = bytes;
@@ -105,7 +112,8 @@ private:
   }
 
   const Network &network_;
-  int64_t ranks_;
+  const Network among_;   // of ranks with one place in each group
+  int64_t ranks_, group_; // that split what is split
   bool scatters_;
   double now_ = 0, free_ = 0, largest_ = 0;
   std::map<int64_t, double> ends_;
@@ -177,9 +185,9 @@ Bytes count(const plan::Plan &plan) {
   return bytes;
 }
 
-uint64_t memoryOf(const Bytes &b, int64_t ranks, ZeroLevel level) {
+uint64_t memoryOf(const Bytes &b, int64_t group, ZeroLevel level) {
   const auto saved = [&](uint64_t bytes) {
-    return bytes - bytes / static_cast<uint64_t>(ranks);
+    return bytes - bytes / static_cast<uint64_t>(group);
   };
   uint64_t bytes = b.all;
   if (level >= ZeroLevel::Moments)
@@ -311,9 +319,11 @@ Result<CommandTimes> measuredTimes(const plan::Plan &plan,
 }
 
 Step predict(const plan::Plan &plan, const CommandTimes &times,
-             const Network &network, int64_t ranks, ZeroLevel level) {
+             const Network &network, int64_t ranks, ZeroLevel level,
+             int64_t group) {
   const Bytes bytes = count(plan);
-  Lanes lanes(network, ranks, level);
+  const int64_t shares = group > 0 ? group : ranks;
+  Lanes lanes(network, ranks, level, shares);
   for (const auto &[program, seconds] : times)
     lanes.run(*program, seconds);
   const auto parameters = static_cast<double>(bytes.parameters);
@@ -327,7 +337,7 @@ Step predict(const plan::Plan &plan, const CommandTimes &times,
     lanes.gather(parameters, 0);
   }
   Step step = lanes.end();
-  step.memory = memoryOf(bytes, ranks, level);
+  step.memory = memoryOf(bytes, shares, level);
   return step;
 }
 

@@ -49,8 +49,10 @@ Result<CommandTimes> measuredTimes(const plan::Plan &plan,
 // its start in the plan until the plan waits for it. Parameters are gathered as
 // early as their order allows: those of the forward pass during it (a third of
 // the time), those of the backward pass during that; those of an update are
-// waited for.
+// waited for. Of `group` > 0: each `group` consecutive ranks split everything
+// (--zero-group); the ranks with one place in each reduce what they scatter.
 Step predict(const plan::Plan &plan, const CommandTimes &times,
-             const Network &network, int64_t ranks, ZeroLevel level);
+             const Network &network, int64_t ranks, ZeroLevel level,
+             int64_t group = 0);
 
 } // namespace dlc::forecast

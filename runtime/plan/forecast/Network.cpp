@@ -88,10 +88,23 @@ Collective overSockets(const Network &network, const Shape &s, double bytes,
 
 } // namespace
 
-Status checkRanks(const Network &network, int64_t ranks) {
+Status checkRanks(const Network &network, int64_t ranks, int64_t group) {
   if (ranks > network.node && ranks % network.node != 0)
     return usageError("{} ranks do not fill nodes of {}", ranks, network.node);
+  if (group > 0 && ranks % group != 0)
+    return usageError("--zero-group={} does not divide {} ranks", group, ranks);
+  if (group > 0 && ranks > network.node && network.node % group != 0 &&
+      group % network.node != 0)
+    return usageError("--zero-group={} neither divides nodes of {} nor fills "
+                      "them",
+                      group, network.node);
   return {};
+}
+
+Network amongGroups(const Network &network, int64_t group) {
+  Network among = network;
+  among.node = std::max<int64_t>(1, network.node / group);
+  return among;
 }
 
 Collective allReduce(const Network &network, int64_t ranks, double bytes) {

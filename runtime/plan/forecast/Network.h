@@ -35,8 +35,11 @@ struct Collective {
   std::string_view algorithm; // "ring", ...; empty for one rank
 };
 
-// Code::Usage unless all ranks are in one node, or fill nodes.
-Status checkRanks(const Network &network, int64_t ranks);
+// Code::Usage unless all ranks are in one node, or fill nodes, and groups of so
+// many consecutive ranks divide them and nodes, or are of whole nodes; 0: none.
+Status checkRanks(const Network &network, int64_t ranks, int64_t group = 0);
+// Of the ranks with one place in each group.
+Network amongGroups(const Network &network, int64_t group);
 
 Collective allReduce(const Network &network, int64_t ranks, double bytes);
 // A reduce-scatter or an all-gather of so many bytes in all.

@@ -6,6 +6,7 @@
 
 #include "runtime/base/files/Files.h"
 #include "runtime/base/files/OwnFile.h"
+#include "runtime/collective/Hosts.h"
 
 #include <array>
 #include <bit>
@@ -160,12 +161,10 @@ MadeRecorder openEvents(const Recorded &of) {
     return nullptr;
   const std::string folder = of.run + "/tensorboard";
   DLC_TRY(makeOwnFolder(folder));
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
   for (int number = 0;; ++number) {
-    const std::string path =
-        fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}", folder,
-                    static_cast<int64_t>(wallTime()), host, ::getpid(), number);
+    const std::string path = fmt::format(
+        "{}/events.out.tfevents.{:010}.{}.{}.{}", folder,
+        static_cast<int64_t>(wallTime()), hostName(), ::getpid(), number);
     const int file =
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0 && errno == EEXIST)

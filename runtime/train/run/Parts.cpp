@@ -4,12 +4,12 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/process/Boundary.h"
+#include "runtime/collective/Hosts.h"
 #include "runtime/plan/parts/StateFiles.h"
 #include "runtime/train/Agree.h"
 
 #include <filesystem>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace fs = std::filesystem;
 
@@ -26,12 +26,10 @@ std::string fullPath(const std::string &path) {
 }
 
 Status notShared(int rank, const std::string &path) {
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
   return failed("rank {} (its host: {}) does not see '{}', which rank 0 has "
                 "made: --save=sharded needs a folder that all hosts share; "
                 "--save=background lets rank 0 write all of it",
-                rank, host, path);
+                rank, hostName(), path);
 }
 
 // What a rank tells: a JSON object, of its digest or its error.

@@ -4,6 +4,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/process/Log.h"
+#include "runtime/collective/Hosts.h"
 
 #include <array>
 #include <cerrno>
@@ -58,9 +59,7 @@ bool isGone(const std::string &path) {
 
 // A disk may be too full for it: then others are not told who has the lock.
 void writeHolder(int file) {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  const std::string text = fmt::format("{} {}\n", ::getpid(), host.data());
+  const std::string text = fmt::format("{} {}\n", ::getpid(), hostName());
   if (::pwrite(file, text.data(), text.size(), 0) < 0 ||
       ::ftruncate(file, static_cast<off_t>(text.size())) != 0)
     (void)::ftruncate(file, 0);

@@ -6,6 +6,7 @@
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/base/process/Log.h"
+#include "runtime/collective/Hosts.h"
 #include "runtime/data/lengths/Joined.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/plan/Averages.h"
@@ -29,21 +30,34 @@ static std::string artifactPath(const TrainOptions &options) {
 // was asked for, unless it is one that goes on with the ranks that there are.
 Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
   const auto found = static_cast<uint32_t>(ranks.size());
-  if (const int64_t group = options.zeroGroup; group > 0) {
-    if (plan.parts_size() == 0)
-      return usageError("--zero-group={}: no state of '{}' has shards: compile "
-                        "it with --zero=1 and an optimizer that has moments, "
-                        "or with --zero=3",
-                        group, artifactPath(options));
-    if (ranks.size() % group != 0)
-      return usageError("--zero-group={} does not divide {} ranks: use a "
-                        "divisor, or --zero-group=0, which shards over all "
-                        "ranks",
-                        group, ranks.size());
-  }
+  if (options.zeroGroup != 0 && plan.parts_size() == 0)
+    return usageError("--zero-group={}: no state of '{}' has shards: compile "
+                      "it with --zero=1 and an optimizer that has moments, or "
+                      "with --zero=3",
+                      options.zeroGroup < 0 ? "host"
+                                            : std::to_string(options.zeroGroup),
+                      artifactPath(options));
+  if (group > 0 && ranks.size() % group != 0)
+    return usageError("--zero-group={} does not divide {} ranks: use a "
+                      "divisor, or --zero-group=0, which shards over all ranks",
+                      group, ranks.size());
   if (!options.resume.empty() || options.anyRanks || plan.world_size() == found)
     return {};
   return wrongNumberOfRanks(plan.world_size(), found);
+}
+
+// All ranks call it.
+Status RunSetup::findGroup() {
+  group = options.zeroGroup;
+  if (group >= 0)
+    return {};
+  DLC_ASSIGN(const auto hosts, ranks.allGather(hostName()));
+  auto found = ranksOfEachHost(hosts);
+  if (!found)
+    return found.status().withContext("--zero-group=host");
+  group = *found;
+  tellOnce("--zero-group=host: groups of {} of {} ranks", group, ranks.size());
+  return {};
 }
 
 // Rows of dlc-data pack, of which a model without --pack takes all documents
@@ -104,7 +118,7 @@ Status RunSetup::loadData() {
                               .timeout = std::chrono::milliseconds(
                                   int64_t(options.timeout * 1000)),
                               .tune = options.tune,
-                              .group = static_cast<int>(options.zeroGroup)}));
+                              .group = static_cast<int>(group)}));
   return openValidation(toJudge);
 }
 

@@ -76,6 +76,7 @@ Status RunSetup::findState() {
 }
 
 Status RunSetup::prepare() {
+  DLC_TRY(agree(ranks, findGroup()));
   DLC_TRY(agree(ranks, loadData()));
   DLC_TRY(bindStep());
   DLC_TRY(agree(ranks, settleLength()));

@@ -79,12 +79,14 @@ struct RunSetup {
   // Steps of an epoch with as many ranks as the model was compiled for: in what
   // lengths of runs and schedules count.
   int64_t stepsPerEpoch = 0;
+  int64_t group = 0; // consecutive ranks that share out states; 0: all
   std::set<int64_t> infiniteSteps; // see base/options/Environment.h
 
 private:
   RunSetup(const TrainOptions &options, const TrainHooks &hooks,
            Communicator &ranks)
       : options(options), hooks(hooks), ranks(ranks) {}
+  Status findGroup();
   Status loadData();
   Status checkNumberOfRanks(const plan::Plan &plan) const;
   Status settleSampling(const plan::Plan &plan);

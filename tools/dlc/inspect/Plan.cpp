@@ -28,6 +28,9 @@ struct PlanArguments {
         "plan.gpu", gpu, "NAME",
         "GPU whose data sheet is used: A100, A40, L40S, H100, H200, B200");
     table.count("plan.node", network.node, 1, "ranks per node");
+    table.count("plan.zero-group", group, 0,
+                "ranks that split what zero 1 to 3 do, as of dlc train "
+                "--zero-group; 0: all");
     table.text("plan.net", net, "BANDWIDTH",
                "bandwidth of each rank's network card, per direction");
     table.text("plan.link", link, "BANDWIDTH",
@@ -50,6 +53,7 @@ struct PlanArguments {
   std::string model, ranks = "1,8,64,1024", gpu = "H200", net = "400Gbps", link,
                      profile, picture;
   std::optional<double> latency, milliseconds;
+  int64_t group = 0;
   bool json = false;
   forecast::Network network;
   OptionTable table;
@@ -165,13 +169,15 @@ Status show(PlanArguments &a) {
       forecast::predict(plan, times, a.network, 1, ZeroLevel::None);
   Ordered rows = Ordered::array();
   for (int64_t ranks : counts) {
-    DLC_TRY(forecast::checkRanks(a.network, ranks));
+    const int64_t group = ranks > 1 ? a.group : 0;
+    DLC_TRY(forecast::checkRanks(a.network, ranks, group));
     for (ZeroLevel level : {ZeroLevel::None, ZeroLevel::Moments,
                             ZeroLevel::Gradients, ZeroLevel::Parameters})
       if (ranks > 1 || level == ZeroLevel::None)
-        rows.push_back(
-            rowOf(plan, forecast::predict(plan, times, a.network, ranks, level),
-                  one, ranks, level));
+        rows.push_back(rowOf(
+            plan,
+            forecast::predict(plan, times, a.network, ranks, level, group), one,
+            ranks, level));
   }
   if (!a.picture.empty())
     DLC_TRY(writeFileAtomically(a.picture, efficiencyPicture(rows)));
@@ -180,6 +186,7 @@ Status show(PlanArguments &a) {
         Ordered{{"model", a.model},
                 {"gpu", plan.target() == "cpu" ? Ordered() : Ordered(a.gpu)},
                 {"node", a.network.node},
+                {"zero_group", a.group},
                 {"inside_bytes_per_second", a.network.inside},
                 {"across_bytes_per_second", a.network.across},
                 {"rows", rows}},
