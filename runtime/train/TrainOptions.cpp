@@ -152,6 +152,10 @@ void addSteps(OptionTable &table, TrainOptions &o) {
               "background, each rank writes its shard into the run's folder, "
               "which all hosts share")
       .notKept();
+  table.text("run.after-save", o.afterSave, "COMMAND",
+             "program that rank 0 starts for each checkpoint that is on disk, "
+             "by its path DLC_CHECKPOINT, as to copy it to an object store; "
+             "steps continue");
   table.count("run.max-skips", o.maxSkips, 1,
               "consecutive skipped steps that end the run");
   table

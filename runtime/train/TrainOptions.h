@@ -50,8 +50,9 @@ struct TrainOptions {
   // its part. Not kept.
   std::string save = "background";
   bool savesParts() const { return save == "sharded"; }
-  int threads = 0;     // of each rank; 0: the machine's, divided by the ranks
-  double timeout = 60; // seconds that a rank may be silent
+  std::string afterSave; // a program for each checkpoint, see run/AfterSave.h
+  int threads = 0;       // of each rank; 0: the machine's, divided by the ranks
+  double timeout = 60;   // seconds that a rank may be silent
   // All-reduces add up each host's ranks, then the hosts (Rendezvous::byHosts).
   bool hierarchicalAllReduce = false;
   // Ranks that follow each other and share out what --zero does; 0: all; -1:

@@ -109,7 +109,7 @@ TEST(Options, OfAnOlderRunAreRead) {
       "columns classes pad "
       "crop crop_scale crop_ratio crop_padding hflip vflip "
       "color_jitter random_erase mixup "
-      "cutmix check_ranks stats_every "
+      "cutmix after_save check_ranks stats_every "
       "tensorboard prometheus "
       "metrics best patience min_delta hierarchical_all_reduce zero_group");
   EXPECT_TRUE(toYaml(*options).starts_with(

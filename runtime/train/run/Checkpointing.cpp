@@ -13,7 +13,7 @@ namespace dlc {
 
 Status Checkpointing::open() {
   if (folder_.isOwn())
-    checkpoints_.emplace(folder_.path());
+    checkpoints_.emplace(folder_.path(), setup_.options.afterSave);
   if (!inParts())
     return {};
   DLC_ASSIGN(auto parts, Parts::create(folder_.path(), setup_.ranks));

@@ -286,6 +286,8 @@ Status Checkpoints::saveWhole(const Content &content, int64_t keep) {
   if (!progress.bestBy.empty())
     linkBest(run_, progress.best.step);
   prune(content.artifact, progress, keep);
+  afterSave_.begin(fmt::format("{}/checkpoint-{}", run_, progress.step),
+                   progress.step);
   return written;
 }
 
@@ -341,6 +343,8 @@ void Checkpoints::prune(const std::string &artifact, const Progress &progress,
       setAside(checkpoint, ".newer",
                fmt::format("'{}' is of a step that this run has not reached",
                            checkpoint.path));
+    else if (kept >= keep && afterSave_.needs(checkpoint.step))
+      continue;
     else if (kept >= keep)
       removeCheckpoint(checkpoint.path);
     else if (isWhole(checkpoint, artifact))
@@ -363,7 +367,8 @@ bool Checkpoints::makeRoom(const std::string &artifact,
       continue;
     needed = std::max(needed, spaceOf(checkpoint) + kSlack);
     if (++kept <= std::max<int64_t>(1, keep - 1) ||
-        checkpoint.step == progress.best.step)
+        checkpoint.step == progress.best.step ||
+        afterSave_.needs(checkpoint.step))
       continue;
     superfluous.push_back(checkpoint.path);
     space += spaceOf(checkpoint);

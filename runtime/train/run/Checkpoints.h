@@ -4,6 +4,7 @@
 
 #include "runtime/base/Json.h"
 #include "runtime/plan/Model.h"
+#include "runtime/train/run/AfterSave.h"
 #include "runtime/train/run/Best.h"
 #include "runtime/train/run/Parts.h"
 #include "runtime/train/session/Session.h"
@@ -43,7 +44,8 @@ Result<std::string> checkpointOf(const std::string &run, int64_t step);
 // on ranks that have not: these write theirs, and do nothing else.
 class Checkpoints {
 public:
-  explicit Checkpoints(std::string run) : run_(std::move(run)) {}
+  explicit Checkpoints(std::string run, std::string afterSave = {})
+      : run_(std::move(run)), afterSave_(std::move(afterSave)) {}
   ~Checkpoints(); // what was begun is written
 
   // From now on all ranks make checkpoints together.
@@ -61,7 +63,8 @@ public:
   // newest intact checkpoints remain, this one first. Others of earlier steps
   // are removed, or renamed checkpoint-<step>.damaged; those of later steps do
   // not belong to this run's history and would take precedence over its next
-  // ones: they are renamed checkpoint-<step>.newer. On a full disk the
+  // ones: they are renamed checkpoint-<step>.newer. What AfterSave needs is
+  // kept, too. On a full disk the
   // checkpoints that `keep` will remove are removed first if that makes enough
   // room, but never the newest intact one. The best one is kept in any case;
   // RUN/best links to it. Code::Diverged, and nothing written, if a parameter
@@ -123,6 +126,7 @@ private:
   void removeUnfinished() const;
 
   const std::string run_;
+  AfterSave afterSave_;
   std::map<std::string, std::string> whole_; // path: what its files were then
   std::unique_ptr<Parts> parts_;             // or rank 0 writes all
   Share share_;                              // what this rank writes
