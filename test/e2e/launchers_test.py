@@ -132,6 +132,16 @@ class Launchers(dlc.TestCase):
                                  SLURM_STEP_TASKS_PER_NODE="2"), *self.words()) for rank in range(2)])
         self.expect_ours()
 
+    def test_pods(self):
+        """Of an indexed Job, as in a JobSet, and of Kubeflow's TrainJob, as far as their variables say it."""
+        port = random.randrange(10000, 14000)
+        kinds = {"job": dict(WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT=port),
+                 "train": dict(PET_NNODES=2, PET_NPROC_PER_NODE=1, PET_MASTER_ADDR="127.0.0.1", PET_MASTER_PORT=port + 1)}
+        for kind, variables in kinds.items():
+            self.end([self.rank(variables | {"JOB_COMPLETION_INDEX" if kind == "job" else "PET_NODE_RANK": rank}, *self.words(run=kind))
+                      for rank in range(2)])
+            self.expect_ours(run=kind)
+
     def test_open_mpi(self):
         mpirun = shutil.which("mpirun.openmpi")
         if not mpirun:

@@ -4,7 +4,6 @@
 #include "runtime/collective/Launcher.h"
 #include "runtime/collective/Socket.h"
 #include "runtime/collective/launch/Launch.h"
-#include "runtime/collective/launch/Variables.h"
 
 #include <gtest/gtest.h>
 
@@ -148,6 +147,12 @@ const Variables kTorchrun =
                  {"LOCAL_RANK", "1"},
                  {"LOCAL_WORLD_SIZE", "2"}});
 
+const Variables kTrainJob = {{"PET_NODE_RANK", "1"},
+                             {"PET_NNODES", "2"},
+                             {"PET_NPROC_PER_NODE", "1"},
+                             {"PET_MASTER_ADDR", "net-node-0-0.net"},
+                             {"PET_MASTER_PORT", "29400"}};
+
 const std::vector<Known> kKnown = {
     {kTorchrun, "torchrun", 1, 2, "/dlc/job/2/store at 127.0.0.1:29500", 1, 2,
      2},
@@ -194,6 +199,15 @@ const std::vector<Known> kKnown = {
      "Flux", 0, 2, "node0:29500", 0},
     {with(kMaster, {{"JSM_NAMESPACE_SIZE", "2"}, {"JSM_NAMESPACE_RANK", "1"}}),
      "jsrun", 1, 2, "node0:29500"},
+    {kTrainJob, "Kubeflow TrainJob", 1, 2, "net-node-0-0.net:29400", 0, 1},
+    {with(kTrainJob, kTorchrun), "torchrun", 1, 2,
+     "/dlc/job/2/store at 127.0.0.1:29500", 1, 2, 2},
+    {with(with(kTrainJob, kRank), {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}),
+     "Kubeflow PyTorchJob", 1, 2, "127.0.0.1:29500", 0, 1},
+    {with(kMaster, {{"WORLD_SIZE", "4"}, {"JOB_COMPLETION_INDEX", "3"}}),
+     "an indexed Job", 3, 4, "node0:29500"},
+    {with(kTrainJob, {{"WORLD_SIZE", "2"}, {"JOB_COMPLETION_INDEX", "1"}}),
+     "Kubeflow TrainJob", 1, 2, "net-node-0-0.net:29400", 0, 1},
 };
 
 std::string placeOf(const Rendezvous &rendezvous) {
@@ -345,6 +359,13 @@ TEST(Launch, ContradictionsNameTheVariables) {
             {{"KUBERNETES_SERVICE_HOST", "x"}, {"PET_NPROC_PER_NODE", "4"}}),
        {},
        {"PET_NPROC_PER_NODE=4", "torchrun --no-python"}},
+      {with(kTrainJob, {{"PET_NPROC_PER_NODE", "auto"}}),
+       {},
+       {"PET_NPROC_PER_NODE=auto, but PET_NODE_RANK=1 is", "torchrun"}},
+      {with(kTrainJob, {{"PET_NNODES", "1:4"}}), {}, {"PET_NNODES is '1:4'"}},
+      {{{"WORLD_SIZE", "2"}, {"JOB_COMPLETION_INDEX", "1"}},
+       {},
+       {"an indexed Job has started rank 1 of 2", "MASTER_PORT"}},
       {{}, flags(1, {}, ""), {"--rank needs --world-size"}},
       {{}, flags({}, 2, ""), {"--world-size needs --rank"}},
       {{}, flags({}, {}, "env://"), {"--init needs --rank"}},
@@ -385,6 +406,11 @@ TEST(Launch, OneTaskOfThemIsNot) {
        {"OMPI_COMM_WORLD_RANK", "0"},
        {"PMIX_RANK", "0"}},
       {{"PMI_SIZE", "1"}, {"PMI_RANK", "0"}},
+      // Pods that are one job each.
+      {{"JOB_COMPLETION_INDEX", "3"}},
+      {{"PET_NODE_RANK", "0"},
+       {"PET_NNODES", "1"},
+       {"PET_NPROC_PER_NODE", "4"}},
   };
   for (const Variables &variables : cases) {
     const auto found = meet(variables);
@@ -394,61 +420,6 @@ TEST(Launch, OneTaskOfThemIsNot) {
   // Nor are ranks by hand within a step of Slurm.
   EXPECT_TRUE(
       meet(with(kRank, {{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}})).ok());
-}
-
-TEST(Nodes, Lists) {
-  using Hosts = std::vector<std::string>;
-  const std::vector<std::pair<std::string, Hosts>> cases = {
-      {"node1", {"node1"}},
-      {"node[01-03,7]", {"node01", "node02", "node03", "node7"}},
-      {"a,b[2-3]c,d", {"a", "b2c", "b3c", "d"}},
-      {"r[1-2]n[08-10]",
-       {"r1n08", "r1n09", "r1n10", "r2n08", "r2n09", "r2n10"}},
-      {"[1-2]x", {"1x", "2x"}},
-      {"node[098-101]", {"node098", "node099", "node100", "node101"}},
-  };
-  for (const auto &[list, hosts] : cases) {
-    const auto found = expandNodes("LIST", list);
-    ASSERT_TRUE(found.ok()) << found.status().message();
-    EXPECT_EQ(*found, hosts) << list;
-  }
-}
-
-TEST(Nodes, WhatIsNoListIsRefused) {
-  for (const char *list : {"",
-                           ",",
-                           "a,",
-                           ",a",
-                           "a,,b",
-                           "n[",
-                           "n]",
-                           "n[]",
-                           "n[1",
-                           "n[1-]",
-                           "n[-1]",
-                           "n[2-1]",
-                           "n[1,]",
-                           "n[a-b]",
-                           "n[[1]]",
-                           "n[1-2-3]",
-                           "a b",
-                           "n[1 -2]",
-                           "n[1-99999999]",
-                           "n[1-400]m[1-400]",
-                           "n[99999999999999999999]"}) {
-    const Status status = expandNodes("LIST", list).status();
-    EXPECT_EQ(status.code(), Code::Usage) << list;
-    EXPECT_NE(status.message().find("LIST is '"), std::string::npos) << list;
-  }
-}
-
-TEST(Nodes, TasksOnEach) {
-  EXPECT_EQ(tasksOnNode("2(x3),1", 0), 2);
-  EXPECT_EQ(tasksOnNode("2(x3),1", 2), 2);
-  EXPECT_EQ(tasksOnNode("2(x3),1", 3), 1);
-  EXPECT_EQ(tasksOnNode("4", 0), 4);
-  for (const char *text : {"", "x", "2(x", "2(x)", "0", "2(x-1)", ",", "2(x3)"})
-    EXPECT_FALSE(tasksOnNode(text, 3)) << text;
 }
 
 // A rank of what follows; this program is run again for each.

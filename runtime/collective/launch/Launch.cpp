@@ -33,6 +33,11 @@ bool isTorchLike(const Launcher &row) {
   return std::strcmp(row.rank, "RANK") == 0;
 }
 
+// Its rank is the number of a pod of Kubeflow's.
+bool isPod(const Launcher &row) {
+  return std::string_view(row.name).starts_with("Kubeflow");
+}
+
 // A task of srun has SLURM_STEP_NUM_TASKS. A shell of salloc and the script of
 // sbatch run once, whatever SLURM_NTASKS says: the first has no SLURM_PROCID,
 // the second 0 but no step.
@@ -50,9 +55,10 @@ bool mayBe(const Launcher &row) {
     return false;
   if (std::strcmp(row.rank, "SLURM_PROCID") == 0)
     return isSlurmTask();
-  // A pod that started torchrun has its variables, or others with LOCAL_RANK.
-  return std::strcmp(row.name, "Kubeflow PyTorchJob") != 0 ||
-         !std::getenv(row.localRank);
+  // Of a pod, whose process may be a launcher's, as torchrun's in it.
+  if (std::strcmp(row.name, "an indexed Job") == 0)
+    return !std::getenv("RANK") && !std::getenv("PET_NODE_RANK");
+  return !isPod(row) || !std::getenv(isTorchLike(row) ? row.localRank : "RANK");
 }
 
 // The tasks of MPI's launchers and Slurm; a launcher that has but one task
@@ -121,7 +127,8 @@ innermost(std::vector<Candidate> found, const std::vector<std::string> &alone,
 Result<std::optional<Candidate>> torchRank(bool sizeGiven) {
   const Variable rank = variable("RANK"), size = variable("WORLD_SIZE");
   DLC_ASSIGN(const auto sizeNumber, numberOf(size, 1));
-  if (!rank.isSet() && sizeNumber.value_or(1) > 1 && !sizeGiven)
+  if (!rank.isSet() && sizeNumber.value_or(1) > 1 && !sizeGiven &&
+      !std::getenv("JOB_COMPLETION_INDEX"))
     return usageError("WORLD_SIZE is {} and RANK is not set: set both or none",
                       *sizeNumber);
   DLC_ASSIGN(const auto rankNumber, numberOf(rank, 0));
@@ -248,9 +255,7 @@ private:
     }
     if (row_ && row_->meet == Meet::Slurm)
       settleSlurmTasks();
-    return row_ && std::strcmp(row_->name, "Kubeflow PyTorchJob") == 0
-               ? settlePod()
-               : Status();
+    return row_ && isPod(*row_) ? settlePod() : Status();
   }
 
   void settleSlurmTasks() {
@@ -264,15 +269,15 @@ private:
       note("local ranks", std::to_string(*launch_.localSize), all.name);
   }
 
-  // RANK is the pod's: it is one rank.
+  // The pod is one rank.
   Status settlePod() {
     const Variable ranks = variable("PET_NPROC_PER_NODE");
     if (ranks.isSet() && ranks.text != "1")
       return usageError(
-          "{}, but RANK={} is the number of a pod of Kubeflow's and LOCAL_RANK "
+          "{}, but {}={} is the number of a pod of Kubeflow's and LOCAL_RANK "
           "is not set: start torchrun --no-python in the pod, which starts the "
           "ranks",
-          ranks.said(), launch_.rendezvous.rank);
+          ranks.said(), row_->rank, launch_.rendezvous.rank);
     launch_.localRank = launch_.localRank.value_or(0);
     launch_.localSize = launch_.localSize.value_or(1);
     return {};

@@ -43,11 +43,11 @@ struct Launch {
 
 // In this order: flags; RANK and WORLD_SIZE with MASTER_ADDR and MASTER_PORT,
 // as dlc train itself, torchrun, Kubeflow and Ray Train set them; MPI's
-// launchers and Slurm. A launcher's only task is not a rank: it may start
-// ranks. With TORCHELASTIC_USE_AGENT_STORE=True, and with Ray Train, a store
-// already listens at MASTER_PORT; rank 0 then opens a free port and publishes
-// it there. With DLC_JOB_TOKEN, equal on all ranks, rank 0 admits no other
-// process.
+// launchers, Slurm and Kubernetes. A launcher's only task is not a rank: it may
+// start ranks. With TORCHELASTIC_USE_AGENT_STORE=True, and with Ray Train, a
+// store already listens at MASTER_PORT; rank 0 then opens a free port and
+// publishes it there. With DLC_JOB_TOKEN, equal on all ranks, rank 0 admits no
+// other process.
 //
 // Code::Usage, naming the variables, if they are incomplete or contradict each
 // other.

@@ -93,8 +93,8 @@ void meetInStore(Launch &launch, const std::string &from) {
 Status meetMaster(Launch &launch) {
   Rendezvous &rendezvous = launch.rendezvous;
   const char *const because = "RANK is set";
-  const Variable address = variable("MASTER_ADDR"),
-                 port = variable("MASTER_PORT"),
+  const Variable address = variable("MASTER_ADDR|PET_MASTER_ADDR"),
+                 port = variable("MASTER_PORT|PET_MASTER_PORT"),
                  agent = variable("TORCHELASTIC_USE_AGENT_STORE");
   if (address.text.empty())
     return usageError("{} and MASTER_ADDR is {}: the host of rank 0",
@@ -114,7 +114,8 @@ Status meetMaster(Launch &launch) {
   rendezvous.notice.port = *number;
   rendezvous.notice.place = keyOf(launch);
   rendezvous.notice.ifTaken = true;
-  note(launch, placeText(address.text, *number), "MASTER_ADDR, MASTER_PORT");
+  note(launch, placeText(address.text, *number),
+       address.name + ", " + port.name);
   return {};
 }
 
@@ -240,7 +241,7 @@ Status meetRanks(const std::string &init, const Launcher *row, Launch &launch) {
   if (!row && !variable("MASTER_ADDR|MASTER_PORT").isSet())
     return usageError("--rank needs --init, or MASTER_ADDR and MASTER_PORT");
   if (!row || std::strcmp(row->rank, "RANK") == 0 ||
-      variable("MASTER_ADDR").isSet())
+      variable("MASTER_ADDR|PET_MASTER_ADDR").isSet())
     return meetMaster(launch);
   DLC_ASSIGN(const auto hydra, numberOf(variable("PMI_FD"), 3));
   switch (row->meet) {

@@ -81,7 +81,8 @@ void addEnv(CommandLine &line, CLI::App &parent) {
   command->footer(
       R"(Reads what dlc train would read, in this order, and starts nothing: flags; RANK and
 WORLD_SIZE with MASTER_ADDR and MASTER_PORT (dlc train itself, torchrun, Ray Train,
-Kubeflow PyTorchJob); Slurm; Open MPI; MVAPICH, MPICH, jsrun, Flux, PALS, PMIx.
+Kubeflow PyTorchJob); Kubeflow TrainJob; an indexed Job with WORLD_SIZE; Slurm; Open MPI; MVAPICH,
+MPICH, jsrun, Flux, PALS, PMIx.
 Contradictory variables end with code 2, as in dlc train.
 
 Examples:
