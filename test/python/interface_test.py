@@ -308,6 +308,22 @@ while True:
         _, said = process.communicate(timeout=60)
         self.assertTrue(said.rstrip().endswith("KeyboardInterrupt"), said)
 
+    def test_ranks_that_a_library_starts(self):
+        """Each process says its rank; weights are those of dlc's own ranks, bit for bit."""
+        artifact = dlc.compile(f"{wheel.MODELS}/mlp.onnx", f"{self.run_folder}.dlc", batch=16, ddp=2)
+        program = f"""import dlc, sys
+dlc.Trainer({artifact!r}, data={TRAIN!r}, steps=6, threads=1, quiet=True, run={self.run_folder!r}, rank=int(sys.argv[1]), world_size=2,
+            init="file://{self.run_folder}-meet").run()"""
+        ranks = [subprocess.Popen([sys.executable, "-c", program, str(rank)]) for rank in range(2)]
+        self.assertEqual([rank.wait(60) for rank in ranks], [0, 0])
+        subprocess.run([f"{wheel.BUILD}/bin/dlc", "train", artifact, f"--data={TRAIN}", "--steps=6", "--threads=1", "--quiet",
+                        f"--run={self.run_folder}-own"], check=True, stdout=subprocess.DEVNULL)
+        found = []
+        for run in self.run_folder, self.run_folder + "-own":
+            with open(f"{run}/checkpoint-6/state.safetensors", "rb") as file:
+                found.append(file.read())
+        self.assertEqual(found[0], found[1])
+
     def test_other_threads_go_on(self):
         stops, count = threading.Event(), [0]
 
