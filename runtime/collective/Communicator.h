@@ -99,18 +99,20 @@ protected:
 std::unique_ptr<Communicator> makeSingleCommunicator();
 
 // Where rank 0 publishes the address and port of its store, if they cannot be
-// known beforehand: a key of another store, a file, or Hydra's key-value space
-// (store/Pmi.h).
+// known beforehand: a key of another store, a file, or what the launcher keeps:
+// Hydra's key-value space (store/Pmi.h), a PMIx server (store/Pmix.h).
 struct Notice {
   std::string address; // of the store that keeps it,
   int port = 0;        // or 0: it is a file
   std::string place;   // key or path; empty: no notice is needed
-  std::string said;    // by this process, or what Hydra said
+  std::string said;    // by this process, or what the launcher said
   int hydra = -1;      // its descriptor
+  bool pmix = false;
   // Only if another store listens at rank 0's address.
   bool ifTaken = false;
 
   bool empty() const { return place.empty(); }
+  bool isLaunchers() const { return hydra >= 0 || pmix; }
   std::string text() const; // as messages call it
 };
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that a real cluster's software starts: a Slurm of one node, two agents of torchrun on two hosts (network namespaces), Ray
-Train's workers. Each is skipped where it is not installed; the project needs none of them."""
+"""Ranks that a real cluster's software starts: a Slurm of one node, two agents of torchrun on two hosts (network namespaces), Open MPI on
+two, Ray Train's workers. Each is skipped where it is not installed; the project needs none of them."""
 
 import os
 import shutil
@@ -87,6 +87,24 @@ class Clusters(dlc.TestCase):
         self.run_all(*([*network.inside(host), TORCHRUN, "--nnodes=2", "--nproc-per-node=1", f"--node-rank={host}",
                         "--rdzv-backend=c10d", "--rdzv-id=two", f"--rdzv-endpoint={network.address(0)}:29400",
                         f"--rdzv-conf=is_host={1 - host}", f"--local-addr={network.address(host)}", "--no-python", "--", *self.words()] for host in range(2)))
+        self.expect_ours()
+
+    def test_open_mpi_on_two_hosts(self):
+        """Ranks that are told nothing but their numbers meet by the PMIx server of the one mpirun."""
+        mpirun = shutil.which("mpirun.openmpi")
+        if not mpirun:
+            self.skipTest("no mpirun.openmpi here (Debian: openmpi-bin)")
+        if not Network.is_possible():
+            self.skipTest("network namespaces need root and ip")
+        network = Network(2)
+        self.addCleanup(network.close)
+        named = "unshare --uts sh -c 'hostname host{}; exec \"$0\" \"$@\"' "
+        with open(self.path("agent"), "w") as file:  # in place of ssh
+            file.write(f"#!/bin/sh\nshift\nexec {' '.join(network.inside(1))} {named.format(1)} sh -c \"$*\"\n")
+        os.chmod(self.path("agent"), 0o755)
+        self.run_all(["sh", "-c", f"exec {' '.join(network.inside(0))} {named.format(0)} \"$0\" \"$@\"", mpirun, "--allow-run-as-root", "-n", "2",
+                      "--host", f"{network.address(0)}:1,{network.address(1)}:1", "--mca", "plm_rsh_agent", self.path("agent"),
+                      "--mca", "oob_tcp_if_include", "10.77.0.0/24", *self.words()])
         self.expect_ours()
 
     def test_ray(self):

@@ -151,6 +151,20 @@ class Launchers(dlc.TestCase):
         self.assertEqual(process.returncode, 0, process.stderr)
         self.expect_ours()
 
+    def test_open_mpi_on_several_hosts(self):
+        """As far as the variables of one say it: ranks meet by what its PMIx server keeps."""
+        mpirun = shutil.which("mpirun.openmpi")
+        if not mpirun:
+            self.skipTest("no mpirun.openmpi here (Debian: openmpi-bin)")
+        words = [mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "2", "env", "OMPI_COMM_WORLD_LOCAL_SIZE=1"]
+        process = subprocess.run([*words, dlc.DLC, *self.words()], capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.expect_ours()
+        process = subprocess.run([*words, "PMIX_NAMESPACE=none", dlc.DLC, *self.words(run="none", timeout=3)], capture_output=True, text=True,
+                                 timeout=SECONDS)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(process.stderr, r"error: PMIx_Init gives error -\d+")
+
     def test_mpich(self):
         mpiexec = shutil.which("mpiexec.hydra")
         if not mpiexec:

@@ -11,7 +11,8 @@ namespace dlc {
 enum class Meet {
   Master,  // these have to
   Slurm,   // the first host of the node list, a port by the step's hash
-  Session, // a file in the folder that the launcher keeps for them on a host
+  Session, // a file in the folder that the launcher keeps for them on a host;
+           // on several what it keeps for them (store/Pmix.h)
   Hydra,   // what it keeps for them (store/Pmi.h)
 };
 

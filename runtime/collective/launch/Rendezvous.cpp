@@ -5,6 +5,7 @@
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/collective/Socket.h"
 #include "runtime/collective/launch/Variables.h"
+#include "runtime/collective/store/Pmix.h"
 #include "runtime/collective/store/Protocol.h"
 
 #include <charconv>
@@ -182,22 +183,39 @@ Status meetSlurm(Launch &launch) {
   return {};
 }
 
+// Ranks on several hosts, or where they are is not known.
+Status meetByPmix(const Launcher &row, const std::string &why, Launch &launch) {
+  const Variable job = variable("PMIX_NAMESPACE");
+  const Status found =
+      job.isSet() ? findPmix() : failed("PMIX_NAMESPACE is not set");
+  if (!found.ok())
+    return usageError(
+        "{} has started rank {} of {}, {}, and PMIx is of no use ({}); say "
+        "where they meet: set MASTER_ADDR, the host of rank 0, and MASTER_PORT "
+        "for all of them (mpirun -x), or add --init=tcp://HOST:PORT",
+        row.name, launch.rendezvous.rank, launch.rendezvous.size, why,
+        found.message());
+  launch.rendezvous.notice.place = fmt::format("{}'s PMIx server", row.name);
+  launch.rendezvous.notice.pmix = true;
+  note(launch, "a free port, told by " + launch.rendezvous.notice.place,
+       job.name);
+  return {};
+}
+
 // A file in the folder of mpirun's for these processes, on this host only.
 Status meetInSession(const Launcher &row, Launch &launch) {
   const Variable folder = variable("PMIX_SERVER_TMPDIR"),
                  job = variable("PMIX_NAMESPACE"),
                  local = row.localSize ? variable(row.localSize) : Variable();
-  const bool here =
-      !row.localSize || local.text == std::to_string(launch.rendezvous.size);
-  if (!here || folder.text.empty() || job.text.empty() ||
+  if (local.text != std::to_string(launch.rendezvous.size))
+    return meetByPmix(row,
+                      local.isSet()
+                          ? fmt::format("on several hosts ({})", local.said())
+                          : "on hosts that it does not tell",
+                      launch);
+  if (folder.text.empty() || job.text.empty() ||
       job.text.find('/') != std::string::npos)
-    return usageError(
-        "{} has started rank {} of {}, {}; say where they meet: set "
-        "MASTER_ADDR, the host of rank 0, and MASTER_PORT for all of them "
-        "(mpirun -x), or add --init=tcp://HOST:PORT",
-        row.name, launch.rendezvous.rank, launch.rendezvous.size,
-        here ? "but PMIX_SERVER_TMPDIR or PMIX_NAMESPACE is not set"
-             : fmt::format("on several hosts ({})", local.said()));
+    return meetByPmix(row, "but PMIX_SERVER_TMPDIR is not set", launch);
   launch.rendezvous.address = "127.0.0.1";
   launch.rendezvous.notice.place = folder.text + "/dlc-" + job.text;
   note(launch, launch.rendezvous.notice.place,

@@ -4,6 +4,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/collective/store/Pmi.h"
+#include "runtime/collective/store/Pmix.h"
 #include "runtime/collective/store/StoreClient.h"
 
 #include <algorithm>
@@ -109,24 +110,31 @@ Status listenFor(Rendezvous &rendezvous) {
   return {};
 }
 
-Status leaveAtHydra(Rendezvous &rendezvous, bool hasToken) {
+Result<std::string> shareByLauncher(const Rendezvous &rendezvous,
+                                    const std::string &text,
+                                    Clock::time_point deadline) {
+  const Notice &notice = rendezvous.notice;
+  return notice.pmix
+             ? shareByPmix(rendezvous.rank, text, deadline)
+             : shareByPmi(notice.hydra, rendezvous.rank, text, deadline);
+}
+
+Status leaveAtLauncher(Rendezvous &rendezvous, bool hasToken) {
   if (rendezvous.address.empty())
     rendezvous.address = addressOfHost(rendezvous.interface);
   DLC_TRY(listenFor(rendezvous));
   std::string text = textOf(rendezvous, hasToken);
   text.pop_back();
   std::replace(text.begin(), text.end(), ' ', ',');
-  return shareByPmi(rendezvous.notice.hydra, 0, text,
-                    Clock::now() + rendezvous.timeout)
+  return shareByLauncher(rendezvous, text, Clock::now() + rendezvous.timeout)
       .status();
 }
 
-// Once: Hydra's barrier is.
-Status readAtHydra(Rendezvous &rendezvous, Clock::time_point deadline) {
+// Once: its barrier is.
+Status readAtLauncher(Rendezvous &rendezvous, Clock::time_point deadline) {
   std::string &said = rendezvous.notice.said;
   if (said.empty()) {
-    DLC_ASSIGN(said, shareByPmi(rendezvous.notice.hydra, rendezvous.rank, "",
-                                deadline));
+    DLC_ASSIGN(said, shareByLauncher(rendezvous, "", deadline));
     std::replace(said.begin(), said.end(), ',', ' ');
   }
   return parse(std::string(said), rendezvous);
@@ -155,10 +163,10 @@ Status leaveInFile(Rendezvous &rendezvous, bool hasToken) {
 } // namespace
 
 std::string Notice::text() const {
-  return hydra >= 0  ? place
-         : port == 0 ? fmt::format("'{}'", place)
-                     : fmt::format("{} in the store at {}", place,
-                                   placeText(address, port));
+  return isLaunchers() ? place
+         : port == 0   ? fmt::format("'{}'", place)
+                       : fmt::format("{} in the store at {}", place,
+                                     placeText(address, port));
 }
 
 Status leaveNotice(Rendezvous &rendezvous) {
@@ -168,9 +176,9 @@ Status leaveNotice(Rendezvous &rendezvous) {
   }
   rendezvous.notice.said = "";
   const Notice &notice = rendezvous.notice;
-  const auto leave = notice.hydra >= 0  ? leaveAtHydra
-                     : notice.port == 0 ? leaveInFile
-                                        : leaveInStore;
+  const auto leave = notice.isLaunchers() ? leaveAtLauncher
+                     : notice.port == 0   ? leaveInFile
+                                          : leaveInStore;
   DLC_TRY(leave(rendezvous, hasToken));
   rendezvous.notice.said = textOf(rendezvous, hasToken);
   return {};
@@ -178,8 +186,8 @@ Status leaveNotice(Rendezvous &rendezvous) {
 
 Status readNotice(Rendezvous &rendezvous, Clock::time_point deadline) {
   const Notice &notice = rendezvous.notice;
-  if (notice.hydra >= 0)
-    return readAtHydra(rendezvous, deadline);
+  if (notice.isLaunchers())
+    return readAtLauncher(rendezvous, deadline);
   if (notice.port == 0) {
     DLC_ASSIGN(const std::string text, readNoticeFile(notice.place));
     return parse(text, rendezvous);
@@ -191,7 +199,7 @@ Status readNotice(Rendezvous &rendezvous, Clock::time_point deadline) {
 
 void removeNotice(const Rendezvous &rendezvous) {
   const Notice &notice = rendezvous.notice;
-  if (notice.said.empty() || notice.hydra >= 0)
+  if (notice.said.empty() || notice.isLaunchers())
     return;
   if (notice.port == 0) {
     const auto text = readNoticeFile(notice.place);
