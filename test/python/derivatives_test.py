@@ -4,14 +4,10 @@
 Needs torch, onnx and onnxscript in the environment of DLC_TORCH_PYTHON, an interpreter.
 """
 
-import os
-
 import wheel
 
-wheel.enter(os.environ.get("DLC_TORCH_PYTHON", "DLC_TORCH_PYTHON"), ": set it to an interpreter that has torch, onnx and onnxscript")
+wheel.enter_torch()
 
-import shutil
-import tempfile
 import unittest
 
 import dlc
@@ -21,13 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 
-class Derivatives(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="dlc-test-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        torch.manual_seed(0)
-        dlc.set_log(lambda level, line: None)
-
+class Derivatives(wheel.TorchCase):
     def movements_equal(self, module, losses, inputs, session, found):
         """Ten steps of SGD by PyTorch: losses, and what each parameter moved, as the session's. `found`: losses of its same
         steps; `losses`: a list of scalars of what the module returns."""

@@ -4,14 +4,10 @@
 Needs torch, onnx and onnxscript in the environment of DLC_TORCH_PYTHON, an interpreter.
 """
 
-import os
-
 import wheel
 
-wheel.enter(os.environ.get("DLC_TORCH_PYTHON", "DLC_TORCH_PYTHON"), ": set it to an interpreter that has torch, onnx and onnxscript")
+wheel.enter_torch()
 
-import shutil
-import tempfile
 import unittest
 
 import dlc
@@ -21,13 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 
-class Moments(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="dlc-test-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        torch.manual_seed(0)
-        dlc.set_log(lambda level, line: None)
-
+class Moments(wheel.TorchCase):
     def test_moments_go_there_and_back(self):
         """Five steps in PyTorch, five in dlc, five in PyTorch are fifteen in PyTorch."""
         optimizers = {

@@ -8,12 +8,10 @@ import os
 
 import wheel
 
-wheel.enter(os.environ.get("DLC_TORCH_PYTHON", "DLC_TORCH_PYTHON"), ": set it to an interpreter that has torch, onnx and onnxscript")
+wheel.enter_torch()
 
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import dlc
@@ -44,14 +42,7 @@ class Classifier(nn.Module):
         return self.head(x.mean(1))
 
 
-class Torch(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="dlc-test-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        torch.manual_seed(0)
-        torch.set_num_threads(2)
-        dlc.set_log(lambda level, line: None)
-
+class Torch(wheel.TorchCase):
     def losses_equal(self, module, x, y, **options):
         """Twenty steps of SGD here and there; the session."""
         artifact = dlc.from_torch(module, x, f"{self.folder}/m.dlc", loss="cross_entropy", optimizer="sgd", lr=0.05,

@@ -5,7 +5,10 @@ A test's first lines are `import wheel; wheel.enter()`; what it imports then is 
 """
 
 import os
+import shutil
 import sys
+import tempfile
+import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(os.environ.get("DLC_BUILD", os.path.join(ROOT, "build")))
@@ -32,3 +35,21 @@ def enter(python=None, why=""):
         skip(f"no {python}{why}")
     environment = {**os.environ, "PYTHONPATH": SITE, "DLC_IN_WHEEL": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     os.execve(python, [python, *sys.argv], environment)
+
+
+def enter_torch(packages="torch, onnx and onnxscript"):
+    """The same by the interpreter DLC_TORCH_PYTHON, which has `packages`."""
+    enter(os.environ.get("DLC_TORCH_PYTHON", "DLC_TORCH_PYTHON"), f": set it to an interpreter that has {packages}")
+
+
+class TorchCase(unittest.TestCase):
+    """A folder of its own, torch's numbers from one seed, and no messages."""
+
+    def setUp(self):
+        import dlc
+        import torch
+
+        self.folder = tempfile.mkdtemp(prefix="dlc-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        torch.manual_seed(0)
+        dlc.set_log(lambda level, line: None)

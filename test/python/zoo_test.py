@@ -8,7 +8,7 @@ import os
 
 import wheel
 
-wheel.enter(os.environ.get("DLC_TORCH_PYTHON", "DLC_TORCH_PYTHON"), ": set it to an interpreter that has torch, timm and transformers")
+wheel.enter_torch("torch, timm and transformers")
 
 import copy
 import importlib.util
@@ -36,13 +36,7 @@ def tearDownModule():
     shutil.rmtree(CACHE, ignore_errors=True)
 
 
-class Zoo(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="dlc-test-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        torch.manual_seed(0)
-        dlc.set_log(lambda level, line: None)
-
+class Zoo(wheel.TorchCase):
     def steps(self, module, x, y):
         """Losses of SGD in PyTorch, and the parameters."""
         module.train()
