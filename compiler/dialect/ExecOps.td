@@ -71,7 +71,8 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove]> {
     occurs once; (C4) a block splits an existing group; of threads (C5) there is at least one in a block and side by
     side, and nothing is below zero; (C6) vectors are powers of two, indices have 32 or 64 bits; (C7) registers, sparse,
     transposed and tile exclude each other; (C8) a tile is a product's, or has two sizes, and its warps have the block's
-    threads; (C9) threads need a schedule.}];
+    threads; (C9) threads need a schedule; (C10) it has one exec.last at most, behind which only arguments and outputs of
+    what stands before it are read, and none beside exec.beside, whose parts read only arguments and what they compute.}];
   let example = [{
     exec.kernel @exp schedule = #exec.schedule<elementwise, inner = [[0, 1]: 16], grain = 2, flops = 16, bytes = 128> {
     ^bb0(%x: tensor<4x4xf32>):
@@ -86,6 +87,34 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove]> {
     attr-dict-with-keyword $body}];
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name), "build($_builder, $_state, name, nullptr, nullptr);">];
   let hasVerifier = 1;
+}
+def Exec_LastOp : Exec_Op<"last", [HasParent<"KernelOp">]> {
+  let summary = "cuts a kernel's body: what follows is computed of what all threads have stored before";
+  let description = [{By those that end last, on a device that runs grids of threads. No cluster has it; dlc-join-stages makes it.}];
+  let example = [{
+    exec.kernel @sum {
+    ^bb0(%x: tensor<128x512x64xf32>):
+      %0 = dlc.reduce_sum %x {axes = array<i64: 1>, keepdims} : (tensor<128x512x64xf32>) -> tensor<128x1x64xf32>
+      exec.last
+      %1 = dlc.reduce_sum %0 {axes = array<i64: 0>, keepdims} : (tensor<128x1x64xf32>) -> tensor<1x1x64xf32>
+      dlc.yield %0, %1 : tensor<128x1x64xf32>, tensor<1x1x64xf32>
+    }
+  }];
+  let assemblyFormat = "attr-dict";
+}
+def Exec_BesideOp : Exec_Op<"beside", [HasParent<"KernelOp">]> {
+  let summary = "cuts a kernel's body: what follows is computed by other blocks at the same time";
+  let description = "On a device that runs grids of threads. No cluster has it; dlc-join-small makes it.";
+  let example = [{
+    exec.kernel @two {
+    ^bb0(%x: tensor<4xf32>, %y: tensor<8xf32>):
+      %0 = dlc.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+      exec.beside
+      %1 = dlc.exp %y : (tensor<8xf32>) -> tensor<8xf32>
+      dlc.yield %0, %1 : tensor<4xf32>, tensor<8xf32>
+    }
+  }];
+  let assemblyFormat = "attr-dict";
 }
 def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, NoTerminator]> {
   let summary = "the commands of one function, with its bytes of the scratch region";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/KernelGraph.h"
 #include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Exec.h"
 #include "compiler/kernel/KernelForms.h"
 #include "compiler/kernel/KernelLoops.h"
 #include <map>
@@ -382,8 +383,19 @@ private:
 
 } // namespace
 
-std::unique_ptr<KernelGraph> KernelGraph::build(Region &body,
-                                                std::string &why) {
+static bool isCut(Operation &op) {
+  return isa<exec::LastOp, exec::BesideOp>(op);
+}
+unsigned partsOf(Region &body) {
+  return 1 + llvm::count_if(body.front(), isCut);
+}
+Operation *lastOf(Region &body) {
+  auto cuts = body.front().getOps<exec::LastOp>();
+  return cuts.empty() ? nullptr : *cuts.begin();
+}
+
+std::unique_ptr<KernelGraph> KernelGraph::build(Region &body, std::string &why,
+                                                unsigned part) {
   why.clear();
   if (!body.hasOneBlock() || body.front().empty()) {
     why = "expected one block";
@@ -395,9 +407,20 @@ std::unique_ptr<KernelGraph> KernelGraph::build(Region &body,
     return nullptr;
   }
   SmallVector<Operation *> ops;
+  llvm::SmallPtrSet<Operation *, 16> others;
+  unsigned at = 0;
   for (Operation &op : body.front().without_terminator())
-    ops.push_back(&op);
-  return build(ops, llvm::to_vector(yield.getValues()), why);
+    if (isCut(op))
+      ++at;
+    else if (at == part)
+      ops.push_back(&op);
+    else
+      others.insert(&op);
+  auto outputs = llvm::make_filter_range(yield.getValues(), [&](Value v) {
+    Operation *op = v.getDefiningOp();
+    return op ? !others.contains(op) : part == 0;
+  });
+  return build(ops, llvm::to_vector(outputs), why);
 }
 
 std::unique_ptr<KernelGraph> KernelGraph::build(ArrayRef<Operation *> ops,

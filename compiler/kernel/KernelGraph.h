@@ -86,6 +86,11 @@ struct KernelOutput {
   mlir::Operation *sum = nullptr;
 };
 
+/// The exec.last of a kernel's body; null: it has none.
+mlir::Operation *lastOf(mlir::Region &body);
+/// Into how many parts exec.last or exec.beside cut a kernel's body.
+unsigned partsOf(mlir::Region &body);
+
 /// The matmul of a cluster that has one: its loops, -1 for those of size one;
 /// all other kept loops are its batch.
 struct KernelContraction {
@@ -95,11 +100,12 @@ struct KernelContraction {
 
 class KernelGraph {
 public:
-  /// Reads the one block of `body` (arguments = inputs, dlc.yield = outputs).
-  /// On failure `why` says which op is in the way. Time is linear in the number
-  /// of distinct (tensor, index) pairs, which is at most kMaxNodes.
-  static std::unique_ptr<KernelGraph> build(mlir::Region &body,
-                                            std::string &why);
+  /// Reads the one block of `body` (arguments = inputs, dlc.yield = outputs),
+  /// or one of its parts, to which outputs of others are inputs, too. On
+  /// failure `why` says which op is in the way. Time is linear in the number of
+  /// distinct (tensor, index) pairs, which is at most kMaxNodes.
+  static std::unique_ptr<KernelGraph>
+  build(mlir::Region &body, std::string &why, unsigned part = 0);
   /// The same of `ops`, in order, that would be a body: what others compute is
   /// an input. Who joins ops asks here first.
   static std::unique_ptr<KernelGraph>

@@ -240,6 +240,21 @@ static KernelSchedule scheduleConv(Operation *op) {
   return s;
 }
 
+/// Counts what the other parts compute, too. Returns why there is no such
+/// kernel; empty: there is.
+static std::string addParts(exec::KernelOp kernel, KernelSchedule &schedule) {
+  std::string why;
+  for (unsigned part = 1; part < partsOf(kernel.getBody()); ++part)
+    if (auto graph = KernelGraph::build(kernel.getBody(), why, part)) {
+      const Costs costs(*graph);
+      schedule.flops += costs.flops;
+      schedule.bytes += costs.bytes;
+    } else {
+      break;
+    }
+  return why;
+}
+
 LogicalResult scheduleKernels(ModuleOp module) {
   for (auto kernel : module.getOps<exec::KernelOp>()) {
     if (kernel.getSchedule())
@@ -252,8 +267,10 @@ LogicalResult scheduleKernels(ModuleOp module) {
       why = whyNoConvKernel(conv);
       if (why.empty())
         schedule = scheduleConv(conv);
-    } else if (auto graph = KernelGraph::build(kernel.getBody(), why))
+    } else if (auto graph = KernelGraph::build(kernel.getBody(), why)) {
       schedule = scheduleKernel(*graph);
+      why = addParts(kernel, schedule);
+    }
     if (!why.empty())
       return kernel.emitOpError("is not a legal cluster: ") << why;
     kernel.setScheduleAttr(

@@ -173,6 +173,12 @@ def JoinCasts : Lower_FunctionPass<"dlc-join-casts"> {
     lie, ahead of the others of their bucket. Behind dlc-fuse.}];
 }
 
+def GatherCopies : Lower_FunctionPass<"dlc-gather-copies"> {
+  let summary = "copies of filters and of their gradients into another layout stand side by side";
+  let description = [{In a function that writes states: those of filters first of all, those of gradients, on one rank, in front
+    of the first op that reads one. Behind dlc-join-casts, whose casts run before all commands.}];
+}
+
 def JoinNorms : Lower_FunctionPass<"dlc-join-norms"> {
   let summary = "sum whole gradients for their norm by rows";
   let description = [{What dlc-decompose has left of norms and finiteness of gradients becomes a cluster for each, of one shape,
@@ -203,6 +209,18 @@ def PlanMemory : Lower_ModulePass<"dlc-plan-memory"> {
   let summary = "turn functions into programs of commands on buffers";
   let description = "State and gradients lie in flat regions, what a step computes in scratch, by liveness.";
   let dependentDialects = ["::dlc::exec::ExecDialect"];
+}
+
+def JoinStages : Lower_TargetPass<"dlc-join-stages"> {
+  let summary = "the last blocks of column sums compute what is made of the sums";
+  let description = [{A launch of column sums and the next one, which adds up their parts, become one of a kernel with
+    exec.last, where the target runs it and the second writes nothing that the first touches. dlc-merge-launches erases
+    kernels that nobody runs any more.}];
+}
+
+def JoinSmall : Lower_TargetPass<"dlc-join-small"> {
+  let summary = "small elementwise launches in a row are one";
+  let description = [{Of a kernel with exec.beside, where the target runs it, and if none touches what another one writes.}];
 }
 
 def MergeLaunches : Lower_ModulePass<"dlc-merge-launches"> {

@@ -11,8 +11,8 @@ template class OptionPass<LoweringOptions>;
 
 void registerLowerPasses(std::shared_ptr<const Target> target) {
   // The first registration of a name counts.
-  for (auto create :
-       {createMatmulEpilogues, createPlace, createFuseMatmul, createMapThreads})
+  for (auto create : {createMatmulEpilogues, createPlace, createFuseMatmul,
+                      createJoinStages, createJoinSmall, createMapThreads})
     mlir::registerPass([=] {
       std::unique_ptr<mlir::Pass> pass = create();
       static_cast<TargetPass &>(*pass).startFrom({target, {}});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Exec.h"
 #include "compiler/target/Costs.h"
 #include "compiler/target/TargetOptions.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -116,6 +117,9 @@ public:
                                   OperandCost left,
                                   OperandCost right) const = 0;
 
+  /// Whether the device runs `kernel`, which exec.last or exec.beside cuts and
+  /// which has no schedule yet, so that each part has threads enough.
+  virtual bool runsParts(exec::KernelOp kernel) const { return false; }
   /// Gives each exec.kernel that has none its `threads`, by its schedule, on a
   /// device that launches grids of them. An error is a diagnostic of the
   /// kernel.

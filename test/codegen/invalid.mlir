@@ -1,6 +1,8 @@
 // RUN: split-file %s %t
 // RUN: not dlc-codegen %t/axes.mlir 2>&1 | FileCheck %s --check-prefix=AXES
 // RUN: not dlc-codegen %t/beside.mlir 2>&1 | FileCheck %s --check-prefix=BESIDE
+// RUN: not dlc-codegen %t/last.mlir 2>&1 | FileCheck %s --check-prefix=LAST
+// RUN: not dlc-codegen %t/last.mlir --sm=90 --emit=ptx 2>&1 | FileCheck %s --check-prefix=APART
 // RUN: not dlc-codegen %t/used.mlir 2>&1 | FileCheck %s --check-prefix=AXES-USED
 // RUN: not dlc-codegen %t/row.mlir 2>&1 | FileCheck %s --check-prefix=ROW
 // RUN: not dlc-codegen %t/library.mlir 2>&1 | FileCheck %s --check-prefix=LIBRARY
@@ -22,6 +24,17 @@ exec.kernel @axes {
   %a = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<8x9xf32>) -> tensor<9xf32>
   %b = dlc.reduce_sum %x {axes = array<i64: 1>} : (tensor<8x9xf32>) -> tensor<8xf32>
   dlc.yield %a, %b : tensor<9xf32>, tensor<8xf32>
+}
+//--- last.mlir
+// LAST: 'exec.kernel' op is cut into parts, which needs a device that runs grids of threads
+// APART: 'exec.kernel' op has exec.last behind sums whose blocks do not share columns
+exec.kernel @last {
+^bb0(%x: tensor<16x40x672xbf16>):
+  %y = dlc.cast %x : (tensor<16x40x672xbf16>) -> tensor<16x40x672xf32>
+  %a = dlc.reduce_sum %y {axes = array<i64: 1>} : (tensor<16x40x672xf32>) -> tensor<16x672xf32>
+  exec.last
+  %b = dlc.reduce_sum %a {axes = array<i64: 0>} : (tensor<16x672xf32>) -> tensor<672xf32>
+  dlc.yield %a, %b : tensor<16x672xf32>, tensor<672xf32>
 }
 //--- beside.mlir
 // BESIDE: 'exec.kernel' op sums columns beside reductions of rows, which a CPU computes in two kernels

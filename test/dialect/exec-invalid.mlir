@@ -198,6 +198,44 @@ exec.kernel @k threads = #exec.threads<grid = 1> {
 }
 
 // -----
+// expected-error @+1 {{(C10) expected one exec.last}}
+exec.kernel @k {
+^bb0(%x: tensor<4xf32>):
+  exec.last
+  exec.last
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C10) expected one exec.last, behind which outputs are read, or parts beside each other}}
+exec.kernel @k {
+^bb0(%x: tensor<4xf32>):
+  %0 = dlc.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  exec.last
+  %1 = dlc.neg %0 : (tensor<4xf32>) -> tensor<4xf32>
+  dlc.yield %1 : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C10) expected one exec.last}}
+exec.kernel @k {
+^bb0(%x: tensor<4xf32>):
+  %0 = dlc.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  exec.beside
+  %1 = dlc.neg %0 : (tensor<4xf32>) -> tensor<4xf32>
+  dlc.yield %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C10) expected one exec.last}}
+exec.kernel @k {
+^bb0(%x: tensor<4xf32>):
+  exec.beside
+  exec.last
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
 // expected-error @+1 {{expected grid, block, vector, across, chunks, index, registers, sparse, transposed, tile, warps, slots, left or right, found 'warp'}}
 exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<grid = 1, warp = 3> {
 ^bb0(%x: tensor<4xf32>):

@@ -39,6 +39,29 @@ exec.kernel @k schedule = #exec.schedule<columns, outer = [[0, 1]: 16], inner = 
   dlc.yield %0 : tensor<4x4xf32>
 }
 
+// What follows waits for all threads.
+// CHECK: exec.kernel @last {
+exec.kernel @last {
+^bb0(%x: tensor<4x4xf32>):
+  %0 = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<4x4xf32>) -> tensor<4xf32>
+  // CHECK: exec.last
+  exec.last
+  // CHECK-NEXT: dlc.neg
+  %1 = dlc.neg %0 : (tensor<4xf32>) -> tensor<4xf32>
+  dlc.yield %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK: exec.kernel @beside {
+exec.kernel @beside {
+^bb0(%x: tensor<4xf32>, %y: tensor<8xf32>):
+  %0 = dlc.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: exec.beside
+  exec.beside
+  // CHECK-NEXT: dlc.exp
+  %1 = dlc.exp %y : (tensor<8xf32>) -> tensor<8xf32>
+  dlc.yield %0, %1 : tensor<4xf32>, tensor<8xf32>
+}
+
 // How kernels lie on threads.
 // CHECK: exec.kernel @sparse schedule = #exec.schedule<{{.*}}> threads = #exec.threads<grid = 3, block = 64, vector = 2, across = 32, chunks = 4, index = 64, sparse> {
 exec.kernel @sparse schedule = #exec.schedule<rows> threads = #exec.threads<grid = 3, block = 64, vector = 2, across = 32, chunks = 4, index = 64, sparse> {

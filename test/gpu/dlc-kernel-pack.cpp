@@ -172,10 +172,11 @@ Status packFile(mlir::OwningOpRef<mlir::ModuleOp> module,
                 int64_t below = 7) {
   if (!module)
     return failed("{}: the module cannot be parsed", folder);
-  // gpu-kernels runs whole kernels: a part's has one more argument, its count.
+  // gpu-kernels runs whole kernels: a part's has one more argument, its count;
+  // the CPU, with which it compares, has no kernels of parts.
   for (auto kernel :
        llvm::make_early_inc_range(module->getOps<exec::KernelOp>()))
-    if (kernel.getParted())
+    if (kernel.getParted() || partsOf(kernel.getBody()) > 1)
       kernel.erase();
   if (module->getOps<exec::KernelOp>().empty())
     return {};

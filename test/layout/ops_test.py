@@ -173,7 +173,7 @@ def program(name, example):
             return example
         arguments = ", ".join(f"{n}: {t}" for n, t in used(example).items())
         return f"{DLC_STATE}func.func @f({arguments}) {{\n{example}\nreturn\n}}\n"
-    if name in ("exec.region", "exec.kernel", "exec.state", "exec.program"):
+    if example.startswith(("exec.region", "exec.kernel", "exec.state", "exec.program")):
         return (EXEC_REGION if name != "exec.region" else "") + example
     made = set(re.findall(r"^(%\w+) = ", example))
     buffers = "".join(f"{n} = exec.buffer @scratch at 0 : {t}\n" for n, t in used(example).items() if n not in made)

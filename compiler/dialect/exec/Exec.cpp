@@ -96,12 +96,34 @@ LogicalResult PartOp::verify() {
 
 //===--- kernels and commands ---------------------------------------------===//
 
+/// Whether the parts of a body read what is there by then: arguments, what they
+/// compute, and behind exec.last outputs.
+static bool areParts(Block &body) {
+  OperandRange outputs = body.getTerminator()->getOperands();
+  const bool hasLast = !body.getOps<LastOp>().empty();
+  llvm::DenseMap<Operation *, int64_t> parts;
+  int64_t part = 0;
+  for (Operation &op : body.without_terminator()) {
+    part += isa<LastOp, BesideOp>(op);
+    parts[&op] = part;
+    for (Value v : op.getOperands())
+      if (Operation *made = v.getDefiningOp();
+          made && parts.lookup(made) != part &&
+          !(hasLast && llvm::is_contained(outputs, v)))
+        return false;
+  }
+  return !hasLast || part == 1;
+}
+
 LogicalResult KernelOp::verify() {
   Block &body = getBody().front();
   if (body.empty() || !isa<ir::YieldOp>(body.back()))
     return emitOpError("(C1) expected dlc.yield at the end of the body");
   if (getThreads() && !getSchedule())
     return emitOpError("(C9) has threads without a schedule");
+  if (!areParts(body))
+    return emitOpError("(C10) expected one exec.last, behind which outputs are "
+                       "read, or parts beside each other");
   return success();
 }
 LogicalResult ProgramOp::verify() {

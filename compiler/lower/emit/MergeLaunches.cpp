@@ -17,6 +17,7 @@
 #include "compiler/dialect/Expr.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
+#include "compiler/lower/emit/Commands.h"
 #include "compiler/lower/emit/Shapeless.h"
 #include "compiler/lower/memory/StateLayout.h"
 #include "mlir/IR/IRMapping.h"
@@ -36,20 +37,8 @@ namespace {
 /// Elements that a row of sums is a multiple of.
 constexpr int64_t kSumRow = 64;
 
-struct Range {
-  StringRef region;
-  int64_t begin, end; // bytes
-  bool overlaps(const Range &o) const {
-    return region == o.region && begin < o.end && o.begin < end;
-  }
-};
+using Range = BufferRange;
 
-Range rangeOf(Value buffer) {
-  auto op = buffer.getDefiningOp<exec::BufferOp>();
-  int64_t begin = op.getOffset();
-  return {op.getRegion(), begin,
-          begin + byteSize(cast<MemRefType>(buffer.getType()))};
-}
 int64_t elementBytes(Value buffer) {
   return (cast<MemRefType>(buffer.getType()).getElementTypeBitWidth() + 7) / 8;
 }
@@ -420,6 +409,23 @@ private:
   bool hasParts = false;
 };
 
+} // namespace
+
+void eraseUnused(ModuleOp module) {
+  llvm::StringSet<> used;
+  module.walk([&](exec::LaunchOp launch) { used.insert(launch.getKernel()); });
+  for (auto kernel :
+       llvm::make_early_inc_range(module.getOps<exec::KernelOp>()))
+    if (!used.contains(kernel.getSymName()))
+      kernel.erase();
+  module.walk([](exec::BufferOp buffer) {
+    if (buffer->use_empty())
+      buffer.erase();
+  });
+}
+
+namespace {
+
 struct MergeLaunches : impl::MergeLaunchesBase<MergeLaunches> {
   using MergeLaunchesBase::MergeLaunchesBase;
 
@@ -427,20 +433,7 @@ struct MergeLaunches : impl::MergeLaunchesBase<MergeLaunches> {
     Merger merger(getOperation());
     for (auto program : getOperation().getOps<exec::ProgramOp>())
       merger.run(program);
-    eraseUnused();
-  }
-  void eraseUnused() {
-    llvm::StringSet<> used;
-    getOperation().walk(
-        [&](exec::LaunchOp launch) { used.insert(launch.getKernel()); });
-    for (auto kernel :
-         llvm::make_early_inc_range(getOperation().getOps<exec::KernelOp>()))
-      if (!used.contains(kernel.getSymName()))
-        kernel.erase();
-    getOperation().walk([](exec::BufferOp buffer) {
-      if (buffer->use_empty())
-        buffer.erase();
-    });
+    eraseUnused(getOperation());
   }
 };
 

@@ -9,6 +9,8 @@
 
 namespace dlc {
 
+inline ir::Ints shapeOf(mlir::Value v) { return ir::tensorType(v).getShape(); }
+
 constexpr size_t kMaxOps = 96;
 constexpr size_t kMaxInputs = 24;
 /// Elements of a cluster whose launch costs more than its work.

@@ -33,8 +33,6 @@ constexpr int64_t kBits = 8;
 /// A packed number less this is one of i8, which has a sign.
 constexpr double kMiddle = 128;
 
-Ints shapeOf(Value v) { return tensorType(v).getShape(); }
-
 /// Whether eight elements that follow each other are never of two rows.
 bool hasBytes(Ints shape) {
   return !shape.empty() && shape.back() % kBits == 0;

@@ -36,8 +36,6 @@ namespace {
 
 using Shape = Domain::Shape;
 
-Ints shapeOf(Value v) { return tensorType(v).getShape(); }
-
 /// The shape of all that the sums add up, if `fused` is column sums that may
 /// store it.
 std::optional<Shape> shapeOfSums(ir::FusedOp fused) {

@@ -123,6 +123,9 @@ public:
                                bytes / (gpu.bandwidth * kOfBandwidth)});
   }
 
+  bool runsParts(exec::KernelOp kernel) const override {
+    return cuda::runsParts(kernel);
+  }
   llvm::LogicalResult mapThreads(ModuleOp module) const override {
     return cuda::mapThreads(module);
   }

@@ -11,6 +11,7 @@
 #include "compiler/target/cuda/codegen/Compile.h"
 #include "compiler/target/cuda/codegen/CudaCodegen.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/plan/Types.h"
 #include "test/support/Elements.h"
@@ -44,7 +45,8 @@ struct ColumnSum {
 struct Kernel {
   std::string name;
   std::vector<Elements> inputs, outputs;
-  int64_t extent;
+  std::vector<std::string> parts; // the CPU's kernels
+  std::vector<int64_t> extents;
   exec::Threads threads;
   bool hasParts; // of which each may run alone
   bool sums;     // of which each may be summed
@@ -82,6 +84,45 @@ void addColumns(const ColumnSum &sum, const float *from, float *to) {
       to[row / sum.rows * sum.columns + c] += *from++;
 }
 
+/// Makes a kernel that is cut several, in order: the first has its name. Inputs
+/// of each are those of the whole and outputs of the ones before, so that its
+/// arguments are the first ones of the whole.
+std::vector<std::string> splitParts(exec::KernelOp kernel) {
+  std::vector<std::string> names;
+  mlir::Block &body = kernel.getBody().front();
+  llvm::SmallVector<mlir::Value> known(body.getArguments());
+  llvm::SmallVector<mlir::Operation *> ops;
+  mlir::OpBuilder b(kernel);
+  auto finish = [&] {
+    names.push_back(kernel.getSymName().str());
+    if (names.size() > 1)
+      names.back() += "." + std::to_string(names.size() - 1);
+    mlir::OpBuilder::InsertionGuard guard(b);
+    auto part = exec::KernelOp::create(b, kernel.getLoc(), names.back());
+    mlir::IRMapping map;
+    mlir::Block *code = b.createBlock(&part.getBody());
+    for (mlir::Value v : known)
+      map.map(v, code->addArgument(v.getType(), v.getLoc()));
+    for (mlir::Operation *op : ops)
+      b.clone(*op, map);
+    llvm::SmallVector<mlir::Value> outputs;
+    for (mlir::Value v : body.getTerminator()->getOperands())
+      if (llvm::is_contained(ops, v.getDefiningOp())) {
+        outputs.push_back(map.lookup(v));
+        known.push_back(v);
+      }
+    ir::YieldOp::create(b, kernel.getLoc(), outputs);
+    ops.clear();
+  };
+  for (mlir::Operation &op : body)
+    if (isa<exec::LastOp, exec::BesideOp, ir::YieldOp>(op))
+      finish();
+    else
+      ops.push_back(&op);
+  kernel.erase();
+  return names;
+}
+
 class Checker {
 public:
   Checker(mlir::ModuleOp module, int64_t mostElements) : module(module) {
@@ -101,7 +142,8 @@ public:
       Kernel k{op.getSymName().str(),
                {},
                {},
-               0,
+               {op.getSymName().str()},
+               {},
                op.getThreadsAttr().getValue(),
                op.getParted(),
                op.getParted() &&
@@ -125,13 +167,18 @@ public:
       if (most <= mostElements)
         kernels.push_back(std::move(k));
     });
+    for (Kernel &k : kernels)
+      if (auto kernel = cpu->lookupSymbol<exec::KernelOp>(k.name);
+          partsOf(kernel.getBody()) > 1)
+        k.parts = splitParts(kernel);
     if (failed(scheduleKernels(*cpu)))
       report.errors.push_back("the CPU's kernels cannot be scheduled");
     for (Kernel &k : kernels)
-      k.extent = cpu->lookupSymbol<exec::KernelOp>(k.name)
-                     .getScheduleAttr()
-                     .getValue()
-                     .extent();
+      for (const std::string &part : k.parts)
+        k.extents.push_back(cpu->lookupSymbol<exec::KernelOp>(part)
+                                .getScheduleAttr()
+                                .getValue()
+                                .extent());
   }
   ~Checker() {
     if (library)
@@ -215,15 +262,18 @@ private:
       return all;
     };
     std::vector<Guarded> want = outputs(), got = outputs();
-    auto f = reinterpret_cast<void (*)(void *const *, int64_t, int64_t)>(
-        dlsym(library, k.name.c_str()));
+    auto f = [&](void *const *all) {
+      for (auto [part, extent] : llvm::zip(k.parts, k.extents))
+        reinterpret_cast<void (*)(void *const *, int64_t, int64_t)>(
+            dlsym(library, part.c_str()))(all, 0, extent);
+    };
     auto onCpu = [&](std::vector<Guarded> &to) {
       auto all = arguments(to);
       std::vector<Guarded> addends;
       for (const ColumnSum &s : k.columnSums)
         all[inputs.size() + s.output] =
             addends.emplace_back(nullptr, s.addends.bytes()).data();
-      f(all.data(), 0, k.extent);
+      f(all.data());
       for (size_t i = 0; i < addends.size(); ++i)
         addColumns(
             k.columnSums[i], reinterpret_cast<float *>(addends[i].data()),
@@ -287,7 +337,7 @@ private:
     for (auto *to : {&want, &got})
       to->emplace_back(nullptr, k.outputs.front().bytes());
     std::memset(input.data() + half * size, 0, (a.count - half) * size);
-    f(arguments(want).data(), 0, k.extent);
+    f(arguments(want).data());
     std::memset(input.data() + half * size, 0xff, (a.count - half) * size);
     std::string error = emulator->run(k.name, k.threads.grid, k.threads.block,
                                       arguments(got, 0, half), Order::Forward);

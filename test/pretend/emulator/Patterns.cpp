@@ -285,6 +285,68 @@ PatternModule crossEntropyAndArgMaxModule() {
   return p.finish();
 }
 
+/// A batch norm's statistics, whose parts the last blocks put together, and new
+/// running ones, in a kernel that also stores what it adds up.
+std::string lastBlocks(const Shape &s, const std::string &t) {
+  return fill(R"(^bb0(%h: $H, %m: $C, %k: $F):
+  %x = dlc.cast %h : ($H) -> $X
+  %d = dlc.sub %x, %m : ($X, $C) -> $X
+  %s = dlc.reduce_sum %d {axes = array<i64: 1>, keepdims} : ($X) -> $P
+  %v = dlc.mul %d, %d : ($X, $X) -> $X
+  %q = dlc.reduce_sum %v {axes = array<i64: 1>, keepdims} : ($X) -> $P
+  %w = dlc.cast %d : ($X) -> $H
+  exec.last
+  %f = dlc.slice %s {sizes = array<i64: 1, 1, $N>, starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : ($P) -> $C
+  %g = dlc.sub %s, %f : ($P, $C) -> $P
+  %a = dlc.reduce_sum %g {axes = array<i64: 0>, keepdims} : ($P) -> $C
+  %e = dlc.reduce_sum %q {axes = array<i64: 0>, keepdims} : ($P) -> $C
+  %u = dlc.add %a, %m : ($C, $C) -> $C
+  %l = dlc.reshape %k : ($F) -> $C
+  %n = dlc.add %l, %e : ($C, $C) -> $C
+  dlc.yield %s, %q, %w, %u, %n : $P, $P, $H, $C, $C
+)",
+              {{"$H", tensor(s, t)},
+               {"$X", tensor(s, "f32")},
+               {"$P", tensor({s[0], 1, s[2]}, "f32")},
+               {"$C", tensor({1, 1, s[2]}, "f32")},
+               {"$F", tensor({s[2]}, "f32")},
+               {"$N", std::to_string(s[2])}});
+}
+
+/// Parts of one and of several blocks, with and without a rest of elements.
+std::string beside(const std::string &t) {
+  return fill(
+      R"(^bb0(%x: tensor<64x48x3x3x$T>, %y: tensor<1001xf32>, %z: tensor<3xf32>, %w: tensor<300x70x$T>):
+  %a = dlc.transpose %x {perm = array<i64: 0, 2, 3, 1>} : (tensor<64x48x3x3x$T>) -> tensor<64x3x3x48x$T>
+  exec.beside
+  %b = dlc.exp %y : (tensor<1001xf32>) -> tensor<1001xf32>
+  exec.beside
+  %t = dlc.constant dense<[1.0, -2.0, 4.0]> : tensor<3xf32>
+  %c = dlc.mul %z, %t : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  exec.beside
+  %d = dlc.cast %w : (tensor<300x70x$T>) -> tensor<300x70xf32>
+  %e = dlc.neg %w : (tensor<300x70x$T>) -> tensor<300x70x$T>
+  dlc.yield %a, %b, %c, %d, %e : tensor<64x3x3x48x$T>, tensor<1001xf32>, tensor<3xf32>, tensor<300x70xf32>, tensor<300x70x$T>
+)",
+      {{"$T", t}});
+}
+
+PatternModule partsOfKernelsModule() {
+  Patterns p("parts-of-kernels");
+  for (const std::string &t : kFloats)
+    for (const Shape &s : std::vector<Shape>{{64, 9, 64},
+                                             {5, 50, 96},
+                                             {20, 64, 256},
+                                             {3, 30, 10},
+                                             {17, 8, 512},
+                                             {300, 4, 8},
+                                             {4, 100, 2048}})
+      p.add(lastBlocks(s, t));
+  for (const std::string &t : kFloats)
+    p.add(beside(t));
+  return p.finish();
+}
+
 PatternModule columnsModule() {
   Patterns p("columns");
   for (const std::string &t : kFloats)
@@ -377,6 +439,7 @@ std::vector<PatternModule> patternModules() {
           layerNormGradientsModule(),
           crossEntropyAndArgMaxModule(),
           columnsModule(),
+          partsOfKernelsModule(),
           sparseModule(),
           otherReductionsModule(),
           transposedModule(),

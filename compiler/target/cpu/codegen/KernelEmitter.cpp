@@ -112,6 +112,9 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
                       : KernelGraph::build(kernel.getBody(), why);
   if (!graph)
     return kernel.emitOpError("is not a legal cluster: ") << why;
+  if (partsOf(kernel.getBody()) > 1)
+    return kernel.emitOpError("is cut into parts, which needs a device that "
+                              "runs grids of threads");
   if (graph->sumsBesideRows())
     return kernel.emitOpError("sums columns beside reductions of rows, which a "
                               "CPU computes in two kernels");

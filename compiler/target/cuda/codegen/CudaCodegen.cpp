@@ -134,6 +134,8 @@ LogicalResult compileKernels(ModuleOp module, ArrayRef<Sm> sms,
 static FailureOr<exec::Threads> threadsFor(exec::KernelOp kernel) {
   if (attentionOf(kernel.getBody()))
     return decideAttention(kernel);
+  if (auto parts = mappingsBeside(kernel); !parts.empty())
+    return threadsBeside(parts);
   std::string why;
   auto graph = KernelGraph::build(kernel.getBody(), why);
   if (!graph)
@@ -142,6 +144,20 @@ static FailureOr<exec::Threads> threadsFor(exec::KernelOp kernel) {
   if (failed(schedule))
     return failure();
   return decideThreads(*graph, *schedule);
+}
+
+bool runsParts(exec::KernelOp kernel) {
+  if (!lastOf(kernel.getBody()))
+    return !mappingsBeside(kernel).empty();
+  std::string why;
+  auto graph = KernelGraph::build(kernel.getBody(), why),
+       last = KernelGraph::build(kernel.getBody(), why, /*part=*/1);
+  if (!graph || !last)
+    return false;
+  const KernelSchedule schedule = scheduleKernel(*graph);
+  Mapping map(*graph, schedule);
+  static_cast<exec::Threads &>(map) = decideThreads(*graph, schedule);
+  return mappingOfLast(map, *graph, *last).has_value();
 }
 
 LogicalResult mapThreads(ModuleOp module) {

@@ -3,6 +3,7 @@
 // neither a GPU nor a driver.
 #pragma once
 
+#include "compiler/dialect/Exec.h"
 #include "compiler/target/cuda/codegen/CudaTarget.h"
 #include "compiler/target/cuda/codegen/Toolkit.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -45,6 +46,9 @@ llvm::LogicalResult compileKernels(mlir::ModuleOp module,
 /// diagnostic. Functions that are no polynomials are calls of libdevice.
 std::unique_ptr<llvm::Module> emitKernels(mlir::ModuleOp module,
                                           llvm::LLVMContext &context);
+
+/// Whether there is code for `kernel`, which is cut and has no threads yet.
+bool runsParts(exec::KernelOp kernel);
 
 /// Gives each exec.kernel that has none its threads, by its schedule. An error
 /// names the op that cannot be part of a kernel. Linear time.

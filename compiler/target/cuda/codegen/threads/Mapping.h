@@ -91,6 +91,24 @@ exec::Threads decideThreads(const KernelGraph &graph,
 llvm::FailureOr<Mapping> mappingOf(exec::KernelOp kernel,
                                    const KernelGraph &graph);
 
+/// How what stands behind exec.last lies on the threads of the blocks that end
+/// last, one for each `grid`: the columns that a block has are those of all
+/// blocks with its number modulo `grid`. None: it does not lie so.
+std::optional<Mapping> mappingOfLast(const Mapping &first,
+                                     const KernelGraph &graph,
+                                     const KernelGraph &last);
+
+/// A part of a kernel with exec.beside: its first block is number `begin`.
+struct PartBeside {
+  std::unique_ptr<KernelGraph> graph;
+  Mapping map;
+  int64_t begin;
+};
+/// How such parts lie on the blocks of one launch. Empty: the kernel has none,
+/// or not only parts without reductions that need no shared memory.
+std::vector<PartBeside> mappingsBeside(exec::KernelOp kernel);
+exec::Threads threadsBeside(const std::vector<PartBeside> &parts);
+
 /// What each needed result comes from: outputs, and what is reduced.
 llvm::SmallVector<const KernelNode *> rootsOf(const KernelGraph &graph);
 /// Bytes of all sums of an element.

@@ -13,6 +13,8 @@ Value Threads::thread() {
   return e.resize(i, e.indexType);
 }
 Value Threads::block() {
+  if (given)
+    return given;
   Value i = NVVM::BlockIdXOp::create(e.b, e.loc, e.b.getI32Type());
   return e.resize(i, e.indexType);
 }
@@ -78,6 +80,49 @@ Value Threads::shared(Type element, int64_t count) {
         /*alignment=*/16, kSharedSpace);
   }
   return LLVM::AddressOfOp::create(b, e.loc, array);
+}
+
+/// Counters start at zero when the module is loaded and wrap to zero at the
+/// last block, for the next launch: launches of one kernel on a device run one
+/// after another. The barrier and the fence order the stores of all threads of
+/// a block before its ticket, the second fence those of the others before what
+/// the last block reads.
+Value Threads::comesLast(Value group, int64_t groups, int64_t blocks) {
+  OpBuilder &b = e.b;
+  Type i32 = b.getI32Type();
+  auto word = [&](int64_t v) -> Value {
+    return LLVM::ConstantOp::create(b, e.loc, i32, v);
+  };
+  auto fence = [&] {
+    LLVM::FenceOp::create(b, e.loc, LLVM::AtomicOrdering::acq_rel, "device");
+  };
+  LLVM::GlobalOp tickets;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    tickets = LLVM::GlobalOp::create(
+        b, e.loc, LLVM::LLVMArrayType::get(i32, groups), /*isConstant=*/false,
+        LLVM::Linkage::Internal, (kernel + ".tickets").str(),
+        DenseElementsAttr::get(RankedTensorType::get({groups}, i32), 0),
+        /*alignment=*/4, kGlobalSpace);
+  }
+  Value isLast = shared(i32, 1), none = e.constant(0);
+  barrier();
+  where(isZero(thread()), [&] {
+    fence();
+    Value place =
+        e.element(LLVM::AddressOfOp::create(b, e.loc, tickets), group, i32);
+    Value before = LLVM::AtomicRMWOp::create(
+        b, e.loc, LLVM::AtomicBinOp::uinc_wrap, place, word(blocks - 1),
+        LLVM::AtomicOrdering::monotonic, "device");
+    Value is = arith::CmpIOp::create(b, e.loc, arith::CmpIPredicate::eq, before,
+                                     word(blocks - 1));
+    fence();
+    e.store(arith::ExtUIOp::create(b, e.loc, i32, is), isLast, none, i32);
+  });
+  barrier();
+  return arith::CmpIOp::create(b, e.loc, arith::CmpIPredicate::ne,
+                               e.load(isLast, none, i32), word(0));
 }
 
 static constexpr auto kNoWrap =

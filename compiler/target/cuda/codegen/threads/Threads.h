@@ -20,6 +20,12 @@ public:
   /// Of the index type; emitted at the current place.
   mlir::Value thread();
   mlir::Value block();
+  /// What block() is from here on, instead of the grid's.
+  void setBlock(mlir::Value number) { given = number; }
+  /// Whether this block, one of `blocks` in its group, one of `groups`, is the
+  /// group's last to come here: it sees what the others have stored. All
+  /// threads of the block must be here, once.
+  mlir::Value comesLast(mlir::Value group, int64_t groups, int64_t blocks);
 
   /// The values of the thread whose number in the warp differs in the bits of
   /// `mask`. All threads of the warp must be here.
@@ -57,6 +63,7 @@ private:
   mlir::ModuleOp module;
   llvm::StringRef kernel;
   int64_t arrays = 0;
+  mlir::Value given; // null: the grid says it
 };
 
 } // namespace dlc::cuda

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small launches in a row become one: copies of filters into another layout
+// take less than it takes to launch them. Each has blocks of its own, and none
+// touches what another one writes.
+#include "compiler/kernel/KernelGraph.h"
+#include "compiler/lower/Lower.h"
+#include "compiler/lower/emit/Commands.h"
+#include "compiler/target/Target.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+#define GEN_PASS_DEF_JOINSMALL
+#include "compiler/lower/Passes.h.inc"
+
+namespace {
+
+/// Bytes of a small launch, and most of them that are one.
+constexpr int64_t kSmallBytes = 16 << 20;
+constexpr size_t kMostLaunches = 32;
+
+class SmallJoiner {
+public:
+  SmallJoiner(ModuleOp module, const Target &target)
+      : symbols(module), target(target) {}
+
+  void run(exec::ProgramOp program) {
+    SmallVector<exec::LaunchOp> row;
+    for (Operation &op :
+         llvm::make_early_inc_range(program.getBody().front())) {
+      if (isa<exec::BufferOp, exec::PortOp>(op))
+        continue;
+      auto launch = dyn_cast<exec::LaunchOp>(op);
+      if (launch && !isSmall(launch))
+        launch = nullptr;
+      if (!launch || row.size() == kMostLaunches || !isApart(launch, row)) {
+        join(row);
+        row.clear();
+      }
+      if (launch)
+        row.push_back(launch);
+    }
+    join(row);
+  }
+
+private:
+  bool isSmall(exec::LaunchOp launch) {
+    int64_t bytes = 0;
+    for (Value v : launch->getOperands())
+      bytes += rangeOf(v).end - rangeOf(v).begin;
+    return bytes <= kSmallBytes &&
+           launch->getDiscardableAttrDictionary().empty() &&
+           isElementwise(launch.getKernel());
+  }
+  bool isElementwise(StringRef name) {
+    auto [it, isNew] = elementwise.try_emplace(name);
+    auto kernel = symbols.lookup<exec::KernelOp>(name);
+    std::string why;
+    if (isNew && !kernel.getParted() && partsOf(kernel.getBody()) == 1)
+      if (auto graph = KernelGraph::build(kernel.getBody(), why))
+        it->second = !graph->reduces;
+    return it->second;
+  }
+  static bool isApart(exec::LaunchOp launch, ArrayRef<exec::LaunchOp> row) {
+    return llvm::none_of(row, [&](exec::LaunchOp other) {
+      return overlap(launch.getOutputs(), other->getOperands()) ||
+             overlap(launch.getInputs(), other.getOutputs());
+    });
+  }
+
+  void join(ArrayRef<exec::LaunchOp> row) {
+    exec::KernelOp kernel = row.size() > 1 ? kernelOf(row) : exec::KernelOp();
+    if (!kernel)
+      return;
+    SmallVector<Value> ins, outs;
+    SmallVector<Location> places;
+    for (exec::LaunchOp launch : row) {
+      llvm::append_range(ins, launch.getInputs());
+      llvm::append_range(outs, launch.getOutputs());
+      places.push_back(launch.getLoc());
+    }
+    OpBuilder b(row.back());
+    exec::LaunchOp::create(b, b.getFusedLoc(places), kernel.getSymName(), ins,
+                           outs);
+    for (exec::LaunchOp launch : row)
+      launch.erase();
+  }
+  /// Null: the target does not run it.
+  exec::KernelOp kernelOf(ArrayRef<exec::LaunchOp> row) {
+    std::string key;
+    for (exec::LaunchOp launch : row)
+      key += (launch.getKernel() + " ").str();
+    auto [it, isNew] = made.try_emplace(key);
+    if (!isNew)
+      return it->second;
+    exec::KernelOp kernel = make(row);
+    if (target.runsParts(kernel)) {
+      symbols.insert(kernel);
+      it->second = kernel;
+    } else {
+      kernel.erase();
+    }
+    return it->second;
+  }
+  exec::KernelOp make(ArrayRef<exec::LaunchOp> row) {
+    exec::LaunchOp first = row.front();
+    auto one = symbols.lookup<exec::KernelOp>(first.getKernel());
+    OpBuilder b(one);
+    auto kernel = exec::KernelOp::create(b, one.getLoc(),
+                                         (one.getSymName() + "_beside").str());
+    Block *body = b.createBlock(&kernel.getBody());
+    SmallVector<Value> outputs;
+    for (exec::LaunchOp launch : row) {
+      Block &code =
+          symbols.lookup<exec::KernelOp>(launch.getKernel()).getBody().front();
+      if (launch != first)
+        exec::BesideOp::create(b, launch.getLoc());
+      IRMapping map;
+      for (BlockArgument v : code.getArguments())
+        map.map(v, body->addArgument(v.getType(), v.getLoc()));
+      for (Operation &op : code.without_terminator())
+        b.clone(op, map);
+      for (Value v : code.getTerminator()->getOperands())
+        outputs.push_back(map.lookup(v));
+    }
+    ir::YieldOp::create(b, one.getLoc(), outputs);
+    return kernel;
+  }
+
+  SymbolTable symbols;
+  const Target &target;
+  llvm::StringMap<bool> elementwise;
+  llvm::StringMap<exec::KernelOp> made;
+};
+
+struct JoinSmall : impl::JoinSmallBase<JoinSmall> {
+  void runOnOperation() final {
+    SmallJoiner joiner(getOperation(), *options.target);
+    for (auto program : getOperation().getOps<exec::ProgramOp>())
+      joiner.run(program);
+    eraseUnused(getOperation());
+  }
+};
+
+} // namespace
+
+} // namespace dlc

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of many elements have two stages (dlc-split-reductions): blocks add up
+// parts, and a second kernel adds up these and computes what is wanted of the
+// sums. Here the block that is the last to store parts of some columns runs the
+// second kernel's code for them, in an order of its own that is always the
+// same: there is a launch less, and no wait of all blocks for the slowest.
+#include "compiler/kernel/KernelGraph.h"
+#include "compiler/lower/Lower.h"
+#include "compiler/lower/emit/Commands.h"
+#include "compiler/target/Target.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+#define GEN_PASS_DEF_JOINSTAGES
+#include "compiler/lower/Passes.h.inc"
+
+namespace {
+
+/// Where the second launch finds an input: an output of the first, or -1.
+using Sources = SmallVector<int64_t>;
+
+class Joiner {
+public:
+  Joiner(ModuleOp module, const Target &target)
+      : symbols(module), target(target) {}
+
+  void run(exec::ProgramOp program) {
+    exec::LaunchOp before;
+    for (Operation &op :
+         llvm::make_early_inc_range(program.getBody().front())) {
+      if (isa<exec::BufferOp, exec::PortOp>(op))
+        continue;
+      auto launch = dyn_cast<exec::LaunchOp>(op);
+      exec::LaunchOp joined =
+          before && launch ? join(before, launch) : exec::LaunchOp();
+      before = joined ? joined : launch;
+    }
+  }
+
+private:
+  exec::LaunchOp join(exec::LaunchOp first, exec::LaunchOp last) {
+    Sources sources;
+    for (Value v : last.getInputs()) {
+      auto found = llvm::find(first.getOutputs(), v);
+      const bool isOutput = found != first.getOutputs().end();
+      if (!isOutput && overlap(v, first.getOutputs()))
+        return {};
+      sources.push_back(
+          isOutput ? std::distance(first.getOutputs().begin(), found) : -1);
+    }
+    // Other blocks of the first are still running.
+    if (overlap(last.getOutputs(), first->getOperands()))
+      return {};
+    if (llvm::all_of(sources, [](int64_t s) { return s < 0; }) ||
+        !first->getDiscardableAttrDictionary().empty() ||
+        !last->getDiscardableAttrDictionary().empty())
+      return {};
+    exec::KernelOp kernel = kernelOf(first, last, sources);
+    if (!kernel)
+      return {};
+    SmallVector<Value> ins(first.getInputs()), outs(first.getOutputs());
+    for (auto [v, source] : llvm::zip(last.getInputs(), sources))
+      if (source < 0)
+        ins.push_back(v);
+    llvm::append_range(outs, last.getOutputs());
+    OpBuilder b(last);
+    auto joined = exec::LaunchOp::create(
+        b, b.getFusedLoc({first.getLoc(), last.getLoc()}), kernel.getSymName(),
+        ins, outs);
+    first.erase();
+    last.erase();
+    return joined;
+  }
+  /// Null: the target does not run it.
+  exec::KernelOp kernelOf(exec::LaunchOp first, exec::LaunchOp last,
+                          ArrayRef<int64_t> sources) {
+    std::string key = (first.getKernel() + " " + last.getKernel()).str();
+    for (int64_t source : sources)
+      key += " " + std::to_string(source);
+    auto [it, isNew] = made.try_emplace(key);
+    if (!isNew)
+      return it->second;
+    auto one = symbols.lookup<exec::KernelOp>(first.getKernel()),
+         two = symbols.lookup<exec::KernelOp>(last.getKernel());
+    if (partsOf(one.getBody()) > 1 || partsOf(two.getBody()) > 1 ||
+        one.getParted() || two.getParted())
+      return {};
+    exec::KernelOp kernel = make(one, two, sources);
+    if (target.runsParts(kernel)) {
+      symbols.insert(kernel);
+      it->second = kernel;
+    } else {
+      kernel.erase();
+    }
+    return it->second;
+  }
+  static exec::KernelOp make(exec::KernelOp one, exec::KernelOp two,
+                             ArrayRef<int64_t> sources) {
+    OpBuilder b(one);
+    auto kernel = exec::KernelOp::create(b, one.getLoc(),
+                                         (one.getSymName() + "_last").str());
+    IRMapping map;
+    one.getBody().cloneInto(&kernel.getBody(), map);
+    Block &body = kernel.getBody().front(), &code = two.getBody().front();
+    Operation *yield = body.getTerminator();
+    SmallVector<Value> outputs(yield->getOperands());
+    b.setInsertionPoint(yield);
+    exec::LastOp::create(b, two.getLoc());
+    for (auto [argument, source] : llvm::zip(code.getArguments(), sources))
+      map.map(argument, source < 0 ? body.addArgument(argument.getType(),
+                                                      argument.getLoc())
+                                   : outputs[source]);
+    for (Operation &op : code.without_terminator())
+      b.clone(op, map);
+    for (Value v : code.getTerminator()->getOperands())
+      outputs.push_back(map.lookup(v));
+    yield->setOperands(outputs);
+    return kernel;
+  }
+
+  SymbolTable symbols;
+  const Target &target;
+  llvm::StringMap<exec::KernelOp> made;
+};
+
+struct JoinStages : impl::JoinStagesBase<JoinStages> {
+  void runOnOperation() final {
+    Joiner joiner(getOperation(), *options.target);
+    for (auto program : getOperation().getOps<exec::ProgramOp>())
+      joiner.run(program);
+  }
+};
+
+} // namespace
+
+} // namespace dlc
