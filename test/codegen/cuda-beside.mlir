@@ -17,3 +17,14 @@ exec.kernel @negate {
   %1 = dlc.neg %y : (tensor<10xf32>) -> tensor<10xf32>
   dlc.yield %0, %1 : tensor<3000xf32>, tensor<10xf32>
 }
+
+// A part may have no elements; tables are there once.
+// PTX: .entry none
+exec.kernel @none {
+^bb0(%x: tensor<0xf32>, %y: tensor<3xf32>):
+  %0 = dlc.neg %x : (tensor<0xf32>) -> tensor<0xf32>
+  exec.beside
+  %t = dlc.constant dense<[1.0, -2.0, 4.0]> : tensor<3xf32>
+  %1 = dlc.mul %y, %t : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  dlc.yield %0, %1 : tensor<0xf32>, tensor<3xf32>
+}

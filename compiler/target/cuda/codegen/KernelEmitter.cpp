@@ -87,7 +87,7 @@ static LogicalResult emitBeside(exec::KernelOp kernel, ModuleOp module,
                     b.getIntegerType(part.map.indexBits));
     for (auto [value, pointer] : llvm::zip(memory, pointers))
       e.setPointer(value, pointer);
-    if (part.begin == 0) {
+    if (&part == &parts.front()) {
       bindTables(kernel, module, e, kGlobalSpace);
       for (auto constant : code.getOps<ir::ConstantOp>()) {
         memory.push_back(constant.getY());
