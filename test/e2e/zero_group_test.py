@@ -93,6 +93,16 @@ class ZeroGroup(dlc.TestCase):
                 dlc.dlc("train", resume=part.folder, ranks=ranks, zero_group=group, steps=steps, threads=1)
                 self.assertTrue(all(np.isfinite(v).all() for v in part.state(steps).values() if v.dtype == np.float32))
 
+    def test_replay(self):
+        """With the groups of its run, to the last bit."""
+        artifact = self.compile(2, clip_grad=1, **dict(MOMENTUM, lr=1e20))
+        self.train(artifact, steps=20, zero_group=2, code=dlc.DIVERGED)
+        run = self.path(sorted(os.listdir(self.folder))[-1])
+        bundle = os.path.join(run, next(name for name in os.listdir(run) if name.startswith("replay-")))
+        self.assertIn("reproduced: ", dlc.dlc("debug", "replay", bundle)[0])
+        with open(bundle + "/manifest.json") as file:
+            self.assertIn('"zero_group": 2', file.read())
+
     def test_memory_is_that_of_a_group(self):
         """In groups of two, four ranks save as much as two ranks do, where one group of four saves half as much again."""
         random = np.random.RandomState(1)

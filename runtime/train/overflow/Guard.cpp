@@ -55,6 +55,7 @@ Status Guard::examine(const Bad &bad) {
   Incident incident{step,
                     setup.options.threads,
                     setup.ranks.size(),
+                    static_cast<int>(setup.group),
                     setup.infiniteSteps.count(step) > 0,
                     0,
                     bad.text,

@@ -73,6 +73,7 @@ Json toJson(const Incident &incident, const Session &session) {
           {"artifact", session.model().artifact.hash()},
           {"step", incident.step},
           {"ranks", incident.ranks},
+          {"zero_group", incident.group},
           {"threads", incident.threads},
           {"injected", incident.injected ? 1 : 0},
           {"size", incident.size},
@@ -91,6 +92,12 @@ Result<Incident> incidentFrom(const Json &json) {
   incident.threads = static_cast<int>(threads);
   incident.ranks = static_cast<int>(ranks);
   incident.injected = injected != 0;
+  if (json.contains("zero_group")) { // not of an older version
+    DLC_ASSIGN(const uint64_t group, jsonUnsigned(json, "zero_group"));
+    if (group > 0 && (group > ranks || ranks % group != 0))
+      return corrupt("groups of {} do not divide {} ranks", group, ranks);
+    incident.group = static_cast<int>(group);
+  }
   if (json.contains("size")) { // not of an older version, which had one
     DLC_ASSIGN(const uint64_t size, jsonUnsigned(json, "size"));
     incident.size = static_cast<int>(std::min<uint64_t>(size, INT_MAX));
@@ -172,7 +179,9 @@ Result<Bundle> openBundle(const std::string &path) try {
 Result<ReplayResult> replay(const Bundle &bundle, Communicator &communicator,
                             int threads) try {
   DLC_ASSIGN(auto session,
-             Session::create(bundle.model, {threads, 0, &communicator}));
+             Session::create(bundle.model, {.threads = threads,
+                                            .communicator = &communicator,
+                                            .group = bundle.incident.group}));
   const int size = bundle.incident.size;
   const plan::Program *program =
       findProgram(session->plan(), "train_step", size);

@@ -16,6 +16,7 @@ struct Incident {
   int64_t step = 0;      // the first of a run is 1
   int threads = 0;       // of each rank
   int ranks = 1;         // that did it
+  int group = 0;         // of them that shared out states; 0: all
   bool injected = false; // DLC_INJECT_INF made rank 0's gradient infinite
   int size = 0;          // of its batches, one of the model's
   std::string reason;
