@@ -122,7 +122,7 @@ class Waiting(dlc.TestCase):
         """Large pictures for a small model: one worker cannot keep up."""
         self.share_artifact()
         images = self.path("images")
-        noise = np.random.default_rng(0).integers(0, 255, (32, 900, 900), dtype=np.uint8)
+        noise = np.random.default_rng(0).integers(0, 255, (32, 1800, 1800), dtype=np.uint8)
         pictures.write_folder(images, noise, np.arange(32) % 10)
         run = self.path("run")
         _, err = dlc.dlc("train", self.artifact, data=images, run=run, epochs=12, workers=1)
