@@ -32,8 +32,9 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     llvm::DenseSet<unsigned> flags;
     for (auto [name, index] : namedResults(f, kFoundInf))
       flags.insert(index);
-    reduceResults(f, [&](unsigned i) { return !flags.contains(i); });
     Step step(f);
+    chooseSize(step);
+    reduceResults(f, [&](unsigned i) { return !flags.contains(i); });
     for (ir::GradientOp g : step.gradients()) {
       b.setInsertionPoint(g);
       if (!g.getRows())
@@ -44,6 +45,18 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     reduceResults(f, [&](unsigned i) { return flags.contains(i); });
     if (sendsThin() && failed(sendThin(f)))
       signalPassFailure();
+  }
+
+  /// What is left to send when the last gradient is there is its bucket: a
+  /// small part of all, but no less than a message that pays for its start.
+  void chooseSize(Step &step) {
+    constexpr int64_t kFewest = 1 << 20, kMost = 25 << 20, kBuckets = 16;
+    int64_t bytes = 0;
+    for (ir::GradientOp g : step.gradients())
+      if (auto type = ir::tensorType(g.getValue()); !g.getRows())
+        bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    const int64_t given = options.allReduce.bucketBytes;
+    size = given ? given : std::clamp(bytes / kBuckets, kFewest, kMost);
   }
 
   bool sendsThin() const {
@@ -203,8 +216,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     if (o.world <= 1)
       return ir::AllReduceOp::create(b, v.getLoc(), v.getType(), v, nullptr,
                                      of);
-    if (filled >= (bucket == first ? std::min(o.firstBucketBytes, o.bucketBytes)
-                                   : o.bucketBytes)) {
+    if (filled >=
+        (bucket == first ? std::min(o.firstBucketBytes, size) : size)) {
       ++bucket;
       filled = 0;
     }
@@ -216,6 +229,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
 
   int64_t bucket = 0, filled = 0;
   int64_t first = 0; // of those that fill up
+  int64_t size = 0;  // from which one is full
 };
 
 } // namespace

@@ -163,8 +163,9 @@ struct AccumulateOptions {
 struct AllReduceOptions {
   /// --ddp=N: ranks.
   int64_t world = 1;
-  /// --bucket-mb: a bucket is full from this size on.
-  int64_t bucketBytes = 25 << 20;
+  /// --bucket-mb: a bucket is full from this size on. 0: a sixteenth of all
+  /// gradients, but at least 1 MiB and at most 25.
+  int64_t bucketBytes = 0;
   /// --first-bucket-mb: the same for the first bucket, small so that the first
   /// all-reduce starts early; not more than the others'.
   int64_t firstBucketBytes = 1 << 20;

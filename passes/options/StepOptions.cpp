@@ -178,8 +178,19 @@ void AllReduceOptions::addTo(OptionTable &table) {
     row.get = [&field] { return Words{numberText(double(field) / (1 << 20))}; };
     return row;
   };
-  megabytes("ddp.bucket-mb", bucketBytes,
-            "size of an all-reduce bucket in MiB");
+  Option &bucket =
+      megabytes("ddp.bucket-mb", bucketBytes,
+                "size of an all-reduce bucket in MiB; auto: a sixteenth of the "
+                "gradients, between 1 and 25");
+  bucket.set = [this, number = bucket.set](auto &words) -> Status {
+    if (words != Words{"auto"})
+      return number(words);
+    bucketBytes = 0;
+    return {};
+  };
+  bucket.get = [this, number = bucket.get] {
+    return bucketBytes ? number() : Words{"auto"};
+  };
   megabytes("ddp.first-bucket-mb", firstBucketBytes,
             "size of the first bucket in MiB, if smaller than --bucket-mb: its "
             "all-reduce starts earlier");
