@@ -4,6 +4,8 @@
 
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/memory/StateLayout.h"
+#include "compiler/target/Target.h"
+#include "mlir/IR/SymbolTable.h"
 
 namespace dlc {
 
@@ -30,6 +32,37 @@ inline bool overlap(mlir::ValueRange some, mlir::ValueRange others) {
     });
   });
 }
+
+/// Kernels made of others, cut into parts (exec.last, exec.beside).
+class CutKernels {
+public:
+  CutKernels(mlir::ModuleOp module, const Target &target)
+      : symbols(module), target(target) {}
+  exec::KernelOp lookup(llvm::StringRef name) const {
+    return symbols.lookup<exec::KernelOp>(name);
+  }
+  /// That of `key`, which says what it is made of, made once. Null: there is
+  /// none, or the target does not run it.
+  exec::KernelOp get(llvm::StringRef key,
+                     llvm::function_ref<exec::KernelOp()> make) {
+    auto [it, isNew] = made.try_emplace(key);
+    if (!isNew)
+      return it->second;
+    exec::KernelOp kernel = make();
+    if (kernel && target.runsParts(kernel)) {
+      symbols.insert(kernel);
+      it->second = kernel;
+    } else if (kernel) {
+      kernel.erase();
+    }
+    return it->second;
+  }
+
+private:
+  mlir::SymbolTable symbols;
+  const Target &target;
+  llvm::StringMap<exec::KernelOp> made;
+};
 
 /// Erases kernels and buffers that no command has.
 void eraseUnused(mlir::ModuleOp module);

@@ -5,7 +5,6 @@
 #include "compiler/kernel/KernelGraph.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/emit/Commands.h"
-#include "compiler/target/Target.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
 
@@ -25,7 +24,7 @@ constexpr size_t kMostLaunches = 32;
 class SmallJoiner {
 public:
   SmallJoiner(ModuleOp module, const Target &target)
-      : symbols(module), target(target) {}
+      : kernels(module, target) {}
 
   void run(exec::ProgramOp program) {
     SmallVector<exec::LaunchOp> row;
@@ -57,7 +56,7 @@ private:
   }
   bool isElementwise(StringRef name) {
     auto [it, isNew] = elementwise.try_emplace(name);
-    auto kernel = symbols.lookup<exec::KernelOp>(name);
+    auto kernel = kernels.lookup(name);
     std::string why;
     if (isNew && !kernel.getParted() && partsOf(kernel.getBody()) == 1)
       if (auto graph = KernelGraph::build(kernel.getBody(), why))
@@ -93,29 +92,18 @@ private:
     std::string key;
     for (exec::LaunchOp launch : row)
       key += (launch.getKernel() + " ").str();
-    auto [it, isNew] = made.try_emplace(key);
-    if (!isNew)
-      return it->second;
-    exec::KernelOp kernel = make(row);
-    if (target.runsParts(kernel)) {
-      symbols.insert(kernel);
-      it->second = kernel;
-    } else {
-      kernel.erase();
-    }
-    return it->second;
+    return kernels.get(key, [&] { return make(row); });
   }
   exec::KernelOp make(ArrayRef<exec::LaunchOp> row) {
     exec::LaunchOp first = row.front();
-    auto one = symbols.lookup<exec::KernelOp>(first.getKernel());
+    auto one = kernels.lookup(first.getKernel());
     OpBuilder b(one);
     auto kernel = exec::KernelOp::create(b, one.getLoc(),
                                          (one.getSymName() + "_beside").str());
     Block *body = b.createBlock(&kernel.getBody());
     SmallVector<Value> outputs;
     for (exec::LaunchOp launch : row) {
-      Block &code =
-          symbols.lookup<exec::KernelOp>(launch.getKernel()).getBody().front();
+      Block &code = kernels.lookup(launch.getKernel()).getBody().front();
       if (launch != first)
         exec::BesideOp::create(b, launch.getLoc());
       IRMapping map;
@@ -130,10 +118,8 @@ private:
     return kernel;
   }
 
-  SymbolTable symbols;
-  const Target &target;
+  CutKernels kernels;
   llvm::StringMap<bool> elementwise;
-  llvm::StringMap<exec::KernelOp> made;
 };
 
 struct JoinSmall : impl::JoinSmallBase<JoinSmall> {

@@ -7,7 +7,6 @@
 #include "compiler/kernel/KernelGraph.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/emit/Commands.h"
-#include "compiler/target/Target.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
 
@@ -25,8 +24,7 @@ using Sources = SmallVector<int64_t>;
 
 class Joiner {
 public:
-  Joiner(ModuleOp module, const Target &target)
-      : symbols(module), target(target) {}
+  Joiner(ModuleOp module, const Target &target) : kernels(module, target) {}
 
   void run(exec::ProgramOp program) {
     exec::LaunchOp before;
@@ -81,22 +79,14 @@ private:
     std::string key = (first.getKernel() + " " + last.getKernel()).str();
     for (int64_t source : sources)
       key += " " + std::to_string(source);
-    auto [it, isNew] = made.try_emplace(key);
-    if (!isNew)
-      return it->second;
-    auto one = symbols.lookup<exec::KernelOp>(first.getKernel()),
-         two = symbols.lookup<exec::KernelOp>(last.getKernel());
-    if (partsOf(one.getBody()) > 1 || partsOf(two.getBody()) > 1 ||
-        one.getParted() || two.getParted())
-      return {};
-    exec::KernelOp kernel = make(one, two, sources);
-    if (target.runsParts(kernel)) {
-      symbols.insert(kernel);
-      it->second = kernel;
-    } else {
-      kernel.erase();
-    }
-    return it->second;
+    return kernels.get(key, [&]() -> exec::KernelOp {
+      auto one = kernels.lookup(first.getKernel()),
+           two = kernels.lookup(last.getKernel());
+      if (partsOf(one.getBody()) > 1 || partsOf(two.getBody()) > 1 ||
+          one.getParted() || two.getParted())
+        return {};
+      return make(one, two, sources);
+    });
   }
   static exec::KernelOp make(exec::KernelOp one, exec::KernelOp two,
                              ArrayRef<int64_t> sources) {
@@ -122,9 +112,7 @@ private:
     return kernel;
   }
 
-  SymbolTable symbols;
-  const Target &target;
-  llvm::StringMap<exec::KernelOp> made;
+  CutKernels kernels;
 };
 
 struct JoinStages : impl::JoinStagesBase<JoinStages> {
