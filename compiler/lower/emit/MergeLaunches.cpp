@@ -37,8 +37,6 @@ namespace {
 /// Elements that a row of sums is a multiple of.
 constexpr int64_t kSumRow = 64;
 
-using Range = BufferRange;
-
 int64_t elementBytes(Value buffer) {
   return (cast<MemRefType>(buffer.getType()).getElementTypeBitWidth() + 7) / 8;
 }
@@ -138,7 +136,7 @@ std::string formOfSums(Block &body) {
 
 struct Group {
   SmallVector<exec::LaunchOp> launches;
-  SmallVector<Range> reads, writes; // hulls
+  SmallVector<BufferRange> reads, writes; // hulls
 };
 
 class Merger {
@@ -197,7 +195,7 @@ private:
     llvm::raw_string_ostream(key) << launch->getDiscardableAttrDictionary();
     for (Value v : launch->getOperands()) {
       if (isScalar(v)) {
-        Range r = rangeOf(v);
+        BufferRange r = rangeOf(v);
         key += (" " + r.region + "+" + Twine(r.begin)).str();
       } else if (rangeOf(v).region == "scratch") {
         return "";
@@ -213,10 +211,10 @@ private:
   }
   bool follows(exec::LaunchOp next, exec::LaunchOp last) const {
     if (rowsOf(bodyOf(last))) {
-      const Range sums = rangeOf(last.getOutputs().front()),
-                  more = rangeOf(next.getOutputs().front()),
-                  from = rangeOf(last.getInputs().front()),
-                  to = rangeOf(next.getInputs().front());
+      const BufferRange sums = rangeOf(last.getOutputs().front()),
+                        more = rangeOf(next.getOutputs().front()),
+                        from = rangeOf(last.getInputs().front()),
+                        to = rangeOf(next.getInputs().front());
       return sums.region == more.region && sums.end == more.begin &&
              from.region == to.region && endOf(last) == to.begin;
     }
@@ -224,7 +222,7 @@ private:
     for (auto [a, b] : llvm::zip(last->getOperands(), next->getOperands())) {
       if (isScalar(a))
         continue;
-      Range ra = rangeOf(a), rb = rangeOf(b);
+      BufferRange ra = rangeOf(a), rb = rangeOf(b);
       int64_t d = (rb.begin - ra.begin) / elementBytes(a);
       auto type = cast<MemRefType>(a.getType());
       if (ra.region != rb.region || ra.begin + stateStride(type) != rb.begin ||
@@ -249,9 +247,9 @@ private:
     }
   }
   static bool conflicts(Operation *op, Group &group) {
-    auto hits = [](ArrayRef<Range> ranges, Range r) {
+    auto hits = [](ArrayRef<BufferRange> ranges, BufferRange r) {
       return llvm::any_of(ranges,
-                          [&](const Range &o) { return o.overlaps(r); });
+                          [&](const BufferRange &o) { return o.overlaps(r); });
     };
     for (Value v : op->getOperands())
       if (hits(group.writes, rangeOf(v)))
@@ -267,9 +265,9 @@ private:
   }
   static void join(exec::LaunchOp launch, Group &group) {
     group.launches.push_back(launch);
-    auto extend = [](SmallVectorImpl<Range> &hulls, ValueRange values) {
+    auto extend = [](SmallVectorImpl<BufferRange> &hulls, ValueRange values) {
       for (auto [i, v] : llvm::enumerate(values)) {
-        Range r = rangeOf(v);
+        BufferRange r = rangeOf(v);
         if (i >= hulls.size())
           hulls.push_back(r);
         hulls[i].end = std::max(hulls[i].end, r.end);
@@ -282,7 +280,7 @@ private:
   /// Sums of rows: of the flat array.
   void mergeSums(Group &group) {
     exec::LaunchOp first = group.launches.front(), last = group.launches.back();
-    const Range sums = group.writes.front();
+    const BufferRange sums = group.writes.front();
     Value from = first.getInputs().front(), to = first.getOutputs().front();
     const int64_t n = (group.reads.front().end - group.reads.front().begin) /
                       elementBytes(from),
