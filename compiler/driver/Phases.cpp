@@ -50,6 +50,10 @@ bool isStatistics(C c) { return c.options.train.statistics.enabled; }
 bool joinsLaunches(C c) {
   return c.traits.fewLaunches && !c.options.train.debugOverflow;
 }
+/// Where a launch for each large parameter costs little.
+bool updatesEarly(C c) {
+  return !c.traits.fewLaunches && !c.options.train.debugOverflow;
+}
 const AllReduceOptions &ranks(C c) { return c.options.train.allReduce; }
 template <int level> bool isZero(C c) { return ranks(c).level() >= level; }
 
@@ -216,6 +220,7 @@ const Phase kPhases[] = {
      {plain<createRecomputeCheap>([](C c) {
         return c.traits.recomputesCheap && !c.options.train.debugOverflow;
       }),
+      plain<createReleaseGradients>(updatesEarly),
       {[](C c) {
         return createFuse({c.options.train.debugOverflow,
                            c.traits.repeatsCheapOps, c.traits.fewLaunches,
@@ -244,6 +249,10 @@ const Phase kPhases[] = {
      {plain<createJoinCasts>(joinsLaunches),
       plain<createGatherCopies>(joinsLaunches),
       plain<createJoinNorms>(joinsLaunches)}},
+    {"update-early",
+     "large parameters are updated as soon as their gradients are complete",
+     Train,
+     {plain<createUpdateEarly>(updatesEarly)}},
     {"recompute",
      "activations that are not kept are computed again where they are read",
      Both,

@@ -109,6 +109,13 @@ def RecomputeCheap : Lower_FunctionPass<"dlc-recompute-cheap"> {
   let options = [Option<"least", "least", "int64_t", "262144", "bytes of an activation that is computed again">];
 }
 
+def ReleaseGradients : Lower_FunctionPass<"dlc-release-gradients"> {
+  let summary = "large gradients that only their update reads are values as any other";
+  let description = [{On one rank, where a library call computes them and no update waits for all gradients: their all_reduce
+    goes, by which dlc-plan-memory gives gradients their places. Before dlc-fuse.}];
+  let options = [Option<"least", "least", "int64_t", "262144", "bytes of such a gradient">];
+}
+
 def Fuse : Lower_FunctionPass<"dlc-fuse"> {
   let summary = "make clusters that compile to one kernel each";
   let description = "Ops that share loops become one dlc.fused.";
@@ -183,6 +190,13 @@ def JoinNorms : Lower_FunctionPass<"dlc-join-norms"> {
   let summary = "sum whole gradients for their norm by rows";
   let description = [{What dlc-decompose has left of norms and finiteness of gradients becomes a cluster for each, of one shape,
     and one for all their rows: dlc-merge-launches makes one launch of those of adjacent gradients. Behind dlc-shard.}];
+}
+
+def UpdateEarly : Lower_FunctionPass<"dlc-update-early"> {
+  let summary = "update a large state as soon as that can be";
+  let description = [{A cluster that only writes to states take stands behind the last op whose result it reads, and the last
+    that reads these states, where no gradient travels. Such states lie behind the others. Behind dlc-fuse.}];
+  let options = [Option<"least", "least", "int64_t", "262144", "bytes of a state whose update has a launch of its own">];
 }
 
 //===--- recompute --------------------------------------------------------===//
