@@ -133,16 +133,42 @@ TEST(Winograd, ComputesFilterGradientsOfAnyWindow) {
     }
 }
 
-// The filters' gradient of bf16 by AMX's tiles: windows, frames that end within
-// a step, waves at once and after each other.
+// Of a filters' gradient in bf16.
+struct FilterShapes {
+  int64_t images, inputs, outputs;
+  Shape size, kernel, stride, dilation, pads;
+};
+
+void expectTilesAreRight(const FilterShapes &s) {
+  const size_t dims = s.size.size();
+  Shape x{s.images}, y{s.images}, w{s.outputs, s.inputs};
+  for (size_t d = 0; d < dims; ++d) {
+    x.push_back(s.size[d]);
+    y.push_back((s.size[d] + s.pads[d] + s.pads[dims + d] -
+                 (s.kernel[d] - 1) * s.dilation[d] - 1) /
+                    s.stride[d] +
+                1);
+    w.push_back(s.kernel[d]);
+  }
+  x.push_back(s.inputs), y.push_back(s.outputs);
+  const Case c{"conv_backward_filter",
+               {{"layout", std::string("nhwc")},
+                {"pads", s.pads},
+                {"strides", s.stride},
+                {"dilations", s.dilation}},
+               {{x}, {y}},
+               {{w}}};
+  EXPECT_LE(relativeError(run(c, plan::BF16, 2)[0], run(c, plan::F64, 1)[0]),
+            4e-3);
+  expectThreadInvariant(c, plan::BF16);
+}
+
+// By AMX's tiles: windows, frames that end within a step, waves at once and
+// after each other.
 TEST(TileFilter, ComputesAnyWindow) {
   if (!tileLoops() || !tileLoops()->isAmx)
     GTEST_SKIP() << "this CPU has no AMX for bf16";
-  struct Shapes {
-    int64_t images, inputs, outputs;
-    Shape size, kernel, stride, dilation, pads;
-  };
-  for (const Shapes &s : std::vector<Shapes>{
+  for (const FilterShapes &s : std::vector<FilterShapes>{
            {1, 32, 32, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
            {3, 64, 96, {11, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
            {2, 96, 32, {11, 14}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
@@ -159,29 +185,24 @@ TEST(TileFilter, ComputesAnyWindow) {
            {2, 64, 32, {37}, {3}, {2}, {1}, {1, 1}},
            {1, 32, 32, {130, 130}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
            {1, 4, 32, {140, 140}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
-           {1, 1, 32, {390, 400}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}}}) {
-    const size_t dims = s.size.size();
-    Shape x{s.images}, y{s.images}, w{s.outputs, s.inputs};
-    for (size_t d = 0; d < dims; ++d) {
-      x.push_back(s.size[d]);
-      y.push_back((s.size[d] + s.pads[d] + s.pads[dims + d] -
-                   (s.kernel[d] - 1) * s.dilation[d] - 1) /
-                      s.stride[d] +
-                  1);
-      w.push_back(s.kernel[d]);
-    }
-    x.push_back(s.inputs), y.push_back(s.outputs);
-    const Case c{"conv_backward_filter",
-                 {{"layout", std::string("nhwc")},
-                  {"pads", s.pads},
-                  {"strides", s.stride},
-                  {"dilations", s.dilation}},
-                 {{x}, {y}},
-                 {{w}}};
-    EXPECT_LE(relativeError(run(c, plan::BF16, 2)[0], run(c, plan::F64, 1)[0]),
-              4e-3);
-    expectThreadInvariant(c, plan::BF16);
-  }
+           {1, 1, 32, {390, 400}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}}})
+    expectTilesAreRight(s);
+}
+
+// By tiles or vectors: one tap, and short rows, of few channels and of many,
+// whose waves are computed at once or share their sums.
+TEST(TileFilter, ComputesOneTapAndShortRows) {
+  if (!tileLoops())
+    GTEST_SKIP() << "this CPU has no products of bf16";
+  for (const FilterShapes &s : std::vector<FilterShapes>{
+           {1, 96, 128, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+           {2, 128, 96, {9, 7}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
+           {1, 128, 96, {140, 140}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+           {1, 512, 288, {30, 50}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+           {3, 96, 128, {15, 14}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
+           {2, 128, 128, {7, 8}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+           {2, 128, 96, {20}, {3}, {3}, {1}, {1, 1}}})
+    expectTilesAreRight(s);
 }
 
 // A plan that asks for what does not exist is refused.

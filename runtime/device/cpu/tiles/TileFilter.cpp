@@ -23,14 +23,16 @@
 namespace dlc {
 namespace {
 
-constexpr int64_t kTileWaveBytes = 2 << 20; // of packed tiles: an L2
-constexpr int64_t kLeastTerms = 512;        // of a wave
-constexpr int64_t kChunkTerms = 256;        // terms whose tiles stay in an L1
-constexpr int64_t kManyBlocks = 128;        // of filters: work for many threads
-constexpr int64_t kMostWaves = 8;           // at once
+constexpr int64_t kTileWaveBytes = 2 << 20;   // of packed tiles: an L2
+constexpr int64_t kVectorWaveBytes = 1 << 19; // half an L2 of CPUs without AMX
+constexpr int64_t kLeastTerms = 512;          // of a wave
+constexpr int64_t kChunkTerms = 256;          // terms whose tiles stay in an L1
+constexpr int64_t kManyBlocks = 128; // of filters: work for many threads
+constexpr int64_t kMostWaves = 8;    // at once
 
+int64_t dividedUp(int64_t value, int64_t by) { return (value + by - 1) / by; }
 int64_t roundedUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
+  return dividedUp(value, multiple) * multiple;
 }
 
 // One dimension.
@@ -76,6 +78,14 @@ bool canJoinColumns(const Conv &conv) {
          conv.x.c * columns.kernel <= kTileBlock;
 }
 
+// Where rows are short, or one tap reads what is packed, for enough products of
+// each element.
+bool areVectorsFaster(const Conv &conv) {
+  constexpr int64_t kShortRow = 8, kLeastProducts = 48;
+  return (conv.window.taps() == 1 || conv.y.size[2] <= kShortRow) &&
+         conv.x.c * conv.y.c >= kLeastProducts * (conv.x.c + conv.y.c);
+}
+
 class TileFilter {
 public:
   TileFilter(const Conv &conv, const Threads &threads);
@@ -101,6 +111,10 @@ private:
   int64_t blocks() const {
     return inputs_ / kTileBlock * (outputs_ / kTileBlock);
   }
+  // Steps of a wave: of dy, then of x.
+  int64_t packs() const {
+    return wave_ / kTileTerms + rightStride() / kTileBytes;
+  }
   int64_t sumFloats() const { return int64_t(taps_.size()) * 4 * kTileFloats; }
 
   Range rangeOf(int64_t wave) const {
@@ -118,6 +132,10 @@ private:
                 int64_t step, std::byte *packed) const;
   void multiply(const std::byte *packed, const Range &range, int64_t begin,
                 int64_t end, float *sums, bool adds) const;
+  void sumApart(const uint16_t *x, const uint16_t *dy, std::byte *scratch,
+                float *sums) const;
+  void sumJointly(const uint16_t *x, const uint16_t *dy, std::byte *scratch,
+                  float *sums) const;
   void write(const float *sums, int64_t count, int64_t block,
              uint16_t *dw) const;
 
@@ -179,11 +197,13 @@ TileFilter::TileFilter(const Conv &conv, const Threads &threads)
   after_ = roundedUp(last + 1, kTileTerms);
   const int64_t bytesOfTerm =
       2 * (outputs_ + int64_t(copies_.size()) * inputs_);
-  wave_ = std::min(
-      std::max(kTileWaveBytes / bytesOfTerm / kChunkTerms * kChunkTerms,
-               kLeastTerms),
-      roundedUp(numbers_, kTileTerms));
-  waves_ = (numbers_ - 1) / wave_ + 1;
+  const int64_t bytesOfWave = loops_.isAmx || blocks() > kManyBlocks / 2
+                                  ? kTileWaveBytes
+                                  : kVectorWaveBytes;
+  const int64_t most = std::max(
+      bytesOfWave / bytesOfTerm / kChunkTerms * kChunkTerms, kLeastTerms);
+  waves_ = dividedUp(numbers_, most);
+  wave_ = roundedUp(dividedUp(numbers_, waves_), kTileTerms);
   together_ = std::min(
       {std::max<int64_t>(kManyBlocks / blocks(), 1), kMostWaves, waves_});
   findElements();
@@ -335,17 +355,32 @@ void TileFilter::write(const float *sums, int64_t count, int64_t block,
        row});
 }
 
-void TileFilter::run(const uint16_t *x, const uint16_t *dy, uint16_t *dw,
-                     std::byte *scratch) const {
-  float *const sums =
-      reinterpret_cast<float *>(scratch + together_ * packedBytes());
-  const int64_t packs = wave_ / kTileTerms + rightStride() / kTileBytes;
+// Waves of few threads: each is packed and multiplied by one, in its L2.
+void TileFilter::sumApart(const uint16_t *x, const uint16_t *dy,
+                          std::byte *scratch, float *sums) const {
+  threads_.parallelFor(together_, 1, [&](int64_t begin, int64_t end) {
+    std::byte *const packed = scratch + begin * packedBytes();
+    loops_.enter();
+    for (int64_t lane = begin; lane < end; ++lane)
+      for (int64_t wave = lane; wave < waves_; wave += together_) {
+        for (int64_t step = 0; step < packs(); ++step)
+          packWave(x, dy, wave, step, packed);
+        multiply(packed, rangeOf(wave), 0, blocks(),
+                 sums + lane * blocks() * sumFloats(), wave >= together_);
+      }
+    loops_.leave();
+  });
+}
+
+// Of many: all pack, then each has some blocks.
+void TileFilter::sumJointly(const uint16_t *x, const uint16_t *dy,
+                            std::byte *scratch, float *sums) const {
   for (int64_t first = 0; first < waves_; first += together_) {
     const int64_t count = std::min(together_, waves_ - first);
-    threads_.parallelFor(count * packs, 1, [&](int64_t begin, int64_t end) {
+    threads_.parallelFor(count * packs(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        packWave(x, dy, first + i / packs, i % packs,
-                 scratch + i / packs * packedBytes());
+        packWave(x, dy, first + i / packs(), i % packs(),
+                 scratch + i / packs() * packedBytes());
     });
     threads_.parallelFor(count * blocks(), 1, [&](int64_t begin, int64_t end) {
       loops_.enter();
@@ -359,6 +394,16 @@ void TileFilter::run(const uint16_t *x, const uint16_t *dy, uint16_t *dw,
       loops_.leave();
     });
   }
+}
+
+void TileFilter::run(const uint16_t *x, const uint16_t *dy, uint16_t *dw,
+                     std::byte *scratch) const {
+  float *const sums =
+      reinterpret_cast<float *>(scratch + together_ * packedBytes());
+  if (threads_.count() <= together_)
+    sumApart(x, dy, scratch, sums);
+  else
+    sumJointly(x, dy, scratch, sums);
   threads_.parallelFor(blocks(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block)
       write(sums + block * sumFloats(), together_, block, dw);
@@ -372,11 +417,12 @@ bool areTilesFaster(const CommandSpec &spec, const Conv &conv) {
     for (const Operand &operand : *operands)
       if (typeOf(operand) != plan::BF16)
         return false;
-  return conv.x.dims <= 2 && conv.x.channelsLast && !conv.filtersLast &&
-         conv.group == 1 &&
-         (conv.x.c % kTileBlock == 0 || canJoinColumns(conv)) &&
-         conv.y.c % kTileBlock == 0 && conv.window.taps() <= kTileTaps &&
-         conv.x.n > 0 && tileLoops() && tileLoops()->isAmx;
+  const bool fits = conv.x.dims <= 2 && conv.x.channelsLast &&
+                    !conv.filtersLast && conv.group == 1 &&
+                    (conv.x.c % kTileBlock == 0 || canJoinColumns(conv)) &&
+                    conv.y.c % kTileBlock == 0 &&
+                    conv.window.taps() <= kTileTaps && conv.x.n > 0;
+  return fits && tileLoops() && (tileLoops()->isAmx || areVectorsFaster(conv));
 }
 
 Result<std::unique_ptr<Command>>

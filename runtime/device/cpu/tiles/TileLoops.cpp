@@ -59,9 +59,17 @@ DLC_INLINE void storeTile(__m512i (&rows)[16], std::byte *to,
     _mm512_store_si512(to + row * 64, rows[row]);
 }
 
+// What is there need not be memory.
+DLC_INLINE void prefetch(const uint16_t *from, int64_t bytes) {
+  _mm_prefetch(reinterpret_cast<const char *>(uintptr_t(from) + bytes),
+               _MM_HINT_T0);
+}
+
 // Lines in pairs are the rows of a tile on the right.
 void packTerms(TileSide side, const uint16_t *const *lines, int64_t count,
                std::byte *to, int64_t stride) {
+  // The next 32 lines mostly follow these.
+  const int64_t ahead = kTileTerms * count * int64_t(sizeof(uint16_t));
   // Quarters in the order in which the halves of a block unpack.
   const __m512i order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
   const bool isLeft = side == TileSide::Left;
@@ -70,6 +78,8 @@ void packTerms(TileSide side, const uint16_t *const *lines, int64_t count,
     __m512i low[16], high[16];
 #pragma GCC unroll 16
     for (int pair = 0; pair < 16; ++pair) {
+      prefetch(lines[2 * pair] + at, ahead);
+      prefetch(lines[2 * pair + 1] + at, ahead);
       const __m512i even = _mm512_permutexvar_epi64(
                         order,
                         _mm512_maskz_loadu_epi16(mask, lines[2 * pair] + at)),
