@@ -53,10 +53,11 @@ DLC_INLINE void exponential(Lanes &x) {
   const Lanes shifted = x * 1.44269504f + 12582912.f, n = shifted - 12582912.f;
   x -= n * 0.693145752f;
   x -= n * 1.42860677e-6f;
-  Lanes p = Lanes{} + 1.98756912e-4f;
-  for (const float c :
-       {1.39819994e-3f, 8.33345205e-3f, 4.16657962e-2f, 1.66666657e-1f, 0.5f})
-    p = p * x + c;
+  Lanes p = 1.98756912e-4f * x + 1.39819994e-3f;
+  p = p * x + 8.33345205e-3f;
+  p = p * x + 4.16657962e-2f;
+  p = p * x + 1.66666657e-1f;
+  p = p * x + 0.5f;
   p = p * x * x + x + 1.f;
   const IntLanes exponent = (IntLanes(shifted) - 0x4b400000 + 127) << 23;
   p *= Lanes(exponent);

@@ -63,11 +63,11 @@ private:
     packer.packLines(TileSide::Right, q_, g.stride, first, g.queries, g.depth,
                      queries_);
     sums_.clear();
-    std::fill_n(out_, values * kSums, 0.f);
     const int64_t seen = seenBy(first);
     for (int64_t begin = 0; begin < seen; begin += kBlocks)
       addKeys(first, begin, std::min(begin + kBlocks, seen));
     Lanes factors[2];
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       float most[16], total[16];
       write(sums_.most[half], most);
@@ -93,8 +93,9 @@ private:
     const Lanes shifts[2] = {ColumnSums::shiftOf(most[0]),
                              ColumnSums::shiftOf(most[1])};
     for (int64_t block = begin; block < end; ++block)
-      for (int64_t i = 0; i < kBlock; i += 2) {
+      for (int64_t i = 0; i < keysIn(block); i += 2) {
         Lanes rows[2][2];
+#pragma GCC unroll 2
         for (int64_t odd = 0; odd < 2; ++odd) {
           readRow(scoresOf_ + (block - begin) * kSums, i + odd, rows[odd]);
           sums_.add(shifts, rows[odd]);
@@ -113,7 +114,8 @@ private:
       }
       loops.multiply({values_ + (value * 2 * keyBlocks + begin) * kTileBytes,
                       weights_, keyBlocks * kTileBytes, kBlocks * kTileBytes,
-                      end - begin, out, true});
+                      end - begin, out, begin > 0, kBlock, queriesIn(first),
+                      keysIn(end - 1) / 2});
     }
   }
 

@@ -87,6 +87,7 @@ DLC_INLINE void storePairs(const Lanes *even, const Lanes *odd, std::byte *to,
       0x001f000f, 0x001e000e, 0x001d000d, 0x001c000c, 0x001b000b, 0x001a000a,
       0x00190009, 0x00180008, 0x00170007, 0x00160006, 0x00150005, 0x00140004,
       0x00130003, 0x00120002, 0x00110001, 0x00100000);
+#pragma GCC unroll 2
   for (int half = 0; half < 2; ++half)
     _mm512_store_si512(
         to + half * stride,
@@ -126,6 +127,7 @@ struct Scores {
       row[0] = row[1] = Lanes{} - kInfinity;
       return;
     }
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       const int64_t query = first + 16 * half;
       row[half] *= g.scale;
@@ -161,11 +163,13 @@ struct ColumnSums {
   Lanes most[2], total[2];
 
   DLC_INLINE void clear() {
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half)
       most[half] = Lanes{} - kInfinity, total[half] = Lanes{};
   }
   // The factor of what was summed before, if `now` are the largest scores.
   DLC_INLINE void raise(const Lanes *now, Lanes *kept) {
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       kept[half] = most[half] - shiftOf(now[half]);
       exponential(kept[half]);
@@ -175,6 +179,7 @@ struct ColumnSums {
   }
   // A row of scores becomes its exponentials, which are added.
   DLC_INLINE void add(const Lanes *shifts, Lanes *row) {
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       row[half] -= shifts[half];
       exponential(row[half]);
@@ -209,22 +214,28 @@ public:
   int64_t seenBy(int64_t first) const {
     return g.causal ? std::min(keyBlocks, blocksIn(first + kBlock)) : keyBlocks;
   }
+  // Of a block those to compute: pairs of them, at least.
+  int64_t keysIn(int64_t block) const {
+    return partOf(g.keys - block * kBlock);
+  }
+  int64_t queriesIn(int64_t first) const { return partOf(g.queries - first); }
   // The products of a block of keys and one of queries.
   void multiplyScores(const std::byte *keys, const std::byte *queries,
-                      int64_t block, float *to) const {
+                      int64_t block, int64_t first, float *to) const {
     const int64_t stride = depths * kTileBytes;
     loops.multiply({keys + block * 2 * stride, queries, stride, stride, depths,
-                    to, false});
+                    to, false, keysIn(block), queriesIn(first)});
   }
   // Finished; raises `most`.
   void findScores(const std::byte *keys, const std::byte *queries,
                   int64_t first, int64_t block, float *to, Lanes *most) const {
-    multiplyScores(keys, queries, block, to);
-    for (int64_t i = 0; i < kBlock; ++i) {
+    multiplyScores(keys, queries, block, first, to);
+    for (int64_t i = 0; i < keysIn(block); ++i) {
       Lanes row[2];
       readRow(to, i, row);
       scores.finish(row, block * kBlock + i, first);
       writeRow(row, i, to);
+#pragma GCC unroll 2
       for (int half = 0; half < 2; ++half)
         most[half] = larger(row[half], most[half]);
     }
@@ -238,6 +249,10 @@ public:
   Packer packer;
 
 private:
+  // AMX computes all of a block.
+  int64_t partOf(int64_t left) const {
+    return loops.isAmx || left >= kBlock ? kBlock : (left + 1) / 2 * 2;
+  }
   std::byte *zeros() {
     const int64_t count = zeroTiles(g);
     std::byte *const line = tiles.take(count);

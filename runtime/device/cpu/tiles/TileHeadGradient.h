@@ -27,8 +27,10 @@ public:
 
   void run() {
     packKeys();
-    std::fill_n(dk_, keyBlocks * depths * kSums, 0.f);
-    std::fill_n(dv_, keyBlocks * values * kSums, 0.f);
+    const int64_t seen = seenBy((g.queries - 1) / kBlock * kBlock),
+                  unseen = keyBlocks - seen;
+    std::fill_n(dk_ + seen * depths * kSums, unseen * depths * kSums, 0.f);
+    std::fill_n(dv_ + seen * values * kSums, unseen * values * kSums, 0.f);
     loops.enter();
     for (int64_t first = 0; first < g.queries; first += kSide)
       runQueries(first);
@@ -76,6 +78,18 @@ private:
                      kBlocks * kTileBytes);
   }
 
+  static DLC_INLINE float product(const Bf16 *a, const Bf16 *b, int64_t count) {
+    __m512 sums = _mm512_setzero_ps();
+    for (int64_t at = 0; at < count; at += 32) {
+      const auto mask = static_cast<uint32_t>(
+          (uint64_t(1) << std::min<int64_t>(count - at, 32)) - 1);
+      sums = _mm512_dpbf16_ps(sums,
+                              (__m512bh)_mm512_maskz_loadu_epi16(mask, a + at),
+                              (__m512bh)_mm512_maskz_loadu_epi16(mask, b + at));
+    }
+    return _mm512_reduce_add_ps(sums);
+  }
+
   // Weights are factor * e^(score - shift): lse and 1, but with a mask, whose
   // numbers may be so low that lse cannot hold the logarithm of the sum, they
   // are found again.
@@ -87,7 +101,7 @@ private:
       shifts[i] = isReal ? x_.lse[first + i] : 0;
       factors[i] = isReal ? 1 : 0;
       const int64_t at = (first + i) * g.outStride;
-      deltas[i] = isReal ? dot(x_.dy + at, x_.y + at, g.valueDepth) : 0;
+      deltas[i] = isReal ? product(x_.dy + at, x_.y + at, g.valueDepth) : 0;
     }
     if (!scores.mask.data)
       return;
@@ -100,12 +114,13 @@ private:
       sums.raise(most, kept);
       const Lanes lowered[2] = {ColumnSums::shiftOf(most[0]),
                                 ColumnSums::shiftOf(most[1])};
-      for (int64_t i = 0; i < kBlock; ++i) {
+      for (int64_t i = 0; i < keysIn(key); ++i) {
         Lanes row[2];
         readRow(p_, i, row);
         sums.add(lowered, row);
       }
     }
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       const Lanes none{}, &total = sums.total[half];
       write(total == none ? none : sums.most[half], shifts + 16 * half);
@@ -121,7 +136,6 @@ private:
       packQueries(block, first + block * kBlock);
       findWeights(block, first + block * kBlock);
     }
-    std::fill_n(dq_, count * depths * kSums, 0.f);
     const int64_t seen = seenBy(first + (count - 1) * kBlock);
     for (int64_t key = 0; key < seen; key += kBlocks)
       runSquare(first, count, key, std::min(kBlocks, seen - key));
@@ -148,14 +162,16 @@ private:
       int64_t begin = 0; // the first block of queries that sees these keys
       while (seen(begin) <= i)
         ++begin;
+      const bool adds = first > 0 && key + i < seenBy(first - kBlock);
       const auto add = [&](const std::byte *left, const std::byte *right,
                            int64_t blocks, float *sums) {
         for (int64_t at = 0; at < blocks; ++at)
-          loops.multiply({left + (i * 2 * kBlocks + begin) * kTileBytes,
-                          right + (at * 2 * kBlocks + begin) * kTileBytes,
-                          kBlocks * kTileBytes, kBlocks * kTileBytes,
-                          queries - begin,
-                          sums + ((key + i) * blocks + at) * kSums, true});
+          loops.multiply(
+              {left + (i * 2 * kBlocks + begin) * kTileBytes,
+               right + (at * 2 * kBlocks + begin) * kTileBytes,
+               kBlocks * kTileBytes, kBlocks * kTileBytes, queries - begin,
+               sums + ((key + i) * blocks + at) * kSums, adds, keysIn(key + i),
+               kBlock, queriesIn(first + (queries - 1) * kBlock) / 2});
       };
       add(weights_, dyTerms_, values, dv_);
       add(gradients_, queryTerms_, depths, dk_);
@@ -166,7 +182,8 @@ private:
                         gradientPairs_ + query * 2 * kBlocks * kTileBytes,
                         keyBlocks * kTileBytes, kBlocks * kTileBytes,
                         seen(query), dq_ + (query * depths + at) * kSums,
-                        true});
+                        key > 0, kBlock, queriesIn(first + query * kBlock),
+                        keysIn(key + seen(query) - 1) / 2});
   }
 
   // The weights of a block and the gradient of its scores, as tiles.
@@ -174,23 +191,26 @@ private:
     const int64_t from = first + query * kBlock, block = key + i,
                   stride = values * kTileBytes;
     multiplyScores(keys_, queries_ + query * 2 * depths * kTileBytes, block,
-                   p_);
+                   from, p_);
     loops.multiply({valueRows_ + block * 2 * stride,
                     dyRows_ + query * 2 * stride, stride, stride, values, dp_,
-                    false});
+                    false, keysIn(block), queriesIn(from)});
     Lanes shifts[2], factors[2], deltas[2];
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       read(shifts_ + from + 16 * half, shifts[half]);
       read(factors_ + from + 16 * half, factors[half]);
       read(deltas_ + from + 16 * half, deltas[half]);
     }
-    for (int64_t row = 0; row < kBlock; row += 2) {
+    for (int64_t row = 0; row < keysIn(block); row += 2) {
       Lanes gradients[2][2];
+#pragma GCC unroll 2
       for (int64_t odd = 0; odd < 2; ++odd) {
         Lanes weights[2];
         readRow(p_, row + odd, weights);
         scores.finish(weights, block * kBlock + row + odd, from);
         readRow(dp_, row + odd, gradients[odd]);
+#pragma GCC unroll 2
         for (int half = 0; half < 2; ++half) {
           weights[half] -= shifts[half];
           exponential(weights[half]);

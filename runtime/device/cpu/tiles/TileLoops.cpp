@@ -138,41 +138,50 @@ void multiply(const TileProduct &p) {
   _tile_stored(3, p.sums + 3 * kTileFloats, kRow);
 }
 
-// Eight rows and both vectors of columns at once: so many sums hide the latency
-// of an instruction, and a pair on the left is loaded once for both.
-void multiplyVectors(const TileProduct &p) {
-  constexpr int kRows = 8;
-  for (int64_t row = 0; row < kTileBlock; row += kRows) {
-    float *const sums = p.sums + tileRow(row);
-    const std::byte *left = p.left + row / 16 * p.leftStride + row % 16 * 64,
-                    *right = p.right;
-    __m512 to[kRows][2] = {};
-    if (p.adds)
-#pragma GCC unroll 8
-      for (int i = 0; i < kRows; ++i)
-        for (int half = 0; half < 2; ++half)
-          to[i][half] = _mm512_load_ps(sums + i * 16 + half * kTileFloats);
-    for (int64_t step = 0; step < p.steps; ++step) {
-      for (int pair = 0; pair < 16; ++pair) {
-        const __m512bh low = (__m512bh)_mm512_load_si512(right + pair * 64),
-                       high = (__m512bh)_mm512_load_si512(
-                           right + p.rightStride + pair * 64);
-#pragma GCC unroll 8
-        for (int i = 0; i < kRows; ++i) {
-          int32_t terms;
-          __builtin_memcpy(&terms, left + i * 64 + pair * 4, 4);
-          const __m512bh both = (__m512bh)_mm512_set1_epi32(terms);
-          to[i][0] = _mm512_dpbf16_ps(to[i][0], both, low);
-          to[i][1] = _mm512_dpbf16_ps(to[i][1], both, high);
-        }
-      }
-      left += kTileBytes, right += kTileBytes;
-    }
-#pragma GCC unroll 8
+// So many sums hide the latency of an instruction; a pair on the left is loaded
+// once for both vectors of columns.
+template <int kRows, int kHalves>
+DLC_INLINE void multiplyRows(const TileProduct &p, int64_t row) {
+  float *const sums = p.sums + tileRow(row);
+  const std::byte *left = p.left + row / 16 * p.leftStride + row % 16 * 64,
+                  *right = p.right;
+  __m512 to[kRows][kHalves] = {};
+  if (p.adds)
+#pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i)
-      for (int half = 0; half < 2; ++half)
-        _mm512_store_ps(sums + i * 16 + half * kTileFloats, to[i][half]);
+      for (int half = 0; half < kHalves; ++half)
+        to[i][half] = _mm512_load_ps(sums + i * 16 + half * kTileFloats);
+  for (int64_t step = 0; step < p.steps; ++step) {
+    const int64_t pairs = step + 1 < p.steps ? kTileTerms / 2 : p.lastPairs;
+    for (int64_t pair = 0; pair < pairs; ++pair) {
+      __m512bh columns[kHalves];
+      for (int half = 0; half < kHalves; ++half)
+        columns[half] = (__m512bh)_mm512_load_si512(
+            right + half * p.rightStride + pair * 64);
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i) {
+        int32_t terms;
+        __builtin_memcpy(&terms, left + i * 64 + pair * 4, 4);
+        const __m512bh both = (__m512bh)_mm512_set1_epi32(terms);
+        for (int half = 0; half < kHalves; ++half)
+          to[i][half] = _mm512_dpbf16_ps(to[i][half], both, columns[half]);
+      }
+    }
+    left += kTileBytes, right += kTileBytes;
   }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+    for (int half = 0; half < kHalves; ++half)
+      _mm512_store_ps(sums + i * 16 + half * kTileFloats, to[i][half]);
+}
+
+void multiplyVectors(const TileProduct &p) {
+  if (p.columns > 16)
+    for (int64_t row = 0; row < p.rows; row += 8)
+      multiplyRows<8, 2>(p, row);
+  else
+    for (int64_t row = 0; row < p.rows; row += 16)
+      multiplyRows<16, 1>(p, row);
 }
 
 // A row of a tap's sums is a vector of bf16; each vector of the result takes

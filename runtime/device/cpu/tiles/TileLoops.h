@@ -31,6 +31,9 @@ struct TileProduct {
   int64_t leftStride, rightStride, steps;
   float *sums; // four tiles, one after the other
   bool adds;   // to what `sums` holds
+  // Vectors leave out the sums of other rows, of the other half if all columns
+  // are in the first, and what is behind the last step's pairs of terms.
+  int64_t rows = kTileBlock, columns = kTileBlock, lastPairs = kTileTerms / 2;
 };
 
 // A block of outputs of filters' gradients in bf16: the sums, in this order, of
