@@ -39,7 +39,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
       b.setInsertionPoint(g);
       if (!g.getRows())
         g.getValueMutable().assign(gradient(b, g, g.getValue()));
-      else if (options.allReduce.world > 1 && failed(exchangeRows(step, b, g)))
+      else if (options.allReduce.partners() > 1 &&
+               failed(exchangeRows(step, b, g)))
         return signalPassFailure();
     }
     reduceResults(f, [&](unsigned i) { return flags.contains(i); });
@@ -47,21 +48,17 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
       signalPassFailure();
   }
 
-  /// What is left to send when the last gradient is there is its bucket: a
-  /// small part of all, but no less than a message that pays for its start.
   void chooseSize(Step &step) {
-    constexpr int64_t kFewest = 1 << 20, kMost = 25 << 20, kBuckets = 16;
     int64_t bytes = 0;
     for (ir::GradientOp g : step.gradients())
       if (auto type = ir::tensorType(g.getValue()); !g.getRows())
         bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
-    const int64_t given = options.allReduce.bucketBytes;
-    size = given ? given : std::clamp(bytes / kBuckets, kFewest, kMost);
+    size = options.allReduce.bucketSize(bytes);
   }
 
   bool sendsThin() const {
     return options.allReduce.compress == "powersgd" &&
-           options.allReduce.world > 1;
+           options.allReduce.partners() > 1;
   }
 
   LogicalResult check(func::FuncOp f) {
@@ -128,18 +125,18 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     auto weights = llvm::to_vector(f.getOps<ir::AllReduceOp>());
     Builder b(f.getContext());
     for (ir::AllReduceOp each : weights)
-      if (options.allReduce.world > 1) {
+      if (options.allReduce.partners() > 1) {
         each.setBucketAttr(b.getI64IntegerAttr(0));
       } else {
         each.replaceAllUsesWith(each.getX());
         each.erase();
       }
-    return options.allReduce.world > 1 && !weights.empty();
+    return options.allReduce.partners() > 1 && !weights.empty();
   }
 
   void reduceResults(func::FuncOp f, llvm::function_ref<bool(unsigned)> mine) {
     OpBuilder b(f.getContext());
-    if (options.allReduce.world > 1)
+    if (options.allReduce.partners() > 1)
       for (OpOperand &result : f.front().getTerminator()->getOpOperands())
         if (mine(result.getOperandNumber())) {
           b.setInsertionPointAfterValue(result.get());
@@ -152,8 +149,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
   Value gradient(OpBuilder &b, ir::GradientOp g, Value v) {
     const std::string &wire = options.allReduce.compress;
     auto of = g.getRows() ? FlatSymbolRefAttr() : g.getStateAttr();
-    if (wire == "none" || wire == "powersgd" || options.allReduce.world <= 1 ||
-        !ir::elementType(v).isF32())
+    if (wire == "none" || wire == "powersgd" ||
+        options.allReduce.partners() <= 1 || !ir::elementType(v).isF32())
       return mean(b, v, of);
     Type half = wire == "bf16" ? Type(b.getBF16Type()) : Type(b.getF16Type());
     Value sent = mean(b, ir::Expr(b, g.getLoc(), v).cast(half).v, of);
@@ -171,7 +168,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
                                            ir::Role::step, 0)))
       return failure();
     const int64_t
-        world = options.allReduce.world,
+        world = options.allReduce.partners(),
         size = step.findState(g.getState()).getTensorType().getDimSize(0);
     Value rank =
         ir::ReadOp::create(b, g.getLoc(), state.getType(), state.getSymName());
@@ -213,7 +210,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
   /// but still where the gradient is complete and in memory.
   Value mean(OpBuilder &b, Value v, FlatSymbolRefAttr of) {
     const AllReduceOptions &o = options.allReduce;
-    if (o.world <= 1)
+    if (o.partners() <= 1)
       return ir::AllReduceOp::create(b, v.getLoc(), v.getType(), v, nullptr,
                                      of);
     if (filled >=

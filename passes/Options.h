@@ -185,7 +185,18 @@ struct AllReduceOptions {
   /// --zero-whole-mb: parameters that are updated together and are less stay
   /// whole.
   int64_t zeroWholeBytes = 64 << 10;
+  /// --sync-every=N: ranks step by themselves, and every N steps the mean of
+  /// their movements is applied by --outer-optimizer; 0: gradients are reduced.
+  int64_t syncEvery = 0;
+  std::string outer = "sgd(lr=0.7,momentum=0.9,nesterov=true)";
 
+  bool isLocal() const { return syncEvery > 0 && world > 1; }
+  /// How many ranks a step has collectives with.
+  int64_t partners() const { return isLocal() ? 1 : world; }
+  /// A bucket is full from so many bytes on, of `all` that travel. What is left
+  /// to send at the end is one: a small part of all, but no less than a message
+  /// that pays for its start.
+  int64_t bucketSize(int64_t all) const;
   /// Of --zero: one rank has nobody to share with.
   int64_t level() const { return world > 1 ? zero : 0; }
   bool syncs() const { return syncBatchNorm && world > 1; }

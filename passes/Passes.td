@@ -206,4 +206,10 @@ def InsertEma : Dlc_Pass<"dlc-insert-ema"> {
     the host that is a function @ema_step with the attribute dlc.after, which reads the state that @train_step left.}];
 }
 
+def LocalSteps : Dlc_Pass<"dlc-local-steps"> {
+  let summary = "ranks step by themselves, and meet in @sync_step";
+  let description = [{With `sync-every` and several ranks, @sync_step averages how far ranks have moved each parameter from the state
+    NAME.sync_anchor, and moves it from there by `outer-optimizer`, whose momentum is NAME.sync_m. Moments are each rank's own.}];
+}
+
 #endif

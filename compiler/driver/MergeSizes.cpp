@@ -67,7 +67,8 @@ public:
     mergeKernels();
     for (auto program :
          llvm::make_early_inc_range(other.module->getOps<exec::ProgramOp>()))
-      if (!program->hasAttr("dlc.after")) // it follows all sizes
+      if (!program->hasAttr("dlc.after") && // those are of all sizes
+          program.getSymName() != "sync_step")
         DLC_TRY(add(program));
     return {};
   }

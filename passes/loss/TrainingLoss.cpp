@@ -202,7 +202,7 @@ LogicalResult divideByAll(func::FuncOp f, ArrayRef<TrainedLoss> losses,
   const int64_t count = options.accumulate.count;
   if (count > 1 && !haveOneDivisor(losses))
     return refuse(f, losses, count);
-  if (count <= 1 && options.allReduce.world <= 1) {
+  if (count <= 1 && options.allReduce.partners() <= 1) {
     divisors.keepFromZero();
     return success();
   }

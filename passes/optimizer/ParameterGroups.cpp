@@ -255,4 +255,19 @@ LogicalResult checkPatterns(ModuleOp module, const OptimizerOptions &given) {
   return rows.expectMatches();
 }
 
+Result<OptimizerOptions> readOuterOptimizer(const std::string &text) {
+  std::string wrong;
+  const auto o = readOptimizer(text, {}, wrong);
+  if (!o || o->name != "sgd" || o->dampening != 0)
+    return usageError("--outer-optimizer: {}, found '{}'",
+                      !o && text.starts_with("sgd")
+                          ? wrong
+                          : "expected sgd(lr=NUMBER,momentum=NUMBER,"
+                            "nesterov=true|false)",
+                      text);
+  if (*o->nesterov && *o->momentum == 0)
+    return usageError("--outer-optimizer: nesterov needs a momentum above 0");
+  return *o;
+}
+
 } // namespace dlc

@@ -20,6 +20,9 @@ struct ParameterGroup {
 llvm::FailureOr<std::vector<ParameterGroup>>
 groupParameters(Step &step, const OptimizerOptions &options);
 
+/// The optimizer that --outer-optimizer names, sgd(KEY=VALUE,...), resolved.
+Result<OptimizerOptions> readOuterOptimizer(const std::string &text);
+
 /// Whether the options of an optimizer go together; else an error there.
 llvm::LogicalResult checkOptimizer(mlir::Operation *where,
                                    const OptimizerOptions &options);

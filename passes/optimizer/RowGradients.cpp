@@ -97,8 +97,9 @@ private:
       return;
     const bool isLazy = group.options.sparse == "lazy", isExact = rests(group);
     // Sorting and moving rows twice costs about as much as half of the table.
-    if (!isLazy && (!isExact || 2 * lookups.count() * options.allReduce.world >
-                                    type.getDimSize(0)))
+    if (!isLazy &&
+        (!isExact || 2 * lookups.count() * options.allReduce.partners() >
+                         type.getDimSize(0)))
       return;
     const std::string why = whyWhole(g.getValue(), lookups, group);
     if (why.empty()) {

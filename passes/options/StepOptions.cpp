@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizer, what happens to gradients, ranks.
 #include "passes/loss/LossTerms.h"
-#include "passes/optimizer/OptimizerRules.h"
+#include "passes/optimizer/ParameterGroups.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
@@ -231,6 +231,30 @@ void AllReduceOptions::addTo(OptionTable &table) {
             "size in MiB below which a bucket's parameters are replicated, not "
             "sharded")
       .only("ddp.zero", {"3"});
+  table.count("ddp.sync-every", syncEvery, 0,
+              "steps that each rank does by itself before the mean of all "
+              "ranks' movements is applied; 0: gradients are averaged in each "
+              "step",
+              1 << 30);
+  Option &row =
+      table
+          .add("ddp.outer-optimizer",
+               "optimizer that applies the movements of --sync-every, sgd; the "
+               "default is DiLoCo's, sgd(lr=1) the plain average",
+               "sgd(lr=NUMBER,...)")
+          .only("ddp.sync-every", {});
+  row.set = [this](auto &words) -> Status {
+    DLC_ASSIGN(std::string word, oneWord(words));
+    DLC_TRY(readOuterOptimizer(word).status());
+    outer = word;
+    return {};
+  };
+  row.get = [this] { return Words{outer}; };
+}
+
+int64_t AllReduceOptions::bucketSize(int64_t all) const {
+  constexpr int64_t kFewest = 1 << 20, kMost = 25 << 20, kBuckets = 16;
+  return bucketBytes ? bucketBytes : std::clamp(all / kBuckets, kFewest, kMost);
 }
 
 void RandomOptions::addTo(OptionTable &table) {
@@ -303,6 +327,24 @@ static Status checkPlaces(const StepOptions &step) {
   return {};
 }
 
+static Status checkLocal(StepOptions step) {
+  step.resolve();
+  const AllReduceOptions &o = step.allReduce;
+  const char *other = !o.isLocal()                      ? nullptr
+                      : o.zero > 0                      ? "--zero"
+                      : o.compress != "none"            ? "--compress"
+                      : o.syncBatchNorm                 ? "--sync-bn"
+                      : step.scaler.scale != "none"     ? "--loss-scale"
+                      : step.ema.enabled                ? "--ema"
+                      : step.optimizer.moments != "f32" ? "--moments"
+                      : step.target.name != "cpu"       ? "--target=cuda"
+                                                        : nullptr;
+  return other ? usageError("--sync-every={} does not go with {}, as ranks "
+                            "step by themselves: drop one of the two",
+                            o.syncEvery, other)
+               : Status();
+}
+
 void StepOptions::resolve() {
   amp.resolve();
   if (schedule.name == "onecycle" && schedule.cycleMomentum)
@@ -353,6 +395,7 @@ void StepOptions::addTo(OptionTable &table) {
   table.require([this](auto &) { return checkScaler(*this); });
   table.require([this](auto &) { return checkNesterov(*this); });
   table.require([this](auto &) { return checkBlocks(*this); });
+  table.require([this](auto &) { return checkLocal(*this); });
   table.require([this](auto &) { return checkPlaces(*this); });
 }
 

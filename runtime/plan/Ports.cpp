@@ -128,7 +128,8 @@ bool isPrediction(const Plan &plan, const Program &program,
 
 Status checkPorts(const Plan &plan) {
   for (const Program &program : plan.programs()) {
-    if (kindOf(program) == kPrefill || kindOf(program) == kDecode)
+    if (kindOf(program) == kPrefill || kindOf(program) == kDecode ||
+        kindOf(program) == kSync)
       continue; // their inputs are no samples
     DLC_TRY(checkInputs(plan, program));
     const Program *first = findProgram(plan, kindOf(program));

@@ -27,6 +27,8 @@ bool padsLast(const Plan &plan);
 // the position in the decoding program's further input.
 constexpr std::string_view kPrefill = "prefill", kDecode = "decode",
                            kPosition = "dlc.position";
+// The program in which ranks that step by themselves meet: --sync-every.
+constexpr std::string_view kSync = "sync_step";
 
 // The shape of a batch of the input's samples. It is the input's own, behind a
 // dimension of 1 where samples are whole inputs: the batch is 1, and none of

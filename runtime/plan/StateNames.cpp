@@ -9,30 +9,34 @@ namespace {
 
 constexpr std::string_view kPrefix = "model/", kCache = "cache/";
 
-constexpr std::array<std::string_view, 29> kNames = {
+constexpr std::array<std::string_view, 30> kNames = {
     // states
     "step", "rng.draw", "rng.rank", "schedule.steps", "schedule.epoch_steps",
     "plateau", "scaler.scale", "scaler.growth", "scaler.hysteresis",
     "ema.moves", "ema.updates",
     // programs
     "predict", "train_step", "eval_step", "accumulate_step", "ema_step",
-    "prefill", "decode",
+    "sync_step", "prefill", "decode",
     // regions
     "param", "buffer", "const", "ema", "accumulator", "cache", "scalar",
     "gradient", "scratch", "marker",
     // what safetensors keeps for itself
     "__metadata__"};
 
-constexpr std::array<std::string_view, 16> kPrefixes = {
+constexpr std::array<std::string_view, 17> kPrefixes = {
     kPrefix, "ema/", "grad/", kCache, "accumulate.", "scaler.scale.",
     "scaler.growth.", "scaler.hysteresis.", "step.product", kTeacher, "moment.",
-    "powersgd.",
+    "powersgd.", "sync.",
     // programs of another size
     "predict@", "train_step@", "eval_step@", "accumulate_step@"};
 
-constexpr std::array<std::string_view, 10> kMoments = {
-    ".m",        ".v",        ".vmax",        ".vr",         ".vc",
-    ".m.absmax", ".v.absmax", ".vmax.absmax", ".powersgd_q", ".powersgd_error"};
+constexpr std::array<std::string_view, 12> kMoments = {
+    ".m",           ".v",
+    ".vmax",        ".vr",
+    ".vc",          ".m.absmax",
+    ".v.absmax",    ".vmax.absmax",
+    ".powersgd_q",  ".powersgd_error",
+    ".sync_anchor", ".sync_m"};
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 

@@ -20,6 +20,9 @@ Due dueAfter(const Progress &progress, const DueRules &rules,
               isSaveDue(progress.step, due.endsEpoch, rules);
   due.compares = rules.checkEvery > 0 &&
                  (due.saves || progress.step % rules.checkEvery == 0);
+  due.syncs =
+      rules.syncEvery > 0 && (due.saves || due.validates || due.compares ||
+                              progress.step % rules.syncEvery == 0);
   return due;
 }
 

@@ -14,6 +14,7 @@ struct DueRules {
   int64_t saveEvery = 0;  // steps between checkpoints; 0: none
   double saveSeconds = 0; // or seconds; with neither, each epoch has one
   int64_t checkEvery = 0; // steps between comparisons of ranks; 0: none
+  int64_t syncEvery = 0;  // steps of ranks by themselves; 0: none
 };
 
 struct Due {
@@ -22,6 +23,7 @@ struct Due {
   bool endsEpoch = false; // also without a validation
   bool ends = false;      // the run, after a checkpoint
   bool compares = false;  // the ranks
+  bool syncs = false;     // ranks that step by themselves, before all else
 
   bool isAny() const { return validates || saves || endsEpoch || compares; }
 };

@@ -86,6 +86,8 @@ public:
       DLC_ASSIGN(asked, agreement.ask(own, progress_.step));
       rankTimes_.addBlocked(std::chrono::steady_clock::now() - since);
       Due due = dueAfter(progress_, rules_, asked);
+      if (due.syncs)
+        DLC_TRY(setup_.session->syncRanks());
       if (!due.isAny())
         continue;
       DLC_TRY(readReports(0));
@@ -256,9 +258,12 @@ private:
   RunSetup &setup_;
   RunFolder folder_;
   Progress progress_;
-  const DueRules rules_ = {setup_.total, !setup_.val.sets.empty(),
-                           setup_.options.saveEvery, setup_.options.saveSeconds,
-                           setup_.options.checkRanks};
+  const DueRules rules_ = {setup_.total,
+                           !setup_.val.sets.empty(),
+                           setup_.options.saveEvery,
+                           setup_.options.saveSeconds,
+                           setup_.options.checkRanks,
+                           setup_.session->syncEvery()};
   Checkpointing checkpointing_;
   Steps steps_;
   Recorders recorders_;

@@ -21,7 +21,8 @@ Due after(int64_t step, const DueRules &rules, const SignalRequest &asked = {},
 
 std::string textOf(const Due &due) {
   return std::string(due.validates ? "v" : "") + (due.saves ? "s" : "") +
-         (due.endsEpoch ? "e" : "") + (due.ends ? "!" : "");
+         (due.endsEpoch ? "e" : "") + (due.ends ? "!" : "") +
+         (due.syncs ? "m" : "");
 }
 
 TEST(Due, EachEpochIsValidatedAndSaved) {
@@ -51,6 +52,21 @@ TEST(Due, TimeBetweenCheckpointsReplacesEpochs) {
   SignalRequest asked;
   asked.timed = true;
   EXPECT_EQ(textOf(after(5, rules, asked)), "s");
+}
+
+TEST(Due, RanksApartMeetBeforeAnybodyLooks) {
+  DueRules rules{kTotal, true, 0, 30};
+  rules.syncEvery = 3;
+  EXPECT_EQ(textOf(after(2, rules)), "");
+  EXPECT_EQ(textOf(after(3, rules)), "m");
+  EXPECT_FALSE(after(3, rules).isAny());
+  EXPECT_EQ(textOf(after(4, rules)), "vem");
+  EXPECT_EQ(textOf(after(12, rules)), "vse!m");
+  rules.validates = false;
+  EXPECT_EQ(textOf(after(4, rules)), "e");
+  SignalRequest asked;
+  asked.save = true;
+  EXPECT_EQ(textOf(after(5, rules, asked)), "sm");
 }
 
 TEST(Due, TheLastStepIsValidatedAndSavedWithinAnEpoch) {

@@ -42,8 +42,14 @@ std::string regionOf(ir::StateOp state) {
   case ir::Role::ema: // "ema.2/w" of "w"
     return state.getSymName().drop_back(state.getOf()->size() + 1).str();
   case ir::Role::factor:
-  case ir::Role::error:
-    return "powersgd." + ir::stringifyRole(state.getRole()).str();
+  case ir::Role::error: { // "w.powersgd_q", "w.sync_m", a rank's own "w.m"
+    const StringRef suffix =
+        state.getSymName().drop_front(state.getOf()->size() + 1);
+    return suffix.starts_with("powersgd_")
+               ? "powersgd." + ir::stringifyRole(state.getRole()).str()
+           : suffix.starts_with("sync_") ? "sync." + suffix.drop_front(5).str()
+                                         : "moment." + suffix.str();
+  }
   default:
     return ir::stringifyRole(state.getRole()).str();
   }

@@ -23,7 +23,8 @@ public:
     return partOf(state).has_value();
   }
 
-  // Whether it is each rank's own: what compressing its gradients has left out.
+  // Whether it is each rank's own: what compressing its gradients has left out,
+  // moments of steps by itself.
   static bool isOwn(const plan::State &state) {
     return state.role() == "error";
   }

@@ -147,7 +147,8 @@ private:
     std::vector<std::byte> copy;
     const auto tensor = file_.find(state.name(), copy);
     if (!tensor) {
-      if (state.role() == "ema" && state.of().size())
+      if (state.of().size() &&
+          (state.role() == "ema" || state.name().ends_with(".sync_anchor")))
         averages_.push_back(&state);
       else
         done_.missing.push_back(state.name());

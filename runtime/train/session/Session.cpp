@@ -14,13 +14,25 @@ namespace {
 
 constexpr char kTrain[] = "train_step", kAccumulate[] = "accumulate_step",
                kEval[] = "eval_step", kPredict[] = "predict";
+constexpr std::string_view kSync = plan::kSync;
+
+Result<int64_t> syncEveryOf(const plan::Plan &plan) {
+  if (!findProgram(plan, kSync))
+    return 0;
+  for (const plan::Attribute &attribute : plan.schedule())
+    if (attribute.name() == "sync-every" && attribute.f() >= 1 &&
+        attribute.f() <= 1 << 30)
+      return static_cast<int64_t>(attribute.f());
+  return corrupt("it has '{}', but not how often that runs", kSync);
+}
 
 // One rank alone runs what has no collectives.
 plan::Plan withoutTraining(plan::Plan plan) {
   auto &programs = *plan.mutable_programs();
   for (int i = programs.size(); i-- > 0;)
     if (const auto kind = plan::kindOf(programs[i]);
-        kind == kTrain || kind == kAccumulate || programs[i].after() == kTrain)
+        kind == kTrain || kind == kAccumulate || kind == kSync ||
+        programs[i].after() == kTrain)
       programs.DeleteSubrange(i, 1);
   plan.set_world_size(1);
   return plan;
@@ -68,6 +80,7 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
                StatisticsReader::create(session->executor_->plan(), *train));
   }
   session->metrics_.resize(session->metricNames_.size());
+  DLC_ASSIGN(session->syncEvery_, syncEveryOf(session->executor_->plan()));
   return session;
 } catch (...) {
   return caughtException("a session");
@@ -87,6 +100,8 @@ Result<FileDigest> Session::save(const std::string &safetensors,
 } catch (...) {
   return caughtException("writing the state");
 }
+
+Status Session::syncRanks() { return executor_->run(std::string(kSync)); }
 
 Status Session::findPosition() {
   if (positionAsOf_ == executor_->stateWrites())

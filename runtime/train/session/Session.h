@@ -65,6 +65,12 @@ public:
   // Batches of an update.
   int64_t window() const { return std::max<int64_t>(1, plan().accumulate()); }
 
+  // Steps of each rank before syncRanks() is due; 0: ranks are never apart.
+  int64_t syncEvery() const { return syncEvery_; }
+  // All ranks: moves their parameters by the mean of what each has done since
+  // the last time (--sync-every). Ranks have equal parameters then.
+  Status syncRanks();
+
   // Starts the training on a batch, whose arrays are those of train_step's
   // inputs in order. Of several sizes it is the one that takes so many bytes;
   // where two of the model's do (8 x 256 and 16 x 128), `size` must say which
@@ -146,6 +152,7 @@ private:
   StatisticsReader statistics_;
   std::function<bool()> goesOn_;
   std::vector<std::span<const std::byte>> views_; // of a batch
+  int64_t syncEvery_ = 0;
   int64_t position_ = 0;      // in the window, as the device has it, too,
   uint64_t positionAsOf_ = 0; // unless the host has written state since
   int windowSize_ = -1; // of what the window has begun with; below 0: none
