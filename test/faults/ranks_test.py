@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of two to four ranks to which something happens at any moment: ranks that are killed or stopped, links that break or
-crawl, a full disk, a launcher that is killed. What then ends does so in time and names who is to blame, what can go on
-does; a resumed run has the bits of the undisturbed one, and nothing is left behind.
+crawl, a full disk, samples that do not come, a launcher that is killed. What then ends does so in time and names who is to
+blame, what can go on does; a resumed run has the bits of the undisturbed one, and nothing is left behind.
 
 DLC_RANK_FAULTS=200 for more cases, DLC_RANK_FAULT_SEED=N for the first one's number (a case is given by its number alone),
 DLC_RANK_FAULT_KINDS=kill,cut for some kinds. Links need root: each rank gets a network namespace.
@@ -16,6 +16,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import dlc
@@ -32,6 +33,7 @@ ENDING = 0.2  # of a process: its record, its memory
 LOCAL = "kill", "stop", "kill launcher", "pause", "pause all", "full disk", "terminate"
 APART = "kill", "kill two", "stop", "pause", "pause all", "cut", "blink", "slow", "part"
 LINKS = "cut", "blink", "slow", "part"
+STALL = "stall"  # of a program of samples: every tenth case, so that others stay what they were
 HARMLESS = "pause", "pause all", "blink", "slow"
 
 
@@ -68,11 +70,14 @@ class Case:
         self.zero = draw.randint(0, 3)
         self.save = draw.choice(("background", "sync", "sharded"))
         ways = [("local", kind) for kind in LOCAL] + [("apart", kind) for kind in APART]
-        self.way, self.kind = draw.choice([way for way in ways if way[1] in kinds and (can_link or way[1] not in LINKS)])
+        ways = [way for way in ways if way[1] in kinds and (can_link or way[1] not in LINKS)]
+        self.way, self.kind = draw.choice(ways or [("apart", STALL)])
         if self.kind in ("kill two", "part"):
             self.world = max(3, self.world)
         self.model = draw.choice(list(MODELS))
-        self.early = draw.random() < 0.25  # while ranks meet and load, or before; else after a step
+        if self.kind == STALL or STALL in kinds and number % 10 == 9:
+            self.way, self.kind, self.model = "apart", STALL, "lenet"
+        self.early = draw.random() < 0.25 and self.kind != STALL  # while ranks meet and load, or before; else after a step
         self.moment = draw.random()
         self.victim, self.second = draw.sample(range(self.world), 2)
         self.inside = draw.randint(0, 1)  # which end of a link
@@ -117,13 +122,23 @@ class RankFaults(dlc.TestCase):
             self.known[key] = artifact, dlc.Run(run).state(STEPS)
         return self.known[key]
 
-    def words(self, case, artifact, run):
-        return ["train", artifact, "--data=" + dlc.data(MODELS[case.model]), f"--steps={STEPS}", "--save-every=3", "--keep=2",
+    def words(self, case, artifact, run, samples=None):
+        return ["train", artifact, samples or "--data=" + dlc.data(MODELS[case.model]), f"--steps={STEPS}", "--save-every=3", "--keep=2",
                 "--save=" + case.save, "--threads=1", "--quiet", f"--timeout={TIMEOUT}", f"--heartbeat={SILENCE}", "--run=" + run]
+
+    def feed(self, case, folder):
+        """The option of a program whose samples take a second, until those of the victim do not come any more."""
+        feed, stalls = self.path("feed.py"), os.path.join(folder, STALL)
+        with open(feed, "w") as file:
+            file.write("import os, sys, time\nsys.stdout.write('{\"dlc\": 1, \"arrays\": [{\"name\": \"x\", \"dtype\": \"uint8\", "
+                       "\"shape\": [1, 28, 28]}, {\"name\": \"y\", \"dtype\": \"uint8\", \"shape\": []}]}\\n')\n"
+                       f"while True:\n    while os.environ['DLC_RANK'] == '{case.victim}' and os.path.exists({stalls!r}): time.sleep(1)\n"
+                       "    sys.stdout.write('\\0' * (28 * 28 + 1) * 8)\n    sys.stdout.flush()\n    time.sleep(0.025)\n")
+        return f"--data-command={sys.executable} {feed}"
 
     def test_faults(self):
         can_link = Network.is_possible()
-        kinds = os.environ.get("DLC_RANK_FAULT_KINDS", ",".join(LOCAL + APART)).split(",")
+        kinds = os.environ.get("DLC_RANK_FAULT_KINDS", ",".join((*LOCAL, *APART, STALL))).split(",")
         again = AGAIN if can_link and "DLC_RANK_FAULTS" not in os.environ else []
         for number in [*range(FIRST, FIRST + CASES), *again]:
             case = Case(number, kinds, can_link)
@@ -140,7 +155,8 @@ class RankFaults(dlc.TestCase):
         folder = self.disk() if case.kind == "full disk" else self.path("runs")
         os.makedirs(folder, exist_ok=True)
         run = os.path.join(folder, "run")
-        self.job = Ranks(self.words(case, artifact, run), case.world, self.path("tmp"), apart=case.way == "apart",
+        samples = self.feed(case, folder) if case.kind == STALL else None
+        self.job = Ranks(self.words(case, artifact, run, samples), case.world, self.path("tmp"), apart=case.way == "apart",
                          network=case.kind in LINKS)
         self.wait_for_moment(case, run)
         begun, ended = steps_of(run) > 0, self.job.has_ended()
@@ -151,7 +167,7 @@ class RankFaults(dlc.TestCase):
         count = self.counts.setdefault(case.kind, [0, 0])
         count[0] += begun and not ended
         count[1] += 1
-        if os.path.exists(run):
+        if os.path.exists(run) and case.kind != STALL:
             if case.way == "apart" and self.job.code(0) >= 0:  # else what was killed while it wrote
                 self.check_strays(run)
             dlc.dlc("train", resume=run, quiet=True)
@@ -159,7 +175,7 @@ class RankFaults(dlc.TestCase):
             steps = dlc.Run(run).metrics("step").tolist()
             self.assertEqual(steps, list(range(1, STEPS + 1)))
             self.check_strays(run)
-        else:
+        elif case.kind != STALL:
             self.assertFalse(begun)
         left = os.listdir(self.path("tmp"))
         if case.kind == "full disk":  # records that the run has no room for
@@ -204,6 +220,9 @@ class RankFaults(dlc.TestCase):
             network.slow(victim, case.rate)
             time.sleep(2 * case.lasts)
             network.hurry(victim)
+        elif kind == STALL:
+            with open(os.path.join(os.path.dirname(run), STALL), "w"):
+                pass
         elif kind == "part":
             network.part(victim, case.second)
         self.at = time.monotonic()
@@ -251,6 +270,8 @@ class RankFaults(dlc.TestCase):
         if kind == "stop" and not job.launcher:
             job.signal(signal.SIGCONT, case.victim)
         job.wait(TIMEOUT + GRACE + late.seconds)
+        if kind == STALL and job.code(case.victim):
+            self.assertRegex(job.said(case.victim), "this rank hangs: it waits for samples of '.*feed.py'")
 
     def check_end(self, case, rank, victims, begun):
         code, said = self.job.code(rank), self.job.said(rank)
