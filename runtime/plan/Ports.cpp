@@ -126,6 +126,15 @@ bool isPrediction(const Plan &plan, const Program &program,
                     });
 }
 
+int64_t syncEvery(const Plan &plan) {
+  if (findProgram(plan, kSync))
+    for (const Attribute &attribute : plan.schedule())
+      if (attribute.name() == "sync-every" && attribute.f() >= 1 &&
+          attribute.f() <= 1 << 30)
+        return static_cast<int64_t>(attribute.f());
+  return 0;
+}
+
 Status checkPorts(const Plan &plan) {
   for (const Program &program : plan.programs()) {
     if (kindOf(program) == kPrefill || kindOf(program) == kDecode ||

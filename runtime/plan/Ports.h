@@ -27,8 +27,10 @@ bool padsLast(const Plan &plan);
 // the position in the decoding program's further input.
 constexpr std::string_view kPrefill = "prefill", kDecode = "decode",
                            kPosition = "dlc.position";
-// The program in which ranks that step by themselves meet: --sync-every.
+// The program in which ranks that step by themselves meet, and how many steps
+// there are in between, --sync-every; 0: they do not, or the plan does not say.
 constexpr std::string_view kSync = "sync_step";
+int64_t syncEvery(const Plan &plan);
 
 // The shape of a batch of the input's samples. It is the input's own, behind a
 // dimension of 1 where samples are whole inputs: the batch is 1, and none of

@@ -64,6 +64,16 @@ class Plan(dlc.TestCase):
         _, err = dlc.dlc("plan", self.gpu, profile=profile, code=dlc.CORRUPT)
         self.assertRegex(err, r"profile.json': no profile of this model: train_step has \d+ commands there, \d+ here")
 
+    def test_local_steps(self):
+        """A step has its share of the meeting's bytes, which nothing hides; --zero does not go with it."""
+        four, eight = (dlc.compile(dlc.model("mlp"), self.path(f"{n}.dlc"), ddp=2, sync_every=n, quiet=True) for n in (4, 8))
+        dlc.train(four, dlc.data("digits-train"), self.path("local"), steps=8, quiet=True, profile=True)
+        more, less = (self.rows(each, profile=self.path("local/profile.json"), gpus="1,2", node=1, net="1Mbps") for each in (four, eight))
+        self.assertEqual([(row["ranks"], row["mode"]) for row in more], [(1, "ddp"), (2, "ddp")])
+        self.assertGreater(more[1]["exposed_ms"], 1)
+        self.assertEqual(more[1]["exposed_ms"], more[1]["communication_ms"])
+        self.assertAlmostEqual(more[1]["exposed_ms"], 2 * less[1]["exposed_ms"])
+
     def test_refused(self):
         alone = dlc.compile(dlc.model("mlp"), self.path("alone.dlc"), quiet=True)
         for words, said in (((self.gpu, "--gpus=12"), "12 ranks do not fill nodes of 8"),

@@ -4,6 +4,7 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/plan/Attributes.h"
+#include "runtime/plan/Ports.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/forecast/ScratchPeaks.h"
 #include "runtime/plan/parts/RankItems.h"
@@ -337,6 +338,17 @@ Step predict(const plan::Plan &plan, const CommandTimes &times,
     lanes.gather(parameters, 0);
   }
   Step step = lanes.end();
+  if (const plan::Program *sync = plan::findProgram(plan, plan::kSync)) {
+    Lanes meeting(network, ranks, level, shares); // a step's share of it
+    meeting.run(*sync, std::vector<double>(sync->commands_size()));
+    const Step all = meeting.end();
+    const auto steps =
+        static_cast<double>(std::max<int64_t>(1, plan::syncEvery(plan)));
+    step.seconds += all.seconds / steps;
+    step.communication += all.communication / steps;
+    step.exposed += all.exposed / steps;
+    step.algorithm = all.algorithm;
+  }
   step.memory = memoryOf(bytes, shares, level);
   return step;
 }

@@ -51,6 +51,8 @@ Result<CommandTimes> measuredTimes(const plan::Plan &plan,
 // the time), those of the backward pass during that; those of an update are
 // waited for. Of `group` > 0: each `group` consecutive ranks split everything
 // (--zero-group); the ranks with one place in each reduce what they scatter.
+// Ranks that step by themselves (--sync-every) have a share of their meeting's
+// collectives in each step, none of which is hidden.
 Step predict(const plan::Plan &plan, const CommandTimes &times,
              const Network &network, int64_t ranks, ZeroLevel level,
              int64_t group = 0);

@@ -16,16 +16,6 @@ constexpr char kTrain[] = "train_step", kAccumulate[] = "accumulate_step",
                kEval[] = "eval_step", kPredict[] = "predict";
 constexpr std::string_view kSync = plan::kSync;
 
-Result<int64_t> syncEveryOf(const plan::Plan &plan) {
-  if (!findProgram(plan, kSync))
-    return 0;
-  for (const plan::Attribute &attribute : plan.schedule())
-    if (attribute.name() == "sync-every" && attribute.f() >= 1 &&
-        attribute.f() <= 1 << 30)
-      return static_cast<int64_t>(attribute.f());
-  return corrupt("it has '{}', but not how often that runs", kSync);
-}
-
 // One rank alone runs what has no collectives.
 plan::Plan withoutTraining(plan::Plan plan) {
   auto &programs = *plan.mutable_programs();
@@ -80,7 +70,11 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
                StatisticsReader::create(session->executor_->plan(), *train));
   }
   session->metrics_.resize(session->metricNames_.size());
-  DLC_ASSIGN(session->syncEvery_, syncEveryOf(session->executor_->plan()));
+  const plan::Plan &plan = session->executor_->plan();
+  session->syncEvery_ = plan::syncEvery(plan);
+  if (findProgram(plan, kSync) && session->syncEvery_ == 0)
+    return corrupt("'{}' does not say how often '{}' runs", artifact.path(),
+                   kSync);
   return session;
 } catch (...) {
   return caughtException("a session");

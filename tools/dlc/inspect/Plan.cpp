@@ -4,6 +4,7 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/base/options/Commas.h"
 #include "runtime/plan/Model.h"
+#include "runtime/plan/Ports.h"
 #include "runtime/plan/forecast/Forecast.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
@@ -173,7 +174,7 @@ Status show(PlanArguments &a) {
     DLC_TRY(forecast::checkRanks(a.network, ranks, group));
     for (ZeroLevel level : {ZeroLevel::None, ZeroLevel::Moments,
                             ZeroLevel::Gradients, ZeroLevel::Parameters})
-      if (ranks > 1 || level == ZeroLevel::None)
+      if (level == ZeroLevel::None || (ranks > 1 && !plan::syncEvery(plan)))
         rows.push_back(rowOf(
             plan,
             forecast::predict(plan, times, a.network, ranks, level, group), one,
