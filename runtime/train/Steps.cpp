@@ -14,9 +14,11 @@ Status Steps::start(Loader &loader) {
   if (setup_.injects(step))
     executor.injectInfinity();
   DLC_ASSIGN(const Loader::Made *made, loader.next());
-  const Clock::time_point since = Clock::now();
+  const Clock::time_point since = Clock::now() - std::exchange(met_, {});
   const double waitedUntil = loader.waited();
-  const std::optional<double> blockedBefore = executor.secondsBlocked();
+  std::optional<double> blockedBefore = executor.secondsBlocked();
+  if (blockedBefore)
+    *blockedBefore -= std::exchange(metBlocked_, 0);
   for (int64_t i = 0; i < setup_.sampling.window; ++i) {
     if (i > 0) {
       DLC_ASSIGN(made, loader.next());
@@ -41,6 +43,16 @@ Status Steps::start(Loader &loader) {
   }
   progress_.step = step;
   progress_.cursor = made->end;
+  return {};
+}
+
+Status Steps::meet() {
+  Executor &executor = setup_.session->executor();
+  const double blocked = executor.secondsBlocked().value_or(0);
+  const Clock::time_point since = Clock::now();
+  DLC_TRY(setup_.session->syncRanks());
+  met_ += Clock::now() - since;
+  metBlocked_ += executor.secondsBlocked().value_or(0) - blocked;
   return {};
 }
 

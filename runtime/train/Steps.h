@@ -33,6 +33,9 @@ public:
   // it; with a gradient made infinite if the test hook says so. All but the
   // first, which binds, are profiled if the options say so.
   Status start(Loader &loader);
+  // Ranks that step by themselves meet (Session::syncRanks). That is part of
+  // the next step's time.
+  Status meet();
   // Updates whose reports were not read, and how many are wanted: the rest of
   // the run is known.
   int64_t unread() const { return static_cast<int64_t>(started_.size()); }
@@ -58,6 +61,8 @@ private:
   Progress &progress_;
   std::deque<Started> started_;
   Clock::time_point lastRead_{};
+  Clock::duration met_{};                    // since the last start
+  double metBlocked_ = 0;                    // of that, as `blocked`
   std::optional<Clock::time_point> first_;   // of this process
   double waited_ = 0;                        // since then
   double waitedBefore_ = 0, madeBefore_ = 0; // by the loader, at the last start

@@ -87,7 +87,7 @@ public:
       rankTimes_.addBlocked(std::chrono::steady_clock::now() - since);
       Due due = dueAfter(progress_, rules_, asked);
       if (due.syncs)
-        DLC_TRY(setup_.session->syncRanks());
+        DLC_TRY(steps_.meet());
       if (!due.isAny())
         continue;
       DLC_TRY(readReports(0));
