@@ -56,6 +56,7 @@ class Predict(dlc.TestCase):
         self.check(self.ranks(*self.files[:19], top=3), range(19), 3)
         self.assertIn("probabilities: softmax of output 'logits'", self.messages)
         self.assertRegex(self.messages, r"preprocessing of pictures as in training: scale 0\.0625, mean \[?2\]?, std \[?4")
+        self.assertRegex(self.messages, r"pictures are scaled to cover 8 x 8 pixels, cropped at the center, and made grey")
         self.check(self.ranks(self.images, top=99), range(COUNT), 10)
         self.check(self.ranks(data=self.images), range(COUNT), 1)
         self.check(self.ranks(data=f"{self.images},{self.images}"), [*range(COUNT)] * 2, 1)
@@ -63,6 +64,26 @@ class Predict(dlc.TestCase):
         ran = subprocess.run([dlc.DLC, "predict", self.run_folder, self.files[30], "-", "--json"], input=lines, capture_output=True, text=True,
                              check=True, timeout=60)
         self.check([json.loads(line) for line in ran.stdout.splitlines()], [30, 5, 6, 7], 1)
+
+    def test_patterns(self):
+        """No shell expands them behind an equals sign or in quotes; a file of that very name comes first."""
+        rows = [row for row, name in enumerate(self.files) if "class3/" in name]
+        found = self.ranks(os.path.join(self.images, "class3", "*.png"))
+        self.assertEqual([line["file"] for line in found], sorted(self.files[row] for row in rows))
+        odd = self.path("[3].png")
+        shutil.copy(self.files[3], odd)
+        shutil.copy(self.files[4], self.path("3.png"))
+        self.assertEqual([line["file"] for line in self.ranks(odd)], [odd])
+        _, err = dlc.dlc("predict", self.run_folder, self.path("none-*.png"), code=dlc.FAILED)
+        self.assertRegex(err, r"none-\*\.png': No such file")
+
+    def test_tables_of_evaluation_name_classes(self):
+        out, _ = dlc.dlc("eval", self.run_folder, data=self.images, metrics="f1,confusion")
+        lines = [line.split() for line in out.splitlines()]
+        self.assertEqual([line[0] for line in lines[2:12]], self.names)
+        self.assertEqual(lines[12], ["is\\found", *self.names])
+        self.assertEqual([line[0] for line in lines[13:]], self.names)
+        self.assertEqual(dlc.evaluate(self.run_folder, self.images)["class_names"], self.names)
 
     def test_text_and_csv(self):
         odd = self.path('a "b", c.png')
@@ -100,6 +121,13 @@ class Predict(dlc.TestCase):
         for names, message in [(words[:2], r"broken\.png': damaged PNG"), (words[3:], r"missing\.png.*No such file")]:
             _, err = dlc.dlc("predict", self.run_folder, *names, code=dlc.FAILED)
             self.assertRegex(err, message)
+        self.check(self.ranks(*words, top=2, code=dlc.FAILED), [2, 9], 2)
+        self.assertRegex(self.messages, r"skipped: .*broken\.png': damaged PNG")
+        self.assertIn("error: 2 of 4 pictures could not be decoded and are left out; with --bad-samples=skip", self.messages)
+        for options in {"bad_samples": "error"}, {"output": self.path("y.npz")}:
+            _, err = dlc.dlc("predict", self.run_folder, *words, code=dlc.FAILED, **options)
+            self.assertRegex(err, r"error: samples 0 to 3 .*broken\.png': damaged PNG")
+        self.assertFalse(os.path.exists(self.path("y.npz")))
         self.check(self.ranks(*words, bad_samples="skip", top=2), [2, 9], 2)
         self.assertRegex(self.messages, r"skipped: .*broken\.png")
         self.assertRegex(self.messages, r"skipped: .*missing\.png")

@@ -16,13 +16,26 @@ struct EvalArguments : SampleArguments {
   Words metrics;
 };
 
-void print(const ClassTable &table) {
-  printOut("{:>8}", "class");
+// Class `c` of `classes`; its number where they are fewer.
+std::string nameOf(const Words &classes, size_t c) {
+  return c < classes.size() ? classes[c] : std::to_string(c);
+}
+
+// Of a column that holds the first `count` classes and its own title.
+size_t widthOf(const Words &classes, size_t count, size_t least) {
+  for (size_t c = 0; c < std::min(count, classes.size()); ++c)
+    least = std::max(least, classes[c].size());
+  return least;
+}
+
+void print(const ClassTable &table, const Words &classes) {
+  const size_t width = widthOf(classes, table.rows.size(), 8);
+  printOut("{:>{}}", "class", width);
   for (const std::string &column : table.columns)
     printOut(" {:>11}", column);
   printOut("\n");
   for (size_t c = 0; c < table.rows.size(); ++c) {
-    printOut("{:>8}", c);
+    printOut("{:>{}}", nameOf(classes, c), width);
     for (size_t i = 0; i + 1 < table.columns.size(); ++i)
       printOut(" {:>11.4f}", table.rows[c][i]);
     printOut(" {:>11}\n", table.rows[c].back());
@@ -30,24 +43,28 @@ void print(const ClassTable &table) {
 }
 
 // A matrix that no terminal shows is left to --json.
-void print(const std::vector<std::vector<int64_t>> &confusion) {
+void print(const std::vector<std::vector<int64_t>> &confusion,
+           const Words &classes) {
   constexpr size_t kWidest = 30;
   if (confusion.size() > kWidest)
     return info("a confusion matrix of {} classes: --json prints it",
                 confusion.size());
-  printOut("{:>8}", "is\\found");
+  const size_t first = widthOf(classes, confusion.size(), 8);
+  const size_t width = widthOf(classes, confusion.size(), 6);
+  printOut("{:>{}}", "is\\found", first);
   for (size_t c = 0; c < confusion.size(); ++c)
-    printOut(" {:>6}", c);
+    printOut(" {:>{}}", nameOf(classes, c), width);
   printOut("\n");
   for (size_t c = 0; c < confusion.size(); ++c) {
-    printOut("{:>8}", c);
+    printOut("{:>{}}", nameOf(classes, c), first);
     for (int64_t count : confusion[c])
-      printOut(" {:>6}", count);
+      printOut(" {:>{}}", count, width);
     printOut("\n");
   }
 }
 
-void printAsJson(const EvalResult &result, const Judgement &judged) {
+void printAsJson(const EvalResult &result, const Judgement &judged,
+                 const Words &classes) {
   nlohmann::ordered_json object = {{"loss", result.loss}};
   if (result.accuracy)
     object["accuracy"] = *result.accuracy;
@@ -59,6 +76,8 @@ void printAsJson(const EvalResult &result, const Judgement &judged) {
       object["classes"][judged.classes.columns[i]].push_back(row[i]);
   if (!judged.confusion.empty())
     object["confusion"] = judged.confusion;
+  if (!classes.empty())
+    object["class_names"] = classes;
   if (judged.isBinned)
     object["binned"] = true;
   printJson(object);
@@ -78,8 +97,9 @@ Status evaluate(const EvalArguments &arguments) {
   DLC_ASSIGN(LoadedSamples loaded, loadSamples(arguments, "eval_step"));
   DLC_ASSIGN(EvalResult result, loaded.session->evaluate(loaded.data.sets));
   DLC_ASSIGN(const Judgement judged, judge(loaded, arguments.metrics));
+  const Words &classes = loaded.options.classes;
   if (arguments.json) {
-    printAsJson(result, judged);
+    printAsJson(result, judged, classes);
     return {};
   }
   printOut("loss {:.6g}", result.loss);
@@ -90,9 +110,9 @@ Status evaluate(const EvalArguments &arguments) {
       printOut("  {} {:.6g}", name, value);
   printOut("  ({} samples)\n", result.samples);
   if (!judged.classes.rows.empty())
-    print(judged.classes);
+    print(judged.classes, classes);
   if (!judged.confusion.empty())
-    print(judged.confusion);
+    print(judged.confusion, classes);
   if (judged.isBinned)
     info("areas under curves are computed with {} bins: more than {} scores",
          Tally::kBins, Tally::kMostScores);

@@ -8,9 +8,12 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Log.h"
+#include "runtime/data/pictures/ArrayLayout.h"
 #include "runtime/data/pictures/PictureList.h"
+#include "runtime/plan/Ports.h"
 
 #include <filesystem>
+#include <glob.h>
 #include <iostream>
 
 namespace dlc::tool {
@@ -48,12 +51,25 @@ PredictArguments::PredictArguments() {
   });
 }
 
+// A pattern that no shell has expanded; a file of that name comes first.
+Words matching(const std::string &name) {
+  if (std::filesystem::exists(std::filesystem::symlink_status(name)))
+    return {name};
+  glob_t found = {};
+  Words names = {name};
+  if (glob(name.c_str(), 0, nullptr, &found) == 0)
+    names.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return names;
+}
+
 // "-" becomes the lines of standard input.
 Words namesOf(const Words &pictures) {
   Words names;
   for (const std::string &picture : pictures) {
     if (picture != "-") {
-      names.push_back(picture);
+      const Words found = matching(picture);
+      names.insert(names.end(), found.begin(), found.end());
       continue;
     }
     for (std::string line; std::getline(std::cin, line);)
@@ -68,6 +84,23 @@ bool holdsArrays(const std::string &path) {
                                            ".parquet", ".csv", ".tsv"};
   return std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view e) { return path.ends_with(e); });
+}
+
+// What becomes of a picture of any size.
+void sayFit(const Model &model, const SampleOptions &options) {
+  const plan::Plan &plan = model.artifact.plan();
+  const plan::Program &program = *plan::findProgram(plan, "predict");
+  auto shape = plan::batchShape(plan, program, program.inputs(0));
+  shape.erase(shape.begin());
+  const auto layout = layoutOf(shape);
+  if (!layout)
+    return; // the samples say what is wrong
+  const Augmentation &a = options.augmentation;
+  info("pictures are scaled to cover {} x {} pixels{}{}", layout->size.width,
+       layout->size.height,
+       a.cropPct == 1 ? "" : fmt::format(" / {}", a.cropPct),
+       layout->channels == 1 ? ", cropped at the center, and made grey"
+                             : ", and cropped at the center");
 }
 
 // How pictures are prepared: what a run does not know can only be told.
@@ -102,10 +135,12 @@ Status sayPreparation(const Model &model, const SampleOptions &options) {
 }
 
 Result<Judge::Sources> openPictures(const Words &pictures, const Model &model,
-                                    const SampleOptions &options) {
+                                    const SampleOptions &options,
+                                    BadSamples badSamples) {
   DLC_TRY(sayPreparation(model, options));
+  sayFit(model, options);
   DLC_ASSIGN(auto list, openPictureList(namesOf(pictures)));
-  return Judge::Sources{pictureSource(std::move(list), options.badSamples)};
+  return Judge::Sources{pictureSource(std::move(list), badSamples)};
 }
 
 int64_t countReplaced(const Dataset &data) {
@@ -176,10 +211,15 @@ Status printRanks(LoadedSamples &loaded, const PredictArguments &arguments) {
 }
 
 Status predict(const PredictArguments &arguments) {
+  // Lines have names, so that a missing one is seen; rows of arrays do not.
+  const bool passesOver = !arguments.pictures.empty() &&
+                          arguments.output.empty() &&
+                          !isGiven(arguments.flags.given(), "eval.bad-samples");
   OpenSources open;
   if (!arguments.pictures.empty())
     open = [&](const Model &model, const SampleOptions &options) {
-      return openPictures(arguments.pictures, model, options);
+      return openPictures(arguments.pictures, model, options,
+                          passesOver ? BadSamples::Skip : options.badSamples);
     };
   DLC_ASSIGN(LoadedSamples loaded, loadSamples(arguments, "predict", open));
   if (loaded.data.sets.size() > 1)
@@ -188,9 +228,15 @@ Status predict(const PredictArguments &arguments) {
         loaded.data.sets.size());
   DLC_TRY(arguments.output.empty() ? printRanks(loaded, arguments)
                                    : writeOutputs(loaded, arguments.output));
-  if (const int64_t count = countReplaced(loaded.data.sets[0]))
+  const Dataset &data = loaded.data.sets[0];
+  if (const int64_t count = countReplaced(data)) {
+    if (passesOver && loaded.options.badSamples == BadSamples::Error)
+      return failed("{} of {} pictures could not be decoded and are left out; "
+                    "with --bad-samples=skip that is a warning",
+                    count, data.samples());
     warning("{} of {} samples could not be decoded and are left out", count,
-            loaded.data.sets[0].samples());
+            data.samples());
+  }
   return {};
 }
 
@@ -207,7 +253,8 @@ void addPredict(CommandLine &line) {
   command->footer(
       R"(Pictures get the preprocessing of the run's evaluation, and classes the names of the run's
 folders or table column. Outputs become probabilities by softmax or sigmoid, depending on
-the loss.
+the loss. Of pictures named as arguments, those that cannot be decoded are left out, named and
+counted, and the exit code is 1; --bad-samples=skip makes it 0, --bad-samples=error ends at once.
 
 Examples:
   dlc predict runs/flowers new/*.jpg --top=5
