@@ -60,7 +60,7 @@ def all_flags(*command):
 @functools.lru_cache(None)
 def data_flags():
     """Those of dlc-data."""
-    commands = ("rows", "columns", "inspect", "tokens", "text", "chat")
+    commands = ("rows", "columns", "inspect", "masks", "boxes", "map", "tokens", "pack", "text", "chat")
     return set(FLAG.findall("".join(dlc.dlc_data(command, "--help")[0] for command in commands)))
 
 

@@ -27,6 +27,50 @@ def add_table(command: argparse.ArgumentParser) -> None:
     command.add_argument("--name", help=argparse.SUPPRESS)
 
 
+def size_of(text: str) -> tuple[int, int]:
+    height, _, width = text.partition(",")
+    return int(height), int(width)
+
+
+def add_targets(commands: Any) -> None:
+    masks = commands.add_parser("masks", help="pictures and masks of classes, as arrays x and y")
+    masks.add_argument("source", metavar="MASKS", help="a folder of .png, whose pixels are class numbers, named like the pictures")
+    boxes = commands.add_parser("boxes", help="pictures and boxes, as arrays x, target_boxes (center, size) and target_classes")
+    boxes.add_argument("source", metavar="BOXES", help="COCO's .json, or a folder of YOLO's .txt, named like the pictures")
+    boxes.add_argument("--most", type=int, default=50, metavar="N", help="boxes of a sample; fewer are padded, by class -1 (default: 50)")
+    for command in masks, boxes:
+        command.add_argument("--images", required=True, metavar="FOLDER", help=".jpg, .png and .webp")
+        command.add_argument("--size", required=True, type=size_of, metavar="H,W", help="as the model reads them: scaled to cover it, cropped at the center")
+        command.add_argument("--copies", type=int, default=1, metavar="N", help="samples of a picture; all but the first are random crops, half of them mirrored")
+        command.add_argument("--seed", type=int, default=0, help="of the random crops")
+        command.add_argument("-o", "--output", required=True, help="a .safetensors file")
+    score = commands.add_parser("map", help="mean average precision of boxes by COCO's definition, as JSON")
+    score.add_argument("targets", help="a file of dlc-data boxes")
+    score.add_argument("outputs", help=".npz of dlc predict -o: boxes [N, K, 4], center and size as shares, and scores [N, K, C]")
+    score.add_argument("--overlap", type=float, default=0.6, help="IoU above which only the better box of a class stays (default: 0.6)")
+    score.add_argument("--draw", metavar="FOLDER", help="write pictures of the boxes there")
+    score.add_argument("--least", type=float, default=0.25, help="score of boxes that are drawn (default: 0.25)")
+
+
+def run_targets(arguments: argparse.Namespace) -> None:
+    if arguments.command == "map":
+        from dlc_data.found import judge
+        from dlc_data.output import write_json
+
+        write_json(None, judge(arguments.targets, arguments.outputs, arguments.overlap, arguments.least, arguments.draw))
+        return
+    from dlc_data import targets
+
+    if min(*arguments.size, arguments.copies, getattr(arguments, "most", 1)) < 1:
+        raise UsageError("--size, --copies and --most: expected numbers from 1 on")
+    shape = arguments.size, arguments.copies, arguments.seed, arguments.output
+    arguments.name = arguments.source
+    if arguments.command == "masks":
+        targets.write_masks(arguments.images, arguments.source, *shape)
+    else:
+        tell(arguments, targets.write_boxes(arguments.source, arguments.images, arguments.size, arguments.most, *shape[1:]))
+
+
 def parser() -> Parser:
     top = Parser("dlc-data", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--format", type=int, help=argparse.SUPPRESS)
@@ -60,6 +104,7 @@ def parser() -> Parser:
     pack.add_argument("--documents", choices=["line", "file"], default="line", help="what a document of a .txt is (default: line)")
     pack.add_argument("--special-tokens", action="store_true", help="the tokenizer's special tokens around each document")
     pack.add_argument("-o", "--output", required=True, help="a .safetensors file")
+    add_targets(commands)
     text = commands.add_parser("text", help="the text of a token file")
     text.add_argument("path", help="a .bin token file")
     text.add_argument("--tokenizer", required=True, help="tokenizer.json of the model")
@@ -166,12 +211,13 @@ def run(words: list[str]) -> None:
         raise UsageError(f"dlc-data knows format {FORMAT}, and dlc asks for {arguments.format}: install both of one version")
     is_text = arguments.command in ("tokens", "pack", "text", "chat")
     try:
-        (run_text if is_text else run_table)(arguments)
+        (run_text if is_text else run_targets if arguments.command in ("masks", "boxes", "map") else run_table)(arguments)
     except ImportError as error:
-        package = "tokenizers" if is_text else "pyarrow"
-        if error.name is None or error.name.split(".")[0] not in ("tokenizers", "pyarrow", "numpy"):
+        missing = (error.name or "").split(".")[0]
+        packages = {"tokenizers": "tokenizers", "pyarrow": "pyarrow", "PIL": "pillow", "pycocotools": "pycocotools", "numpy": "numpy"}
+        if missing not in packages:
             raise
-        raise UsageError(f"dlc-data needs the package {error.name.split('.')[0]}: {sys.executable} -m pip install {package} numpy") from None
+        raise UsageError(f"dlc-data needs the package {packages[missing]}: {sys.executable} -m pip install {packages[missing]} numpy") from None
 
 
 def main() -> None:
