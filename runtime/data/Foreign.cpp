@@ -45,7 +45,12 @@ constexpr ForeignKind kForeign[] = {
     {"", ".beton", "a file of FFCV", kToShards},
     {"", ".jsonl", "JSON, a line a sample", kToParquet},
     {"", ".ndjson", "JSON, a line a sample", kToParquet},
-    {"", ".json", "JSON", kToParquet},
+    {"", ".json", "JSON",
+     "of COCO's boxes dlc-data boxes makes arrays; else write it by "
+     "to_parquet() of pandas or datasets"},
+    {"", ".yaml", "YAML, as of Ultralytics, that names data",
+     "name a folder of pictures for each class, or make arrays of boxes by "
+     "dlc-data boxes"},
     {"", ".xlsx", "a workbook of Excel", "save its sheet as CSV in UTF-8"},
     {"", ".pt", "a file of torch.save", kToArrays},
     {"", ".pth", "a file of torch.save", kToArrays},

@@ -86,6 +86,12 @@ class FirstHour(dlc.TestCase):
             np.savez(cls.at(f"{name}.npz"), x=inputs, y=labels)
         np.savez(cls.at("named.npz"), images=x, labels=y)
         np.savez(cls.at("target.npz"), x=x, target=y)
+        for targets in "masked/masks", "boxed/labels":
+            os.makedirs(cls.at(targets))
+            os.makedirs(cls.at(os.path.join(targets, "..", "images")))
+        for name, text in {"boxes.json": "{}", "data.yaml": "train: images\n"}.items():
+            with open(cls.at(name), "w") as file:
+                file.write(text)
         for part in "train", "val":
             pictures.write_folder(cls.at(f"split/{part}"), np.zeros((4, 8, 8), np.uint8), [0, 0, 1, 1])
 
@@ -142,6 +148,11 @@ class FirstHour(dlc.TestCase):
             "classes": (self.compile("--num-classes=5"), 2, "unknown flag '--num-classes'", "did you mean '--replace-head=N'"),
             "accumulation": (self.compile("--gradient_accumulation_steps=4"), 2, "unknown flag", "did you mean '--accumulate'"),
             "clipping": (self.compile("--max-grad-norm=1"), 2, "unknown flag '--max-grad-norm'", "did you mean '--clip-grad'"),
+            "fit": (["fit", self.mlp], 2, "unknown command 'fit'", "did you mean 'train'"),
+            "validate": (["validate", self.mlp], 2, "unknown command 'validate'", "did you mean 'eval'"),
+            "side of pictures": (self.compile("--imgsz=640"), 2, "unknown flag '--imgsz'", "did you mean '--dim NAME=N'"),
+            "checkpoint": ([*run, "--ckpt=last.pt"], 2, "unknown flag '--ckpt'", "did you mean '--resume'"),
+            "source": (["predict", self.mlp, "--source=new"], 2, "unknown flag '--source'", "did you mean '--data'"),
             "a flag twice": ([*run, "--data=y.npz"], 2, "--data is given 2 times", "expected once"),
             "no value": (["train", self.mlp, "--data"], 2, "--data: expected a value", "as in --data=PATH"),
             "a choice": (self.compile("--emit=ptx"), 2, "--emit: 'ptx' is not one of mlir", "see dlc compile --help"),
@@ -213,6 +224,12 @@ class FirstHour(dlc.TestCase):
             "holes": (self.train("holes.npz"), 8, r"not finite: .*holes\.npz': 'x' in rows 5, 40 \(2 of 64\)", "leave these rows out"),
             "classes from 1": (self.train("from_1.npz"), 1, "label 10 in row .* expected 0 to 9", "y = y - 1 counts from 0"),
             "names as labels": (self.train("names_of_classes.npz"), 1, "dtype '<U2' is not supported", r"unique\(y, return_inverse=True\)"),
+            "masks": (self.train("masked"), 1, "folders images and masks, which are no classes",
+                      r"dlc-data masks \S+/masked/masks --images=\S+/masked/images --size=H,W"),
+            "boxes": (self.train("boxed"), 1, "folders images and labels, which are no classes",
+                      r"dlc-data boxes \S+/boxed/labels --images=\S+/boxed/images --size=H,W"),
+            "boxes of COCO": (self.train("boxes.json"), 1, r"boxes\.json' is JSON, which is not read", "dlc-data boxes makes arrays"),
+            "data.yaml": (self.train("data.yaml"), 1, r"data\.yaml' is YAML, as of Ultralytics", "dlc-data boxes"),
             "a split": (self.train("split"), 1, "folders train and val, which are parts", r"--data=\S+/split/train --val=\S+/split/val"),
         })
 

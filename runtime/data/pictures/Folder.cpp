@@ -161,6 +161,18 @@ Status collectClasses(Collector &collector, PictureFolder &folder) {
   return {};
 }
 
+// Pictures and what is to be found in them, side by side, are no classes.
+Status checkNoTargets(const std::string &path) {
+  for (const auto &[targets, command] :
+       {std::pair("masks", "masks"), std::pair("labels", "boxes")})
+    if (isFolder(path + "/images") && isFolder(path + "/" + targets))
+      return failed("'{0}' has folders images and {1}, which are no classes: "
+                    "dlc-data {2} {0}/{1} --images={0}/images --size=H,W -o "
+                    "data.safetensors makes arrays of them",
+                    path, targets, command);
+  return {};
+}
+
 // Folders train and val that have folders of their own are no classes.
 Status checkNoSplit(const Collector &collector, const PictureFolder &folder) {
   constexpr std::string_view kParts[] = {"train", "training",   "val",
@@ -195,6 +207,7 @@ openPictureFolder(const std::string &path) try {
   while (folder->path.size() > 1 && folder->path.ends_with('/'))
     folder->path.pop_back();
   Collector collector(folder->path);
+  DLC_TRY(checkNoTargets(folder->path));
   DLC_TRY(collectClasses(collector, *folder));
   DLC_TRY(checkNoSplit(collector, *folder));
   if (folder->classes_.empty())
