@@ -205,6 +205,7 @@ class FirstHour(dlc.TestCase):
         self.check({
             "tflite": (export("x.tflite"), 2, "dlc export writes ONNX: give -o .*x.onnx", "onnx2tf -i .*x.onnx"),
             "torch": (export("x.pt"), 2, "dlc export writes ONNX", "load_into.module"),
+            "torchscript": (export("x.torchscript"), 2, "dlc export writes ONNX", "load_into.module"),
             "safetensors": (export("x.safetensors"), 2, "dlc export writes ONNX", "--lora=adapters"),
             "keras": (export("X.KERAS"), 2, "dlc export writes ONNX", "onnx2tf"),
             "engine": (export("x.engine"), 2, "dlc export writes ONNX", "trtexec --onnx="),

@@ -35,6 +35,7 @@ constexpr Format kFormats[] = {
      kToModule},
     {".pt", "", 0, "a file of torch.save", kModule, kToModule},
     {".pth", "", 0, "a file of torch.save", kModule, kToModule},
+    {".torchscript", "", 0, "a file of torch.jit.save", kModule, kToModule},
     {".ckpt", "", 0, "a checkpoint of PyTorch Lightning", kModule, kToModule},
     {".data", "", 0, "the weights of an ONNX model",
      "give dlc the model beside it, `{1}`"},
