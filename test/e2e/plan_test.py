@@ -47,6 +47,15 @@ class Plan(dlc.TestCase):
         row, = self.rows(self.gpu, gpus=1, step=12.5)
         self.assertAlmostEqual(row["step_ms"], 12.5)
 
+    def test_slow_ranks_and_input(self):
+        """Of 1,000 ranks the slowest is 3.24144 standard deviations above the mean; one rank waits for none."""
+        one, many = (row for row in self.rows(self.gpu, gpus="1,1000", jitter=0.05) if row["mode"] == "ddp")
+        self.assertEqual(one["waiting_ms"], 0)
+        self.assertAlmostEqual(many["waiting_ms"], 0.05 * 3.24144 * many["compute_ms"], places=5)
+        self.assertAlmostEqual(many["step_ms"], many["compute_ms"] + many["exposed_ms"] + many["waiting_ms"], places=9)
+        row, = self.rows(self.gpu, gpus=1, step=12.5, input=8)
+        self.assertAlmostEqual(row["samples_per_second"], 8)
+
     def test_table_and_picture(self):
         out, _ = dlc.dlc("plan", self.gpu, gpus="1,16", picture=self.path("p.svg"))
         self.assertRegex(out, r"ranks +mode +step ms +exposed")

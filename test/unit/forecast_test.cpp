@@ -134,6 +134,28 @@ TEST_F(Lanes, ACollectiveIsHiddenByWhatFollows) {
               0.4, 1e-9);
 }
 
+// Tables of order statistics (Harter 1961).
+TEST(Forecast, ExpectedLargest) {
+  EXPECT_NEAR(expectedLargest(1), 0, 1e-9);
+  EXPECT_NEAR(expectedLargest(2), 0.56419, 1e-5);
+  EXPECT_NEAR(expectedLargest(10), 1.53875, 1e-5);
+  EXPECT_NEAR(expectedLargest(100), 2.50759, 1e-5);
+  EXPECT_NEAR(expectedLargest(1000), 3.24144, 1e-5);
+}
+
+TEST_F(Lanes, TheSlowestRankIsWaitedFor) {
+  Network network = sockets(1e-9, 10e6);
+  network.jitter = 0.1;
+  const Step step = predict(plan_, times_, network, 2, ZeroLevel::None);
+  EXPECT_NEAR(step.waiting, 0.1 * 0.4 * 0.56419, 1e-6);
+  EXPECT_NEAR(step.seconds, 0.4 + step.waiting, 1e-9);
+  // One rank of a batch of 1 a node, which prepares two samples a second.
+  network.input = 2;
+  plan_.set_batch(1);
+  EXPECT_NEAR(predict(plan_, times_, network, 2, ZeroLevel::None).seconds, 0.5,
+              1e-9);
+}
+
 TEST_F(Lanes, WhatIsShardedIsGathered) {
   const Network network = sockets(1e-9, 10e6);
   // Moments: 2 MB become half; parameters are gathered after the update.

@@ -9,6 +9,7 @@
 #include "runtime/plan/forecast/ScratchPeaks.h"
 #include "runtime/plan/parts/RankItems.h"
 
+#include <cmath>
 #include <algorithm>
 #include <map>
 
@@ -338,19 +339,41 @@ Step predict(const plan::Plan &plan, const CommandTimes &times,
     lanes.gather(parameters, 0);
   }
   Step step = lanes.end();
+  const auto apart =
+      static_cast<double>(std::max<int64_t>(1, plan::syncEvery(plan)));
   if (const plan::Program *sync = plan::findProgram(plan, plan::kSync)) {
     Lanes meeting(network, ranks, level, shares); // a step's share of it
     meeting.run(*sync, std::vector<double>(sync->commands_size()));
     const Step all = meeting.end();
-    const auto steps =
-        static_cast<double>(std::max<int64_t>(1, plan::syncEvery(plan)));
-    step.seconds += all.seconds / steps;
-    step.communication += all.communication / steps;
-    step.exposed += all.exposed / steps;
+    step.seconds += all.seconds / apart;
+    step.communication += all.communication / apart;
+    step.exposed += all.exposed / apart;
     step.algorithm = all.algorithm;
   }
+  step.waiting = network.jitter * step.compute * expectedLargest(ranks) /
+                 std::sqrt(apart);
+  step.seconds += step.waiting;
+  if (network.input > 0)
+    step.seconds = std::max(
+        step.seconds,
+        static_cast<double>(std::min(network.node, ranks) * plan.batch() *
+                            std::max<int64_t>(1, plan.accumulate())) /
+            network.input);
   step.memory = memoryOf(bytes, shares, level);
   return step;
+}
+
+double expectedLargest(int64_t n) {
+  // Of X, the integral of P(X > x) above 0, less that of P(X < x) below.
+  constexpr double kStep = 1.0 / 64, kEnd = 10;
+  if (n <= 1)
+    return 0;
+  double sum = 0;
+  for (double x = kStep / 2; x < kEnd; x += kStep) {
+    const double tail = std::erfc(x / std::sqrt(2.0)) / 2;
+    sum += 1 - std::pow(1 - tail, n) - std::pow(tail, n);
+  }
+  return sum * kStep;
 }
 
 } // namespace dlc::forecast

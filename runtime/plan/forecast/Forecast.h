@@ -23,6 +23,7 @@ struct Step {
   double compute = 0;       // of all commands but the collectives
   double communication = 0; // of the collectives
   double exposed = 0;       // what the step waits for them
+  double waiting = 0;       // for the slowest rank
   uint64_t memory = 0;      // bytes of a rank: all regions of the plan
   std::string algorithm;    // of the largest collective
 };
@@ -52,9 +53,13 @@ Result<CommandTimes> measuredTimes(const plan::Plan &plan,
 // waited for. Of `group` > 0: each `group` consecutive ranks split everything
 // (--zero-group); the ranks with one place in each reduce what they scatter.
 // Ranks that step by themselves (--sync-every) have a share of their meeting's
-// collectives in each step, none of which is hidden.
+// collectives in each step, none of which is hidden. Each step, or meeting,
+// waits for the slowest of the ranks, whose times vary independently.
 Step predict(const plan::Plan &plan, const CommandTimes &times,
              const Network &network, int64_t ranks, ZeroLevel level,
              int64_t group = 0);
+
+// The expected largest of n standard normal numbers.
+double expectedLargest(int64_t n);
 
 } // namespace dlc::forecast

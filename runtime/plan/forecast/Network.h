@@ -28,6 +28,9 @@ struct Network {
   // Seconds of a message between processes by sockets, in place of NCCL's
   // latencies; 0: those.
   double socketLatency = 0;
+  // Of the ranks: the standard deviation of a step's compute time, as a share
+  // of it; samples a second that a node prepares, 0: enough.
+  double jitter = 0, input = 0;
 };
 
 struct Collective {

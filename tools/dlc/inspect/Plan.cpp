@@ -40,6 +40,11 @@ struct PlanArguments {
     table.number("plan.latency", latency, 0, 1e6,
                  "latency of a socket message in microseconds, for ranks on "
                  "CPUs (default there: 50)");
+    table.number("plan.jitter", network.jitter, 0, 1,
+                 "standard deviation of a rank's compute time from step to "
+                 "step, as a share of it: a step waits for the slowest rank");
+    table.number("plan.input", network.input, 0, 1e12,
+                 "samples a second that the CPUs of a node prepare; 0: enough");
     table.text("plan.profile", profile, "FILE",
                "profile.json of a run (dlc train --profile): measured times of "
                "its commands, in place of the GPU's");
@@ -111,8 +116,10 @@ Result<forecast::CommandTimes> timesOf(const PlanArguments &a,
                    : forecast::measuredTimes(plan, a.profile);
   if (!times || !a.milliseconds)
     return times;
+  forecast::Network network = a.network;
+  network.input = 0;
   const double one =
-      forecast::predict(plan, *times, a.network, 1, ZeroLevel::None).seconds;
+      forecast::predict(plan, *times, network, 1, ZeroLevel::None).seconds;
   for (auto &[program, seconds] : *times)
     for (double &s : seconds)
       s *= one > 0 ? *a.milliseconds * 1e-3 / one : 1;
@@ -131,6 +138,7 @@ Ordered rowOf(const plan::Plan &plan, const forecast::Step &step,
           {"compute_ms", 1e3 * step.compute},
           {"communication_ms", 1e3 * step.communication},
           {"exposed_ms", 1e3 * step.exposed},
+          {"waiting_ms", 1e3 * step.waiting},
           {"overlap", hidden},
           {"efficiency", one.seconds / step.seconds},
           {"samples_per_second", samples / step.seconds},
@@ -213,7 +221,7 @@ are then all-gathered.
 
 Examples:
   dlc plan gpt2.dlc --gpus=8,64,1024 --node=8 --net=400Gbps
-  dlc plan gpt2.dlc --step=34 --picture=gpt2.svg
+  dlc plan gpt2.dlc --step=34 --jitter=0.03 --input=20000 --picture=gpt2.svg
   dlc plan lenet.dlc --profile=run/profile.json --net=10Gbps --node=1)");
 }
 
