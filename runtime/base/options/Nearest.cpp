@@ -78,9 +78,16 @@ static std::string knownAs(const std::string &word,
 
 std::string suggestion(const std::string &word,
                        const std::vector<std::string> &candidates) {
+  for (const std::string &ours : oursFor(word))
+    if (ours.starts_with("dlc"))
+      return fmt::format("; `{}` does that", ours);
   std::string guess = knownAs(word, candidates);
   if (guess.empty())
     guess = nearest(word, candidates);
+  // Arguments may be another tool's, too.
+  if (const size_t end = word.find_first_of(",(=:");
+      guess.empty() && end != word.npos)
+    return suggestion(word.substr(0, end), candidates);
   return guess.empty() ? "" : fmt::format("; did you mean '{}'?", guess);
 }
 

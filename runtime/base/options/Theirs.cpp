@@ -48,7 +48,11 @@ constexpr Row kRows[] = {
     {"save-total-limit", "--keep"},
     {"random-seed manual-seed", "--seed"},
     {"early-stopping early-stopping-patience", "--patience"},
+    {"format", "--output=FILE.onnx"},
     // Commands and values.
+    {"map50 map75 map50-95", "dlc-data map"},
+    {"masks", "dlc-data masks"},
+    {"boxes coco yolo", "dlc-data boxes"},
     {"fit", "train"},
     {"evaluate validate", "eval"},
     {"gpu", "cuda"},

@@ -11,7 +11,8 @@ namespace dlc {
 std::string plainWord(const std::string &word);
 
 // What dlc calls it, each with the arguments that make it so: "--amp
-// --amp-dtype=fp16" for "fp16", "cuda" for "gpu". A word may be several things.
+// --amp-dtype=fp16" for "fp16", "cuda" for "gpu", or a command, "dlc-data map"
+// for "mAP50". A word may be several things.
 std::vector<std::string> oursFor(const std::string &word);
 
 } // namespace dlc

@@ -9,8 +9,8 @@
 #include "runtime/plan/forecast/ScratchPeaks.h"
 #include "runtime/plan/parts/RankItems.h"
 
-#include <cmath>
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace dlc::forecast {
@@ -350,8 +350,8 @@ Step predict(const plan::Plan &plan, const CommandTimes &times,
     step.exposed += all.exposed / apart;
     step.algorithm = all.algorithm;
   }
-  step.waiting = network.jitter * step.compute * expectedLargest(ranks) /
-                 std::sqrt(apart);
+  step.waiting =
+      network.jitter * step.compute * expectedLargest(ranks) / std::sqrt(apart);
   step.seconds += step.waiting;
   if (network.input > 0)
     step.seconds = std::max(
