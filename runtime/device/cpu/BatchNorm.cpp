@@ -61,9 +61,15 @@ protected:
       : device_(device), g_(geometry) {}
 
   static uint64_t workspaceBytes(const NormGeometry &g) {
-    return (g.chunks * 2 + 5) * g.lanes * sizeof(C);
+    return 2 * g.lanes * sizeof(double) +
+           (g.chunks * 2 + 5) * g.lanes * sizeof(C);
   }
-  C *sums() const { return reinterpret_cast<C *>(device_.workspace().data()); }
+  // Sum `which` of each lane over all chunks.
+  double *laneSums(int which) const {
+    return reinterpret_cast<double *>(device_.workspace().data()) +
+           which * g_.lanes;
+  }
+  C *sums() const { return reinterpret_cast<C *>(laneSums(2)); }
   C *factor(int i) const { return sums() + (g_.chunks * 2 + i) * g_.lanes; }
   NormFactors<T> factors(bool masks = false) const {
     return {factor(0), factor(1), factor(2), factor(3),
@@ -73,13 +79,10 @@ protected:
     return static_cast<double>(g_.rows * g_.inner * (g_.lanes / g_.channels));
   }
 
-  // Sum `which` of a channel over all chunks and lanes, always in the same
-  // order.
   double total(int which, int64_t channel) const {
     double sum = 0;
-    for (int64_t chunk = 0; chunk < g_.chunks; ++chunk)
-      for (int64_t lane = channel; lane < g_.lanes; lane += g_.channels)
-        sum += sums()[(chunk * 2 + which) * g_.lanes + lane];
+    for (int64_t lane = channel; lane < g_.lanes; lane += g_.channels)
+      sum += laneSums(which)[lane];
     return sum;
   }
   void setFactor(int i, int64_t channel, double value) const {
@@ -93,6 +96,7 @@ protected:
   template <class F> void forChannels(F &&fn) const {
     forRange(g_.channels, g_.chunks * 2 * (g_.lanes / g_.channels),
              [&](int64_t begin, int64_t end) {
+               addChunks(begin, end);
                for (int64_t c = begin; c < end; ++c)
                  fn(c);
              });
@@ -105,6 +109,22 @@ protected:
   const NormGeometry g_;
 
 private:
+  // Of channels [begin, end), in the order of chunks: additions of one lane
+  // wait for each other, those of several do not.
+  void addChunks(int64_t begin, int64_t end) const {
+    for (int which = 0; which < 2; ++which)
+      for (int64_t first = 0; first < g_.lanes; first += g_.channels) {
+        double *const to = laneSums(which) + first;
+        std::fill(to + begin, to + end, 0);
+        for (int64_t chunk = 0; chunk < g_.chunks; ++chunk) {
+          const C *const from = sums() + (chunk * 2 + which) * g_.lanes + first;
+#pragma omp simd
+          for (int64_t c = begin; c < end; ++c)
+            to[c] += from[c];
+        }
+      }
+  }
+
   template <class F> void forRange(int64_t extent, int64_t work, F &&fn) const {
     device_.threads().parallelFor(extent, 1 + kBatchNormGrain / (work + 1), fn);
   }
@@ -162,12 +182,13 @@ private:
                  count = this->count(), each = count / lanes;
     double mean = 0, squares = 0;
     for (int64_t lane = c; lane < g.lanes; lane += g.channels)
-      mean += load(o_.x[lane * g.inner]) + laneSum(0, lane) / each;
+      mean += load(o_.x[lane * g.inner]) + this->laneSums(0)[lane] / each;
     mean /= lanes;
     for (int64_t lane = c; lane < g.lanes; lane += g.channels) {
-      const double sum = laneSum(0, lane),
+      const double sum = this->laneSums(0)[lane],
                    shift = load(o_.x[lane * g.inner]) + sum / each - mean;
-      squares += laneSum(1, lane) - sum * sum / each + each * shift * shift;
+      squares +=
+          this->laneSums(1)[lane] - sum * sum / each + each * shift * shift;
     }
     double var = squares / count;
     var = var < 0 ? 0 : var; // a NaN stays
@@ -194,13 +215,6 @@ private:
         static_cast<C>(oldMean * momentum_ + mean * (1 - momentum_));
     o_.newVar[c] =
         static_cast<C>(oldVar * momentum_ + running * (1 - momentum_));
-  }
-
-  double laneSum(int which, int64_t lane) const {
-    double sum = 0;
-    for (int64_t chunk = 0; chunk < this->g_.chunks; ++chunk)
-      sum += this->sums()[(chunk * 2 + which) * this->g_.lanes + lane];
-    return sum;
   }
 
   const Operands o_;
