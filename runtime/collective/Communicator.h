@@ -17,8 +17,8 @@ namespace dlc {
 
 class FlightLog;
 
-// Mean divides each rank's values by the number of ranks, then adds. Max is NaN
-// if any value is NaN.
+// Mean is the sum, divided before it is rounded to 16 bits: by the number of
+// ranks, or of a host's and then of hosts. Max is NaN if any value is NaN.
 enum class ReduceOp { Sum, Mean, Max };
 
 // Every rank makes the same calls in the same order, one at a time. A call

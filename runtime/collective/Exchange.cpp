@@ -233,8 +233,6 @@ void Exchange::allReduce(void *data, size_t count, DType type, ReduceOp op) {
   auto *bytes = static_cast<std::byte *>(data);
   const auto ranks = static_cast<size_t>(context_->size);
   const size_t size = sizeOf(type);
-  if (op == ReduceOp::Mean)
-    scale(data, count, type, 1.0 / static_cast<double>(ranks));
   if (count * size * (ranks - 1) <= kWhole)
     return exchangeWhole(bytes, count, type, op);
   if (!host_.ranks.empty())
@@ -305,9 +303,6 @@ void Exchange::reduceScatter(void *data, std::span<const size_t> counts,
   std::vector<size_t> pieces;
   for (size_t count : counts)
     pieces.push_back(count * sizeOf(type));
-  if (op == ReduceOp::Mean)
-    scale(data, std::accumulate(counts.begin(), counts.end(), size_t(0)), type,
-          1.0 / context_->size);
   const Group group = groupOf(pieces.size()), places = placesOf(pieces.size());
   const size_t count = counts[group.own];
   auto *const to = static_cast<std::byte *>(own);

@@ -47,7 +47,7 @@ constexpr size_t kBlock = 1024; // elements whose sums stay near
 // `count` is a constant for all blocks but the last, so that they are vectors.
 template <class T, class Form, class Count>
 void reduceBlock(T *to, std::span<const std::byte *const> sources, size_t first,
-                 Count count, bool most) {
+                 Count count, ReduceOp op) {
   const auto from = [&](size_t i) {
     return reinterpret_cast<const T *>(sources[i]) + first;
   };
@@ -57,7 +57,7 @@ void reduceBlock(T *to, std::span<const std::byte *const> sources, size_t first,
     values[i] = Form::load(x[i]);
   for (size_t rank = 1; rank < sources.size(); ++rank) {
     x = from(rank);
-    if (most)
+    if (op == ReduceOp::Max)
       for (size_t i = 0; i < count; ++i) {
         const auto value = Form::load(x[i]);
         values[i] = value > values[i] || value != value ? value : values[i];
@@ -66,6 +66,13 @@ void reduceBlock(T *to, std::span<const std::byte *const> sources, size_t first,
       for (size_t i = 0; i < count; ++i)
         values[i] += Form::load(x[i]);
   }
+  using Value = std::remove_reference_t<decltype(values[0])>;
+  if constexpr (std::is_floating_point_v<Value>)
+    if (op == ReduceOp::Mean) {
+      const auto factor = static_cast<Value>(1.0 / double(sources.size()));
+      for (size_t i = 0; i < count; ++i)
+        values[i] *= factor;
+    }
   for (size_t i = 0; i < count; ++i)
     to[first + i] = Form::template store<T>(values[i]);
 }
@@ -80,26 +87,12 @@ bool canReduce(DType type, ReduceOp op) {
 void reduceInOrder(void *to, std::span<const std::byte *const> sources,
                    size_t count, DType type, ReduceOp op) {
   visit(type, [&]<class T, class Form>(T, Form) {
-    const bool most = op == ReduceOp::Max;
     auto *out = static_cast<T *>(to);
     size_t i = 0;
     for (; i + kBlock <= count; i += kBlock)
       reduceBlock<T, Form>(out, sources, i,
-                           std::integral_constant<size_t, kBlock>(), most);
-    reduceBlock<T, Form>(out, sources, i, count - i, most);
-  });
-}
-
-void scale(void *data, size_t count, DType type, double factor) {
-  visit(type, [&]<class T, class Form>(T, Form) {
-    if constexpr (!std::is_same_v<Form, Plain> || std::is_floating_point_v<T>) {
-      auto *values = static_cast<T *>(data);
-      for (size_t i = 0; i < count; ++i) {
-        auto value = Form::load(values[i]);
-        values[i] = Form::template store<T>(
-            value * static_cast<decltype(value)>(factor));
-      }
-    }
+                           std::integral_constant<size_t, kBlock>(), op);
+    reduceBlock<T, Form>(out, sources, i, count - i, op);
   });
 }
 

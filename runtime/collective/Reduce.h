@@ -13,14 +13,10 @@ namespace dlc {
 // Whether a collective carries elements of that type: means are of floats.
 bool canReduce(DType type, ReduceOp op);
 
-// to[i] = sources[0][i] + sources[1][i] + ..., from left to right, or the
-// maximum, NaN if one is NaN. 16-bit types are summed in f32 and rounded once.
-// `to` may be one of the sources. Mean equals the sum: scale() was called
-// before.
+// to[i] = sources[0][i] + sources[1][i] + ..., from left to right, or that
+// times 1 / sources.size(), or the maximum, NaN if one is NaN. 16-bit types are
+// computed in f32 and rounded once. `to` may be one of the sources.
 void reduceInOrder(void *to, std::span<const std::byte *const> sources,
                    size_t count, DType type, ReduceOp op);
-
-// data[i] *= factor, for float types.
-void scale(void *data, size_t count, DType type, double factor);
 
 } // namespace dlc

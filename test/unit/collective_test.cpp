@@ -250,6 +250,12 @@ TEST_F(Gloo, SumAndMean) {
     ASSERT_TRUE(
         ranks.allReduce(half.data(), 7, DType::BF16, ReduceOp::Sum).ok());
     EXPECT_EQ(half, std::vector<uint16_t>(7, toBf16(6)));
+    // The least and the largest number, whose third and whose sum have no f16.
+    std::vector<uint16_t> ends = {toF16(0x1p-24f), toF16(65504)};
+    const std::vector<uint16_t> same = ends;
+    ASSERT_TRUE(
+        ranks.allReduce(ends.data(), 2, DType::F16, ReduceOp::Mean).ok());
+    EXPECT_EQ(ends, same);
   });
 }
 

@@ -124,8 +124,6 @@ bool exchange(const Step &step, const State &state) {
     std::byte *own = segment.slot(state.rank);
     if (gives)
       std::memcpy(own, step.from + at * size, count * size);
-    if (gives && step.mean)
-      scale(own, count, step.type, 1.0 / segment.ranks());
     if (!segment.meet())
       return false;
     std::vector<const std::byte *> sources;
@@ -133,7 +131,7 @@ bool exchange(const Step &step, const State &state) {
       sources.push_back(segment.slot(rank));
     if (gets && step.sums)
       reduceInOrder(step.to + at * size, sources, count, step.type,
-                    ReduceOp::Sum);
+                    step.mean ? ReduceOp::Mean : ReduceOp::Sum);
     else if (gets)
       std::memcpy(step.to + at * size, segment.slot(step.root), count * size);
     if (!segment.meet())
