@@ -12,8 +12,8 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 154_170,
-    "lines of runtime/data": 8_955,
+    "product lines": 154_134,
+    "lines of runtime/data": 8_902,
     "files that know shards": 18,
     "file names in two rooms": 13,
     "files of compiler/ that include passes/ or tools/": 3,
