@@ -13,6 +13,12 @@ DLC_INLINE int64_t blocksIn(int64_t count) {
   return (count + kBlock - 1) / kBlock;
 }
 
+// The first `count` of 32 elements, or all.
+DLC_INLINE uint32_t firstOf(int64_t count) {
+  return static_cast<uint32_t>(
+      (uint64_t(1) << std::min<int64_t>(count, kBlock)) - 1);
+}
+
 // Hands out parts of a thread's memory, which are whole tiles.
 class Tiles {
 public:
@@ -99,7 +105,7 @@ DLC_INLINE void storePairs(const Lanes *even, const Lanes *odd, std::byte *to,
 DLC_INLINE void storeTransposed(const float *sums, const Lanes *factors,
                                 int64_t rows, int64_t columns, Bf16 *to,
                                 int64_t ofRow) {
-  const auto mask = static_cast<uint32_t>((uint64_t(1) << columns) - 1);
+  const uint32_t mask = firstOf(columns);
   for (int64_t half = 0; half < 2 && 16 * half < rows; ++half) {
     Lanes low[16], high[16];
     for (int i = 0; i < 16; ++i) {
@@ -214,7 +220,7 @@ public:
   int64_t seenBy(int64_t first) const {
     return g.causal ? std::min(keyBlocks, blocksIn(first + kBlock)) : keyBlocks;
   }
-  // Of a block those to compute: pairs of them, at least.
+  // Of a block those to compute, rounded up to pairs of terms.
   int64_t keysIn(int64_t block) const {
     return partOf(g.keys - block * kBlock);
   }

@@ -80,9 +80,8 @@ private:
 
   static DLC_INLINE float product(const Bf16 *a, const Bf16 *b, int64_t count) {
     __m512 sums = _mm512_setzero_ps();
-    for (int64_t at = 0; at < count; at += 32) {
-      const auto mask = static_cast<uint32_t>(
-          (uint64_t(1) << std::min<int64_t>(count - at, 32)) - 1);
+    for (int64_t at = 0; at < count; at += kBlock) {
+      const uint32_t mask = firstOf(count - at);
       sums = _mm512_dpbf16_ps(sums,
                               (__m512bh)_mm512_maskz_loadu_epi16(mask, a + at),
                               (__m512bh)_mm512_maskz_loadu_epi16(mask, b + at));
