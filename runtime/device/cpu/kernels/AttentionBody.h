@@ -78,7 +78,7 @@ struct Span {
 };
 
 // Adds the mask and hides what row `i` of the block does not see.
-DLC_INLINE void maskRow(const AttentionMask &mask, const Span &span, int64_t i,
+void maskRow(const AttentionMask &mask, const Span &span, int64_t i,
                         float *scores) {
   const int64_t seen = span.seen(i);
   if (mask.data) {
@@ -94,7 +94,7 @@ DLC_INLINE void maskRow(const AttentionMask &mask, const Span &span, int64_t i,
 // The products of scores [rows, keys], where what no query sees is left out:
 // the scores from `inner` numbers of each query and key; sums over keys; sums
 // over queries.
-DLC_INLINE void multiplyForScores(const Span &span, const float *rows,
+void multiplyForScores(const Span &span, const float *rows,
                                   const float *keys, int64_t inner, float *to,
                                   int64_t ofRow) {
   multiply<false>(
@@ -104,7 +104,7 @@ DLC_INLINE void multiplyForScores(const Span &span, const float *rows,
       },
       to, ofRow);
 }
-DLC_INLINE void sumOverKeys(const Span &span, const float *scores,
+void sumOverKeys(const Span &span, const float *scores,
                             int64_t ofRow, const float *panels, int64_t ofPanel,
                             int64_t columns, float *to) {
   multiply<true>(
@@ -114,7 +114,7 @@ DLC_INLINE void sumOverKeys(const Span &span, const float *scores,
       },
       to, columns);
 }
-DLC_INLINE void sumOverQueries(const Span &span, const float *scores,
+void sumOverQueries(const Span &span, const float *scores,
                                int64_t ofRow, const float *panels,
                                int64_t columns, float *to) {
   multiply<true>(
@@ -155,7 +155,7 @@ DLC_INLINE float exponentials(float *x, int64_t count, float shift) {
 
 // The block's rows of a matrix, and zeros to the end of a register block.
 template <class T>
-DLC_INLINE void copyRows(const T *from, int64_t stride, const Span &span,
+void copyRows(const T *from, int64_t stride, const Span &span,
                          int64_t columns, float factor, float *to) {
   for (int64_t i = 0; i < span.rows; ++i, to += columns)
     for (int64_t j = 0; j < columns; ++j)

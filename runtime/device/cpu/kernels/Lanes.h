@@ -144,7 +144,7 @@ DLC_INLINE void multiply(const Strided &a, const float *b, int64_t ofPanel,
 
 // Panels of a row-major [rows, columns] matrix, zeros in columns beyond.
 template <class T>
-DLC_INLINE void packPanels(const T *from, int64_t ofRow, int64_t rows,
+void packPanels(const T *from, int64_t ofRow, int64_t rows,
                            int64_t columns, float factor, float *to,
                            int64_t ofPanel) {
   for (int64_t j = 0; j < columns; j += Block::kColumns, to += ofPanel) {
@@ -184,7 +184,7 @@ template <int Step = 1> DLC_INLINE void transpose(Lanes (&x)[kLanes]) {
 
 // Panels of the transpose of a row-major [columns, rows] matrix.
 template <class T>
-DLC_INLINE void packTransposed(const T *from, int64_t ofRow, int64_t rows,
+void packTransposed(const T *from, int64_t ofRow, int64_t rows,
                                int64_t columns, float *to, int64_t ofPanel) {
   for (int64_t j = 0; j < columns + (-columns & (Block::kColumns - 1));
        j += kLanes) {
