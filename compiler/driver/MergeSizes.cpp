@@ -40,6 +40,12 @@ std::string textOf(exec::KernelOp kernel) {
   return text;
 }
 
+bool readsInputs(exec::ProgramOp program) {
+  return llvm::any_of(program.getOps<exec::PortOp>(), [](exec::PortOp port) {
+    return port.getDirection() == "input";
+  });
+}
+
 std::string shapeOf(exec::StateOp state) {
   return fmt::format(
       "{}", fmt::join(cast<ShapedType>(state.getType()).getShape(), ", "));
@@ -67,8 +73,7 @@ public:
     mergeKernels();
     for (auto program :
          llvm::make_early_inc_range(other.module->getOps<exec::ProgramOp>()))
-      if (!program->hasAttr("dlc.after") && // those are of all sizes
-          program.getSymName() != "sync_step")
+      if (readsInputs(program)) // the others are of all sizes
         DLC_TRY(add(program));
     return {};
   }

@@ -32,6 +32,17 @@ class WithoutBf16(dlc.TestCase):
         out, _ = dlc.dlc("doctor", "bench", "machine", threads=1, cache_dir=self.path("cache"))
         self.assertIn("computed in f32", out)
 
+    def test_said_by_compile(self):
+        slow = "so that a step takes longer than without --amp"
+
+        def summary(**options):
+            return dlc.dlc("compile", dlc.model("mlp"), output=self.path("mlp.dlc"), **options)[1]
+
+        with mock.patch.dict(os.environ, DLC_HIDE_CPU_FEATURES="avx512bw"):
+            self.assertIn("a CPU without AVX-512 computes bf16 products in f32, " + slow, summary(amp=True))
+        self.assertIn("a CPU computes fp16 products in f32, " + slow, summary(amp=True, amp_dtype="fp16"))
+        self.assertNotIn(slow, summary())
+
 
 if __name__ == "__main__":
     dlc.main()

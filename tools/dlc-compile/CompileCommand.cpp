@@ -6,6 +6,7 @@
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc-compile/Settings.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace dlc::tool {
@@ -58,6 +59,19 @@ std::string batchText(const plan::Plan &plan) {
   return text;
 }
 
+/// Where the device has no products of the type of --amp.
+void sayWhereAmpIsSlow(const plan::Plan &plan, const AmpOptions &amp) {
+  if (!amp.enabled() || plan.target() != "cpu")
+    return;
+  const auto &has = plan.cpu_features();
+  if (amp.dtype == "bf16" &&
+      std::find(has.begin(), has.end(), "avx512bw") != has.end())
+    return;
+  info("--amp: {} computes {} products in f32, so that a step takes longer "
+       "than without --amp",
+       amp.dtype == "bf16" ? "a CPU without AVX-512" : "a CPU", amp.dtype);
+}
+
 void printSummary(const CompileArguments &a, const CompileResult &r) {
   const CompileOptions &o = a.options;
   info("options: {}", toLine(o));
@@ -79,6 +93,7 @@ void printSummary(const CompileArguments &a, const CompileResult &r) {
        "generated kernels)",
        o.output, parameters, batchText(r.plan), commands, kernels);
   info("{}", a.target.summary(r.plan, o.train.target));
+  sayWhereAmpIsSlow(r.plan, o.train.amp);
   if (r.plan.sizes_size() > 1)
     info("{} sizes, selected by the data: {}", r.plan.sizes_size(),
          plan::sizesText(r.plan));

@@ -64,6 +64,8 @@ public:
     if (before <= budget || candidates.empty())
       return;
     search();
+    if (!fitting && least >= before) // computing again would save nothing
+      return;
     report(before, activations.recompute(fitting ? *fitting : smallest));
   }
 
