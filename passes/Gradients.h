@@ -2,12 +2,12 @@
 // Reverse-mode rules of the dlc ops, attached to them as external models of
 // DifferentiableInterface.
 //
-// A rule gets the gradients of the op's results and builds those of its
-// operands: same shape and element type as the operand, or null where none
-// flows (integers, booleans, piecewise constant ops). At kinks the rules follow
-// PyTorch: relu'(0) = 0, abs'(0) = 0; maximum and minimum give each side half
-// at a tie; reduce_max and reduce_min give every tied element an equal share;
-// max_pool gives all to the first maximum of its window.
+// A rule takes the gradients of the op's results and builds the gradients of
+// its operands: of the operand's shape and element type, or null where there is
+// none (integers, booleans, piecewise constant ops). At kinks the rules follow
+// PyTorch: relu'(0) = 0, abs'(0) = 0; maximum and minimum split the gradient in
+// halves at a tie; reduce_max and reduce_min split it evenly among tied
+// elements; max_pool passes it to the first maximum of the window.
 #pragma once
 
 namespace mlir {
@@ -20,7 +20,7 @@ namespace dlc {
 /// Attaches every rule when the dlc dialect is loaded.
 void registerGradients(mlir::DialectRegistry &registry);
 
-/// The tables, one a family: gradients/<Family>.cpp.
+/// The tables of rules, one per family of ops, in gradients/<Family>.cpp.
 void attachAttentionGradients(mlir::MLIRContext &context);
 void attachCustomGradients(mlir::MLIRContext &context);
 void attachElementwiseGradients(mlir::MLIRContext &context);

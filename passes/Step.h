@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the passes that extend @train_step share: its state, its results, and
-// the place where new ops go.
+// What passes that extend @train_step share: access to its state and results,
+// and the insertion point of new ops.
 #pragma once
 
 #include "compiler/dialect/Expr.h"
@@ -8,45 +8,45 @@
 
 namespace dlc {
 
-/// The function of that name; null, with an error at the module, when it is
-/// absent.
+/// The function of that name; if it is absent, null, with an error at the
+/// module.
 mlir::func::FuncOp findFunction(mlir::ModuleOp module, llvm::StringRef name);
 
 /// The attribute of the ops that compute the loss from the model's output.
 constexpr llvm::StringLiteral kLossMark = "dlc.loss";
 
-/// The attribute of a result "loss.NAME": what it counts in the total, f64;
-/// none for 1.
+/// The attribute of a result "loss.NAME": its weight in the total loss, f64;
+/// absent if 1.
 constexpr llvm::StringLiteral kLossWeight = "dlc.weight";
 
-/// @train_step's input of --last-batch=pad: how much each sample counts, 0 for
-/// those that fill up a batch (runtime/plan/Ports.h).
+/// The input of @train_step under --last-batch=pad: the weight of each sample,
+/// 0 for padding (runtime/plan/Ports.h).
 constexpr llvm::StringLiteral kSampleWeight = "dlc.sample_weight";
 
 /// Appends a result with the attribute dlc.name.
 void addResult(mlir::func::FuncOp f, mlir::Value value, llvm::StringRef name);
 
-/// The results whose dlc.name begins with `prefix`: the rest of the name, the
-/// index.
+/// The results whose dlc.name begins with `prefix`, as pairs of the rest of the
+/// name and the result's index.
 llvm::SmallVector<std::pair<mlir::StringAttr, unsigned>>
 namedResults(mlir::func::FuncOp f, llvm::StringRef prefix);
 
-/// Ops without effects whose results nobody uses.
+/// Erases ops without side effects whose results are unused.
 void eraseUnused(mlir::func::FuncOp f);
 
-/// @train_step under construction. Ops are built before its return. One pass
-/// makes one Step and keeps it where it is: expressions point to it.
+/// @train_step under construction. Ops are inserted before its return. A pass
+/// makes one Step and must not move it, because expressions point to it.
 class Step {
 public:
   explicit Step(mlir::func::FuncOp f);
   Step(const Step &) = delete;
 
-  /// A new state; null, with an error, when the name is taken. `init` as in
+  /// A new state; null, with an error, if the name is taken. `init` is as in
   /// dlc.state.
   ir::StateOp addState(llvm::StringRef name, mlir::RankedTensorType type,
                        ir::Role role, mlir::Attribute init,
                        ir::StateOp of = nullptr);
-  /// A new scalar state that starts at `init`.
+  /// A new scalar state with the initial value `init`.
   ir::StateOp addScalar(llvm::StringRef name, mlir::Type element, ir::Role role,
                         double init);
   ir::StateOp findState(llvm::StringRef name) {
@@ -59,26 +59,28 @@ public:
   /// A rank-0 constant.
   ir::Expr scalar(mlir::Type element, double value);
 
-  /// The result with that dlc.name; null when there is none.
+  /// The result with that dlc.name; null if there is none.
   mlir::Value findResult(llvm::StringRef name);
-  /// Whether this step updates: its gradients are all finite;
-  /// null if it always does.
+  /// Whether this step updates states, which it does if all gradients are
+  /// finite; null if it always does.
   mlir::Value updates() const { return proceeds; }
-  /// A further condition for that, here and in later passes.
+  /// Adds a condition for updates, in this pass and later ones.
   void updateOnlyIf(ir::Expr holds);
   /// `updated`, or `old` in a step that does not update.
   ir::Expr ifUpdating(ir::Expr updated, ir::Expr old);
 
-  /// The declarations of gradients in the order in which they get ready.
+  /// The declarations of gradients, in the order in which the gradients become
+  /// available.
   llvm::SmallVector<ir::GradientOp> gradients() {
     return llvm::to_vector(f.getOps<ir::GradientOp>());
   }
 
-  /// One gradient a state, the sum of its parts, ready when the last one is.
+  /// Replaces a state's partial gradients by their sum, declared where the last
+  /// of them is available.
   void sumGradients();
 
-  /// Every gradient, or each of these, becomes gradient * factor, with the
-  /// factor rounded to the gradient's type.
+  /// Multiplies every gradient, or those given, by the factor, which is rounded
+  /// to the gradient's type.
   void multiplyGradients(ir::Expr factor) {
     multiplyGradients(factor, gradients());
   }
@@ -90,7 +92,7 @@ public:
   mlir::OpBuilder builder;
 
 private:
-  mlir::Value proceeds; // whether states are written; null: always
+  mlir::Value proceeds; // null: states are always written
 };
 
 } // namespace dlc

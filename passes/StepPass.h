@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the passes of Passes.td are: they run on a module and read some of the
+// Base class of the passes of Passes.td: they run on a module and read some
 // options of a step (OptionPass.h).
 #pragma once
 

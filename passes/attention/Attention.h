@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as one op, where somebody may compute it so.
+// Recognition of attention as one op, where a target can compute it as one.
 #pragma once
 
 #include "compiler/placement/Placer.h"
@@ -7,11 +7,12 @@
 
 namespace dlc {
 
-/// Whether any attention may be one op. Else all of it is products and softmax.
+/// Whether any attention may become one op. If not, attention is computed as
+/// products and softmax.
 bool mayAttend(const StepOptions &options, const Target &target);
 
-/// The ways to compute an attention with such options; without `element`
-/// shapes alone count.
+/// The ways in which the target can compute an attention under these options.
+/// If `element` is null, only shapes are checked.
 Ways waysOfAttention(const Target &target, const ir::AttentionDims &dims,
                      mlir::Type element, const StepOptions &options);
 

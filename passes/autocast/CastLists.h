@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of each op that autocast decides about: its own policy, what the
-// preset or the level changes, and what the user changes.
+// The autocast list of each op: from its own policy, changed by the preset or
+// the level, then by the user.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -10,20 +10,20 @@
 
 namespace dlc {
 
-/// An op's list and who put it there. `by` lives as long as the CastLists.
+/// An op's list and who put the op there. `by` lives as long as the CastLists.
 struct CastEntry {
   ir::CastPolicy policy = ir::CastPolicy::Never;
   llvm::StringRef by;
-  /// f32 (Deny) or half (Allow) for this op alone: a denied neighbour does not
-  /// count, nor does this one count for its neighbours.
+  /// f32 (Deny) or half (Allow) for this op alone: it is not affected by denied
+  /// neighbours, and does not affect its neighbours.
   bool pinned = false;
   /// Named by the user.
   bool asked = false;
 };
 
-/// --amp-node=REGEX:f32 or :half.
+/// A rule --amp-node=REGEX:f32 or REGEX:half.
 struct NodeRule {
-  std::string text; // the whole flag
+  std::string text; // the value of the flag
   Pattern pattern;
   bool half;
 };
@@ -31,17 +31,17 @@ struct NodeRule {
 class CastLists {
 public:
   /// Reads level, preset and the user's lists. Errors are diagnostics at
-  /// `where`: an unknown name, one on two lists, a rule that is not REGEX:f32
-  /// or REGEX:half.
+  /// `where`: an unknown name, a name on two lists, or a rule that is not
+  /// REGEX:f32 or REGEX:half.
   static llvm::FailureOr<CastLists> get(mlir::Operation *where,
                                         const AmpOptions &options);
 
   CastEntry entry(mlir::Operation *op) const;
 
-  /// Types follow from operands to results, as at run time in PyTorch, instead
-  /// of being painted.
+  /// Whether result types follow from operand types in execution order, as at
+  /// run time in PyTorch, instead of being propagated over the graph.
   bool promotes() const;
-  /// What follows the last product computes in half, too (OneFlow).
+  /// Whether the ops after the last product also compute in half (OneFlow).
   bool paintsTails() const;
   bool isFp16() const { return fp16; }
   const std::vector<NodeRule> &nodeRules() const { return rules; }
@@ -65,7 +65,7 @@ private:
   bool fp16 = false, all = false;
   std::string level, preset;
   Table byOp;       // by mnemonic
-  Table byOperator; // by ONNX operator; wins
+  Table byOperator; // by ONNX operator; takes precedence
   std::vector<NodeRule> rules;
 };
 

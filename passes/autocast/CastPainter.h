@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ops compute in half, and why.
+// Decides which ops compute in half, and records why.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -8,17 +8,17 @@
 
 namespace dlc {
 
-/// What decided about an op, given its list.
+/// The rule that decided an op's type, given its list.
 enum class CastRule {
-  Listed,   // the list itself
-  Between,  // infer or clear between `from` and `to`, both on the allow list
-  Tail,     // infer or clear below `from`, with nothing but results below
-  Follows,  // clear, touches `from`, which is in half
-  Behind,   // on the way from `from`, which is denied
-  NotBelow, // nothing on the allow list above it
-  NotAbove, // nothing on the allow list below it
-  Inputs,   // its inputs are of that type
-  Promoted, // an input is f32, that of `from` if it is an op's
+  Listed,   // the op's list itself
+  Between,  // infer or clear, between `from` and `to`, which are allowed
+  Tail,     // infer or clear, after `from`, with only results after it
+  Follows,  // clear, next to `from`, which is in half
+  Behind,   // reached from `from`, which is denied
+  NotBelow, // no allowed op precedes it
+  NotAbove, // no allowed op follows it
+  Inputs,   // its inputs have that type
+  Promoted, // an input is f32: the result of `from`, unless null
   Overflow, // arithmetic with a constant beyond half's range
 };
 
@@ -33,20 +33,20 @@ struct CastDecision {
 /// order.
 using CastDecisions = llvm::MapVector<mlir::Operation *, CastDecision>;
 
-/// Decides without changing anything; linear in the size of `f`. `lists` must
-/// outlive the result.
+/// Computes the decisions without changing anything, in time linear in the size
+/// of `f`. `lists` must outlive the result.
 CastDecisions decideCasts(mlir::func::FuncOp f, const CastLists &lists,
                           mlir::FloatType half);
 
-/// Whether autocast may change the precision in which an operand is read, or a
-/// result is given: those are f32 and not pinned.
+/// Whether autocast may change the precision in which an operand is read or a
+/// result is produced: it must be f32 and not pinned.
 bool changesPrecision(mlir::OpOperand &use);
 bool changesPrecision(mlir::OpResult result);
 
-/// Rounds to `type`; a finite number beyond its range (a mask of -1e9) becomes
-/// the last one inside.
+/// Rounds to `type`; finite numbers outside its range (a mask of -1e9) become
+/// the largest finite number of that sign.
 llvm::APFloat roundInto(llvm::APFloat x, mlir::FloatType type);
-/// Whether rounding had to do that.
+/// Whether `x` is such a number outside the range of `type`.
 bool isBeyond(const llvm::APFloat &x, mlir::FloatType type);
 
 } // namespace dlc

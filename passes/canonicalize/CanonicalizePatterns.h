@@ -8,23 +8,24 @@
 
 namespace dlc {
 
-/// The number that every element of the float constant `v` is; none for
-/// anything else.
+/// The value of a float constant whose elements are all equal; nullopt for any
+/// other value.
 std::optional<double> splatOf(mlir::Value v);
 
-/// `v` = constant * x, taking off products with constants only.
+/// Writes `v` as constant * x by looking through products with constants.
 std::pair<double, mlir::Value> takeOffScale(mlir::Value v);
 
-/// x * (noise < p) / p, stochastic depth as exporters write it out, becomes
-/// dlc.dropout, which is the identity outside of training.
+/// x * (noise < p) / p, the form in which exporters write stochastic depth,
+/// becomes dlc.dropout, which is the identity outside of training.
 void addDropoutPatterns(mlir::RewritePatternSet &set);
 
-/// What reads or makes a tensor without elements becomes what it gives.
+/// Ops that read or produce tensors without elements are replaced by the values
+/// of their results.
 void addEmptyPatterns(mlir::RewritePatternSet &set);
-/// An error at an op that still reads one.
+/// An error at an op that still reads a tensor without elements.
 mlir::LogicalResult refuseEmpty(mlir::func::FuncOp function);
 
-/// GELU written out, in its tanh and its erf form, becomes dlc.gelu.
+/// The tanh and erf formulas of GELU become dlc.gelu.
 void addGeluPatterns(mlir::RewritePatternSet &set);
 
 } // namespace dlc

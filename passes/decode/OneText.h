@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// @predict for one text instead of a batch, for all its tokens or one of them.
+// Versions of @predict for one sequence instead of a batch: for all its tokens
+// (prefill) or for one token (decode).
 #pragma once
 
 #include "compiler/dialect/Expr.h"
@@ -8,24 +9,24 @@
 
 namespace dlc::decode {
 
-/// What both functions share.
+/// Data that both functions share.
 struct TextModel {
   mlir::func::FuncOp predict;
-  unsigned tokens; // the argument
+  unsigned tokens; // index of the argument with the tokens
   int64_t batch, length;
-  /// States @cache/0, @cache/1, ... in the order in which they are met.
+  /// States @cache/0, @cache/1, ... in order of creation.
   llvm::SmallVector<ir::StateOp> caches;
 };
 
-/// The model that @predict is: integers [B, T], and nothing beside them but
-/// 'attention_mask' and 'position_ids'. An error at the function if it is not.
+/// Describes @predict, whose inputs must be integers [B, T] and at most
+/// 'attention_mask' and 'position_ids' besides; else an error at the function.
 mlir::FailureOr<TextModel> textModel(mlir::func::FuncOp predict);
 
-/// Adds @prefill(tokens [1, T]), which also leaves in the caches what later
-/// tokens read of these, or @decode(tokens [1, 1], position [1]), which reads
-/// caches and writes its own row of them. Results are @predict's, of those
-/// tokens. An error at the op that mixes tokens in another way than by products
-/// with a value of all of them, as attention does.
+/// Adds @prefill(tokens [1, T]), which also stores in the caches the rows that
+/// later tokens read, or @decode(tokens [1, 1], position [1]), which reads the
+/// caches and writes its own row. The results are those of @predict for these
+/// tokens. An error at an op that combines tokens other than by products with a
+/// value of all tokens, as attention does.
 mlir::LogicalResult addFunctionOfText(TextModel &model, bool one);
 
 } // namespace dlc::decode

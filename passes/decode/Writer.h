@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one of the functions of a text: the state of that work.
+// Rewrites the ops of @predict into a function of one sequence.
 #pragma once
 
 #include "mlir/IR/IRMapping.h"
@@ -7,7 +7,8 @@
 
 namespace dlc::decode {
 
-/// A value of the new function: what it has of one of @predict with `dims`.
+/// A value of the new function: the part of a value of @predict, with
+/// dimensions `dims`, that belongs to the sequence or token.
 struct Row {
   mlir::Value value;
   Dims dims;
@@ -26,7 +27,7 @@ private:
   void addFunction();
   mlir::LogicalResult addReturn(mlir::Operation *end);
 
-  // What each op does to tokens: TokenRules.cpp.
+  // How each op treats tokens: TokenRules.cpp.
   mlir::LogicalResult rewrite(mlir::Operation *op);
   mlir::LogicalResult elementwise(mlir::Operation *op, Rows &operands);
   mlir::LogicalResult reduce(mlir::Operation *op,
@@ -44,21 +45,23 @@ private:
   mlir::LogicalResult rewrite(ir::AttentionOp op, Rows &operands);
   void see(ir::AttentionOp op, Rows &operands);
 
-  /// An error to which the reason is added.
+  /// An error, to which the caller appends the reason.
   mlir::InFlightDiagnostic refuse(mlir::Operation *op);
   bool isRow(mlir::Value v) const { return rows.contains(v); }
   Row get(mlir::Value v) const;
-  /// The op of these operands; its results have these dimensions.
+  /// Copies the op with these operands; its results have these dimensions.
   mlir::Operation *make(mlir::Operation *op, const Rows &operands,
                         llvm::ArrayRef<Dims> results);
-  /// `row` with dimension `axis`, all of which it has, as `as`.
+  /// Selects from dimension `axis` of `row`, which is complete, the elements
+  /// that belong to the sequence or token under the factors `as`.
   void pick(Row &row, int64_t axis, const Dim &as, mlir::Location loc);
-  /// The same where needed; false if it has something else there.
+  /// Calls pick if dimension `axis` is not yet `as`; false if it has other
+  /// factors.
   bool conform(Row &row, int64_t axis, const Dim &as, mlir::Location loc);
-  /// Broadcasts together all dimensions but the last `trailing` ones.
+  /// Broadcasts all dimensions of the operands except the last `trailing`.
   std::optional<Dims> align(llvm::MutableArrayRef<Row> operands,
                             size_t trailing, mlir::Location loc);
-  /// All tokens of what is a row: from the cache, in which this one is then.
+  /// The values of all tokens, read from a cache into which `row` is written.
   mlir::FailureOr<Row> all(const Row &row, mlir::Operation *op);
   ir::StateOp cacheOf(mlir::RankedTensorType type, mlir::Location loc);
 
@@ -72,12 +75,12 @@ private:
 
   TextModel &model;
   const bool one;
-  const int64_t tokens; // of the function
+  const int64_t tokens; // number of tokens of the function
   mlir::OpBuilder b;
   mlir::func::FuncOp f;
-  mlir::Value position;                  // of the one token
-  llvm::DenseMap<mlir::Value, Row> rows; // of what depends on texts or tokens
-  mlir::IRMapping whole;                 // of what does not
+  mlir::Value position;                  // of the single token
+  llvm::DenseMap<mlir::Value, Row> rows; // depend on sequences or tokens
+  mlir::IRMapping whole;                 // all other values
   llvm::DenseMap<mlir::Value, Row> cached;
   size_t caches = 0;
 };

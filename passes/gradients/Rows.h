@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a row of a gradient table becomes an interface of its op.
+// Attaches the rows of a gradient table as interfaces of their ops.
 //   grad<TransposeOp>(context, [](auto &g) { return g.single(inverse(g)); });
 #pragma once
 
@@ -9,8 +9,8 @@ namespace dlc::ir {
 
 using Values = llvm::SmallVector<mlir::Value>;
 
-/// What a rule sees: the op, the gradients of its results and a place to build
-/// at.
+/// The argument of a rule: the op, the gradients of its results and the
+/// insertion point.
 template <class OpTy> struct Gradient {
   OpTy op;
   mlir::OpBuilder &builder;
@@ -50,13 +50,13 @@ struct GradientModel
   }
 };
 
-/// Attaches `rule`, a stateless lambda from Gradient<OpTy> & to one value per
-/// operand.
+/// Attaches `rule`, a stateless lambda that takes Gradient<OpTy> & and returns
+/// one value per operand.
 template <class OpTy, class Rule> void grad(mlir::MLIRContext &context, Rule) {
   OpTy::template attachInterface<GradientModel<OpTy, Rule>>(context);
 }
 
-/// Ops whose results do not change, or only in jumps, as their operands do.
+/// Ops whose results are constant or piecewise constant in their operands.
 template <class... OpTys> void noGradient(mlir::MLIRContext &context) {
   (grad<OpTys>(context, [](auto &g) { return g.none(); }), ...);
 }

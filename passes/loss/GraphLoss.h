@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a loss that the graph computes.
+// Recognition of a loss that the graph computes, as means over rows.
 #pragma once
 
 #include "compiler/dialect/Expr.h"
@@ -8,49 +8,50 @@
 
 namespace dlc {
 
-/// What a mean is divided by: a sum of weights, or their mean, times numbers,
-/// and kept from 0.
+/// The divisor of a mean: a sum (or mean) of weights after some scalings,
+/// additions and lower bounds that keep it from 0.
 struct Divisor {
-  mlir::Value whole{}; // the sum or mean, of one element
+  mlir::Value whole{}; // the sum or mean, one element
   bool isMean = false;
   enum class Kind { Scale, Add, AtLeast };
   struct Step {
     Kind kind;
     double by;
   };
-  llvm::SmallVector<Step, 0> steps{}; // from `whole` on
+  llvm::SmallVector<Step, 0> steps{}; // applied to `whole` in order
 
-  /// The same of another sum or mean.
+  /// Applies the same steps to another sum or mean.
   ir::Expr of(ir::Expr other) const;
 };
 
-/// factor * sum(rows) / sum(weights), each over a batch; without weights
-/// factor * mean(rows). Rows of one element that no input changes are of no
-/// sample.
+/// factor * sum(rows) / sum(weights), both sums over a batch; without weights
+/// factor * mean(rows). A single row that does not depend on an input does not
+/// belong to a sample.
 struct LossMean {
   mlir::Value rows, weights{};
   double factor = 1;
-  /// In the program: the division by the weights, which gives the mean; null if
-  /// there is none.
+  /// The op that divides by the weights, whose result is the mean; null without
+  /// weights.
   ir::DivOp division{};
-  Divisor divisor{}; // what `division` divides by
+  Divisor divisor{}; // the divisor of `division`
 };
 using LossMeans = llvm::SmallVector<LossMean, 1>;
 
-/// The means whose sum the scalar `loss` is, of a batch of `samples`; nothing
-/// if it is no such sum, as a root or a maximum of means. A division counts if
-/// what it divides by is a sum that no trained state changes, also where a
-/// small constant keeps that from 0.
+/// Decomposes the scalar `loss` of a batch of `samples` into a sum of means;
+/// nullopt if that fails, as for the root or the maximum of means. A division
+/// is recognised if its divisor is a sum that does not depend on a trained
+/// state, with or without a small constant that keeps it from 0.
 std::optional<LossMeans> meansOf(mlir::Value loss, int64_t samples);
 
-/// The result of @predict that the graph computes as its loss, if that is what
-/// `kind` (--loss) asks for: OUTPUT:graph; of auto and cross_entropy what an
-/// operator for losses gives; of auto the only number that inputs and trained
-/// states give, if it is the first result or is called a loss.
+/// The result of @predict that is its loss, if `kind` (--loss) asks for a loss
+/// in the graph. OUTPUT:graph: that output; auto and cross_entropy: the result
+/// of a loss operator; auto: also the only scalar that depends on inputs and
+/// trained states, if it is the first result or has "loss" in its name.
 std::optional<unsigned> findGraphLoss(mlir::func::FuncOp predict,
                                       llvm::StringRef kind);
 
-/// Says of --loss=auto which number it took for the loss, or which it left.
+/// Emits a remark on which scalar --loss=auto took as the loss, or which it did
+/// not.
 void remarkNumbers(mlir::func::FuncOp predict, std::optional<unsigned> taken);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of loss that a model's outputs can have: one row of a table each.
+// The kinds of loss: one table row per kind.
 #pragma once
 
 #include "compiler/dialect/Expr.h"
@@ -8,22 +8,22 @@
 
 namespace dlc {
 
-/// All [R]. `correct` is 1 for a hit and 0 otherwise, null for losses that know
-/// no hits. The loss is the mean of `loss`, or its sum over that of `weight`
-/// where that is not null.
+/// Per-row results, all [R]. `correct` is 1 for a hit and 0 otherwise, null for
+/// losses without hits. The loss is the mean of `loss` or, if `weight` is not
+/// null, sum(loss) / sum(weight).
 struct LossRows {
   mlir::Value loss, correct, weight{};
 };
 
-/// What a loss takes of a data file: its labels, whose name is "" here, or
-/// something beside them.
+/// An array that a loss reads from a data file: its labels, whose name is ""
+/// here, or another array.
 struct LossInput {
   std::string name;
   mlir::RankedTensorType type;
 };
 struct LossInputs {
   llvm::SmallVector<LossInput> inputs;
-  int64_t samples; // the loss has rows for each
+  int64_t samples; // the loss has rows per sample
 };
 
 using OutputTypes = llvm::ArrayRef<mlir::RankedTensorType>;
@@ -31,41 +31,42 @@ using ExprList = llvm::ArrayRef<ir::Expr>;
 
 struct LossKind {
   llvm::StringRef name;
-  unsigned outputs; // of the model, that it takes
-  /// For outputs of these types, as many as it takes; failure, with an error,
-  /// when they do not fit.
+  unsigned outputs; // number of outputs of the model that it takes
+  /// The arrays for outputs of these types; failure, with an error, if the
+  /// types do not fit.
   llvm::FailureOr<LossInputs> (*inputs)(mlir::func::FuncOp predict,
                                         OutputTypes outs,
                                         const LossOptions &options);
-  /// The value below the op that this loss contains; `out` itself when there is
-  /// none.
+  /// The input of a final op that the loss includes (softmax, sigmoid); `out`
+  /// itself if there is no such op.
   mlir::Value (*logits)(mlir::Value out, const LossOptions &options);
-  /// `inputs` are in the order of LossInputs. No function: the output is the
+  /// `inputs` are in the order of LossInputs. Null: the output itself is the
   /// loss.
   LossRows (*rows)(ExprList logits, ExprList inputs,
                    const LossOptions &options);
 };
 
-/// The kinds of a family, in the order in which help names them.
+/// The kinds of a family, in the order in which help lists them.
 using LossFamily = llvm::ArrayRef<LossKind>;
 LossFamily overlapLosses();  // dice and focal
 LossFamily distanceLosses(); // between several outputs
-LossFamily sequenceLosses(); // of labels that no output is aligned with
+LossFamily sequenceLosses(); // labels that are not aligned with outputs
 
 /// All kinds.
 std::vector<std::string> lossKindNames();
 
-/// Null if there is none of this name.
+/// Null if there is no kind of this name.
 const LossKind *findLossKind(llvm::StringRef name);
 
-/// 1 where the largest of a row's logits [R, C] is its label's [R].
+/// 1 where the largest logit of a row of [R, C] is that of its label in [R].
 ir::Expr classHits(ir::Expr logits, ir::Expr labels);
 
-/// 0 <= axis < rank of the classes: --class-axis, else 1 from rank 4 on and the
-/// last below; nothing if the option does not fit.
+/// The axis of the classes, 0 <= axis < rank: --class-axis, else 1 for rank 4
+/// or more and the last for lower ranks; nullopt if the option does not fit.
 std::optional<int64_t> classAxis(int64_t rank, const LossOptions &options);
 
-/// For kinds of one output: `labels` gives their type or null, with an error.
+/// Inputs of kinds of one output. `labels` returns the type of the labels, or
+/// null with an error.
 template <auto labels>
 llvm::FailureOr<LossInputs> labelled(mlir::func::FuncOp predict,
                                      OutputTypes outs,
@@ -80,13 +81,13 @@ LossRows rowsOf(ExprList logits, ExprList inputs, const LossOptions &options) {
   return rows(logits[0], inputs[0], options);
 }
 
-/// What families share. Numbers as the output's, in f32 where that is half.
+/// Labels of the output's shape and type, or f32 where the type is 16-bit.
 mlir::RankedTensorType valueLabels(mlir::func::FuncOp predict,
                                    mlir::RankedTensorType out,
                                    const LossOptions &options);
-/// Class numbers: of rows [R] where the classes are last, else in the output's
-/// shape without them; with soft labels a share of each class, in the output's
-/// shape.
+/// Class indices: [R] where the classes are the last axis, else the output's
+/// shape without that axis; with --soft-labels class probabilities in the
+/// output's shape.
 mlir::RankedTensorType classLabels(mlir::func::FuncOp predict,
                                    mlir::RankedTensorType out,
                                    const LossOptions &options);
@@ -94,24 +95,24 @@ mlir::Value belowSoftmax(mlir::Value out, const LossOptions &options);
 mlir::Value belowSigmoid(mlir::Value out, const LossOptions &options);
 mlir::Value itself(mlir::Value out, const LossOptions &options);
 
-/// As [R, C], classes last.
+/// Transposed and reshaped to [R, C], with classes last.
 ir::Expr rowsOfClasses(ir::Expr x, const LossOptions &options);
-/// Mean over everything but the first dimension.
+/// Mean over all dimensions but the first.
 ir::Expr rowMeans(ir::Expr x);
-/// Numbers of the options as a constant [C] of `like`'s type.
+/// Numbers of the options as a constant [C] of the element type of `like`.
 ir::Expr constantOf(ir::Expr like, const std::vector<double> &numbers);
-/// Where a label is none of 0, ..., classes - 1.
+/// Where a label is not in 0, ..., classes - 1.
 ir::Expr outsideOf(ir::Expr labels, int64_t classes);
 
-/// Labels [R] of logits [R, C], and which count.
+/// Labels [R] of logits [R, C], and which of them are valid.
 struct ClassTargets {
   ir::Expr labels;
-  std::optional<ir::Expr> ignored, weights; // of --ignore-index; 0 if ignored
+  std::optional<ir::Expr> ignored, weights; // by --ignore-index
 
   ClassTargets(ir::Expr x, ir::Expr y, const LossOptions &options);
-  /// Labels, `instead` where they are ignored.
+  /// Labels, with `instead` at ignored rows.
   ir::Expr known(double instead) const;
-  /// Of each row, by the labels as they are; 0 where they are ignored.
+  /// Cross entropy of each row; 0 at ignored rows.
   ir::SoftmaxCrossEntropyOp crossEntropy(ir::Expr x,
                                          const LossOptions &options) const;
   LossRows rows(ir::Expr x, ir::Expr loss, bool weighs) const;

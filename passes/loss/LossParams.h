@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters each of several losses trains, as --loss-params says.
+// The parameters that each of several losses trains, by --loss-params.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -10,17 +10,17 @@ namespace dlc {
 
 using StateSet = llvm::DenseSet<mlir::Operation *>;
 
-/// For each of `losses` the trainable states that rows REGEX:LOSS give it, or
-/// all if none does. Fails, with an error at the module, on a row that is none
-/// or matches no trainable state.
+/// For each of `losses` the trainable states that rows REGEX:LOSS assign to it,
+/// or all if it has no row. Fails, with an error at the module, on a malformed
+/// row or one that matches no trainable state.
 llvm::FailureOr<std::vector<StateSet>>
 trainedStates(mlir::ModuleOp module, const std::vector<std::string> &losses,
               const std::vector<std::string> &rows);
 
-/// Those of --loss, if it is a list; else none.
+/// The names of the losses of --loss, if it is a list; else empty.
 std::vector<std::string> namesOfLosses(const LossOptions &options);
 
-/// Whether the rows of the options fit the module; else an error at it.
+/// Whether the option's rows fit the module; else an error at the module.
 llvm::LogicalResult checkLossParams(mlir::ModuleOp module,
                                     const LossOptions &options);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The losses of several outputs, as
-// --loss=OUTPUT:KIND[:WEIGHT][:label=NUMBER][:as=NAME],... names them, and
-// which parameters each trains, as --loss-params=REGEX:LOSS says.
+// Parses the losses of several outputs,
+// --loss=OUTPUT:KIND[:WEIGHT][:label=NUMBER][:as=NAME],..., and the parameters
+// that each of them trains, --loss-params=REGEX:LOSS.
 #pragma once
 
 #include "mlir/IR/Operation.h"
@@ -15,25 +15,25 @@ namespace dlc {
 struct LossTerm {
   std::string output, kind;
   double weight = 1;
-  std::optional<double> label; // of all rows; none: the data file has labels
-  std::string name;            // NAME, else the output's
+  std::optional<double> label; // of all rows; unset: labels in the data file
+  std::string name;            // NAME, else the output's name
 };
 
-/// Whether `text` is a list of terms and not the name of one kind.
+/// Whether `text` is a list of terms rather than the name of one kind.
 bool isLossList(llvm::StringRef text);
 
-/// None, with what is wrong, if it is no list of at least one term, each of
-/// another name and with a finite weight and label. Kinds are not checked.
+/// Parses a list of at least one term, with different names and finite weights
+/// and labels; else nullopt and the error in `wrong`. Kinds are not checked.
 std::optional<std::vector<LossTerm>> parseLossTerms(llvm::StringRef text,
                                                     std::string &wrong);
 
 /// A row of --loss-params.
 struct LossParams {
   Pattern pattern;
-  size_t loss; // of those that were given
+  size_t loss; // index in the list of losses
 };
 
-/// REGEX:LOSS with one of the names `losses`; both may have colons.
+/// Parses REGEX:LOSS with a LOSS from `losses`; both may contain colons.
 /// Code::Usage.
 Result<LossParams> parseLossParams(const std::string &text,
                                    llvm::ArrayRef<std::string> losses);

@@ -8,19 +8,19 @@
 
 namespace dlc {
 
-/// A parameter's elements in rows of one block each.
+/// A parameter's elements as rows of one block each.
 class Blocks {
 public:
   static constexpr int64_t kSize = 256;
-  /// Smaller parameters keep moments of their own type.
+  /// Smaller parameters store moments in their own type.
   static constexpr int64_t kLeastElements = 4096;
 
   explicit Blocks(mlir::RankedTensorType whole) : whole(whole) {}
   int64_t rank() const { return whole.getRank(); }
   int64_t count() const { return (whole.getNumElements() + kSize - 1) / kSize; }
-  /// Of a tensor with the parameter's elements; zeros fill the last row.
-  /// Factors of a gradient are applied there, so that they are in one kernel
-  /// with what follows.
+  /// Reshapes a tensor of the parameter's shape into rows, with zeros after its
+  /// last element. Pending factors of a gradient are applied after that, so
+  /// that they are in one kernel with their consumers.
   ir::Expr rows(ir::Expr x) const;
   ir::Expr tensor(ir::Expr rows) const;
 
@@ -28,17 +28,17 @@ private:
   mlir::RankedTensorType whole;
 };
 
-/// Whether the moments of such a parameter are in blocks.
+/// Whether the moments of such a parameter are stored in blocks.
 bool isInBlocks(const ParameterGroup &group, mlir::RankedTensorType parameter);
 
-/// A moment between updates: the states NAME.SUFFIX, codes, and
+/// A moment between updates: the states NAME.SUFFIX with the codes, and
 /// NAME.SUFFIX.absmax.
 class BlockMoment {
 public:
-  /// Fails, with an error, where a name is taken.
+  /// Fails, with an error, if a name is taken.
   static llvm::FailureOr<BlockMoment> add(Step &step, ir::StateOp parameter,
                                           const Moment &moment);
-  /// Its rows in f32, before the step.
+  /// The moment's rows in f32, before the step.
   ir::Expr value() const;
   void write(Step &step, ir::Expr rows) const;
 

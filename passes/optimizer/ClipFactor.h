@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a gradient of some norm is multiplied by, so that it has a smaller one.
+// The factor that clips a tensor to a maximum norm.
 #pragma once
 
 #include "compiler/dialect/Expr.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The learning rate in the graph, so that it is equal on all ranks and after a
-// resume.
+// The learning rate as part of the graph, so that it is equal on all ranks and
+// after a resume.
 #pragma once
 
 #include "passes/Options.h"
@@ -8,20 +8,20 @@
 
 namespace dlc {
 
-/// What a schedule gives an update, f64 scalars.
+/// Values of a schedule for one update, as f64 scalars.
 struct Pace {
   ir::Expr lr;
-  std::optional<ir::Expr> momentum; // or beta1; none: the optimizer's own
+  std::optional<ir::Expr> momentum; // or beta1; unset: the option's
 };
 
 std::vector<std::string> scheduleNames();
 
-/// The pace of the update that follows `t` updates, an f64 scalar. Formulas:
-/// torch.optim.lr_scheduler, closed forms. What depends on the length of the
-/// training adds the state @schedule.steps, what counts epochs
-/// @schedule.epoch_steps: the updates of either, which `dlc train` sets where
-/// they are 0; what depends on validations adds @plateau, which `dlc train`
-/// keeps (runtime/train/run/Plateau.h). The options are valid.
+/// The values for the update that follows `t` updates (an f64 scalar), by the
+/// closed forms of torch.optim.lr_scheduler. Schedules that depend on the
+/// length of the training add the state @schedule.steps, those that use epochs
+/// @schedule.epoch_steps: numbers of updates, which `dlc train` sets where they
+/// are 0. Schedules that depend on validations add @plateau, which `dlc train`
+/// updates (runtime/train/run/Plateau.h). The options must be valid.
 llvm::FailureOr<Pace> paceOf(Step &step, ir::Expr t, double base,
                              const ScheduleOptions &options);
 

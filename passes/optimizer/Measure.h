@@ -6,7 +6,8 @@
 
 namespace dlc {
 
-/// The states that train, in the module's order: that of rows of statistics.
+/// The trainable states in the order of the module, which is also the order of
+/// rows of statistics.
 inline llvm::SmallVector<ir::StateOp> measuredStates(mlir::ModuleOp module) {
   llvm::SmallVector<ir::StateOp> states;
   for (auto state : module.getOps<ir::StateOp>())
@@ -15,8 +16,9 @@ inline llvm::SmallVector<ir::StateOp> measuredStates(mlir::ModuleOp module) {
   return states;
 }
 
-/// Norm, mean, standard deviation of all elements, largest absolute value, in
-/// f32; the deviation is taken from the mean, so that nothing cancels.
+/// Appends norm, mean, standard deviation and largest absolute value of the
+/// elements, in f32; the deviation is computed from differences to the mean, to
+/// avoid cancellation.
 inline void measure(ir::Expr x, llvm::SmallVectorImpl<mlir::Value> &numbers) {
   x = wide(x);
   const auto axes = ir::axesBetween(0, x.rank());
@@ -27,7 +29,7 @@ inline void measure(ir::Expr x, llvm::SmallVectorImpl<mlir::Value> &numbers) {
   numbers.push_back(abs(x).max(axes));
 }
 
-/// One result of all numbers, each of which is a scalar of any float type.
+/// Adds one result with all numbers, which are scalars of any float type.
 inline void reportNumbers(Step &step, llvm::ArrayRef<mlir::Value> numbers,
                           llvm::StringRef name) {
   llvm::SmallVector<mlir::Value> parts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters are updated alike: the same rule, rate and weight decay.
+// Groups of parameters with the same update rule, rate and weight decay.
 #pragma once
 
 #include "passes/optimizer/OptimizerRules.h"
@@ -10,20 +10,21 @@ struct ParameterGroup {
   int64_t optimizer; // row of --optimizer-group, or -1
   const Rule *rule;
   double lrScale;           // factor of the schedule's rate
-  OptimizerOptions options; // resolved; the weight decay is the group's
+  OptimizerOptions options; // resolved, with the group's weight decay
   llvm::SmallVector<ir::GradientOp> gradients;
 };
 
-/// The groups of the step's gradients in the order of their first ones; each
-/// keeps the order of its gradients. Fails, with an error, on a pattern that is
-/// no regular expression or matches no parameter, and on a bad factor.
+/// The groups of the step's gradients in the order of their first gradients;
+/// within a group the order is that of the step. Fails, with an error, on a
+/// pattern that is malformed or matches no parameter, and on an invalid factor.
 llvm::FailureOr<std::vector<ParameterGroup>>
 groupParameters(Step &step, const OptimizerOptions &options);
 
-/// The optimizer that --outer-optimizer names, sgd(KEY=VALUE,...), resolved.
+/// The optimizer of --outer-optimizer, sgd(KEY=VALUE,...), resolved.
 Result<OptimizerOptions> readOuterOptimizer(const std::string &text);
 
-/// Whether the options of an optimizer go together; else an error there.
+/// Whether the options of an optimizer are consistent; else an error at
+/// `where`.
 llvm::LogicalResult checkOptimizer(mlir::Operation *where,
                                    const OptimizerOptions &options);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of a model are of one token each, which of two, and how
-// attention is kept from looking from one document of a row to another.
+// Keeps attention within documents when several are packed into a row: finds
+// which values belong to one token, which to a pair of tokens, and masks
+// attention between documents.
 #pragma once
 
 #include "compiler/dialect/Expr.h"
@@ -13,9 +14,9 @@ using decode::Axis;
 using decode::Dim;
 using decode::Dims;
 
-/// What a value that depends on inputs has of texts and tokens. With tokens in
-/// two dimensions only pairs of one document's have a meaning; `apart`: what is
-/// of other pairs is 0.
+/// Sequence and token dimensions of a value that depends on inputs. If two
+/// dimensions are tokens, only elements of two tokens of one document are
+/// valid; `apart`: all other elements are 0.
 struct TokenDims {
   Dims dims;
   bool apart = false;
@@ -26,14 +27,15 @@ public:
   Documents(mlir::func::FuncOp f, const mlir::SymbolTable &symbols)
       : f(f), symbols(symbols), b(f.getContext()) {}
 
-  /// Rewrites the function's attention. An error where tokens meet in another
-  /// way, or know their place in the row, and a result depends on that.
+  /// Rewrites the function's attention. An error if tokens of different
+  /// documents are combined in another way, or if a result depends on a token's
+  /// position in the row.
   mlir::LogicalResult run();
 
 private:
-  /// Why what an op makes is not one document's; null if it is.
+  /// Why a result mixes documents; null if it does not.
   using Reason = const char *;
-  using Rows = llvm::SmallVector<TokenDims *, 4>; // null: of no input
+  using Rows = llvm::SmallVector<TokenDims *, 4>; // null: depends on no input
   struct Flaw {
     mlir::Operation *op;
     Reason reason;
@@ -43,7 +45,7 @@ private:
   mlir::LogicalResult checkResults(mlir::Operation *end);
   Reason visit(mlir::Operation *op);
 
-  // What each op does to tokens: DocumentRules.cpp.
+  // How each op treats tokens: DocumentRules.cpp.
   Reason elementwise(mlir::Operation *op, const Rows &operands);
   Reason reduce(mlir::Operation *op, ir::ReductionInterface reduction,
                 const Rows &operands);
@@ -58,11 +60,12 @@ private:
   Reason visit(ir::MatmulOp op, const Rows &operands);
   Reason visit(ir::AttentionOp op, const Rows &operands);
 
-  /// Dimension `back` from the end of each operand, joined into one.
+  /// Merges the factors of dimension `back`, from the end, of all operands.
   Reason join(mlir::ValueRange values, const Rows &operands, size_t back,
               Dim &dim) const;
-  /// Whether operands of no input, whose dimensions from the end these are, are
-  /// the same for a document wherever in the row it is.
+  /// Whether operands that do not depend on inputs, whose trailing dimensions
+  /// are `dims`, have the same values for a document wherever in the row it
+  /// begins.
   Reason checkPlaces(mlir::ValueRange values, const Rows &operands,
                      const Dims &dims) const;
   bool isApart(mlir::Operation *op, const Rows &operands) const;
@@ -70,8 +73,8 @@ private:
     rows[v] = {std::move(dims), apart};
   }
 
-  /// Booleans of `dims`: whether both tokens are of one document; null where
-  /// that cannot be said.
+  /// Booleans of shape `dims`: whether both tokens belong to one document; null
+  /// if that is undefined.
   mlir::Value sameDocument(const Dims &dims, mlir::Location loc);
 
   static Dim dimOf(Axis axis, int64_t size) {
@@ -83,9 +86,9 @@ private:
   const mlir::SymbolTable &symbols;
   mlir::OpBuilder b;
   int64_t batch = 0, length = 0;
-  mlir::Value document; // [B, T]: where in the row each token's begins
+  mlir::Value document; // [B, T]: first token of each token's document
   llvm::DenseMap<mlir::Value, TokenDims> rows;
-  llvm::DenseMap<mlir::Value, Flaw> flaws; // of values that mix documents
+  llvm::DenseMap<mlir::Value, Flaw> flaws; // values that mix documents
 };
 
 } // namespace dlc::pack

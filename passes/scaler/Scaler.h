@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What scale-loss and unscale agree on.
+// Names shared by the passes scale-loss and unscale.
 #pragma once
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -7,19 +7,19 @@
 
 namespace dlc {
 
-/// States of the scaler: f32; i32 steps since the scale last changed; i32
-/// overflows that it still bears, with a hysteresis.
+/// States of the scaler: the scale, f32; steps since it last changed, i32;
+/// overflows left before a backoff, with hysteresis, i32.
 constexpr llvm::StringLiteral kScale = "scaler.scale",
                               kGrowth = "scaler.growth",
                               kHysteresis = "scaler.hysteresis";
 
-/// Its name for that one of several losses with a scaler each; null: the one of
-/// all.
+/// The state's name for one of several losses with their own scalers; null: the
+/// scaler of all losses.
 inline std::string ofLoss(llvm::StringRef state, mlir::StringAttr loss) {
   return loss ? (state + "." + loss.getValue()).str() : state.str();
 }
 
-/// Results: the scale; whether gradients overflowed.
+/// Names of results: the scale, and whether gradients overflowed.
 constexpr llvm::StringLiteral kLossScale = "loss_scale",
                               kFoundInf = "found_inf";
 
