@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dlc dialect: tensor maths plus state, gradients and collectives. One
-// header for all families.
+// The dlc dialect: tensor arithmetic, state, gradients and collectives. One
+// header for all families of ops.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -20,9 +20,10 @@ namespace dlc::ir {
 
 using Ints = llvm::ArrayRef<int64_t>;
 
-/// Same element types and compatible shapes: what type inference may differ in.
+/// Whether element types are equal and shapes compatible, which is all in which
+/// an inferred type may differ from the actual one.
 bool compatibleTypes(mlir::TypeRange inferred, mlir::TypeRange actual);
-/// The same, or f32 where one result of halves is inferred.
+/// The same, but also accepts one f32 result where a 16-bit one is inferred.
 bool compatibleOrWide(mlir::TypeRange inferred, mlir::TypeRange actual);
 
 inline mlir::RankedTensorType tensorType(mlir::Value v) {
@@ -31,13 +32,13 @@ inline mlir::RankedTensorType tensorType(mlir::Value v) {
 inline mlir::Type elementType(mlir::Value v) {
   return tensorType(v).getElementType();
 }
-/// What `v` is a view of, through all reshapes.
+/// The tensor behind all reshapes that lead to `v`.
 mlir::Value viewedBy(mlir::Value v);
-/// The sizes of an attention in either of its layouts, and what queries see.
+/// The sizes of an attention in either layout, and whether it is causal.
 struct AttentionDims {
   int64_t batch, heads, queries, keys, depth, valueDepth;
   bool causal;
-  /// Of an attention, its gradient, or an adaptor of one.
+  /// `op` is an attention, its gradient, or an adaptor of either.
   template <class Op> static AttentionDims of(Op op) {
     return of(tensorType(op.getQ()), tensorType(op.getK()),
               tensorType(op.getV()), op.getLayout(), op.getCausal());
@@ -53,12 +54,13 @@ private:
 /// f16 or bf16.
 inline bool isHalf(mlir::Type t) { return t.isF16() || t.isBF16(); }
 
-/// Rows of the tiles of outputs where Winograd's products compute; else 0.
+/// Rows of the output tiles if products are computed by Winograd's algorithm,
+/// else 0.
 inline int64_t winogradTile(By by) {
   return by == By::Winograd2 ? 2 : by == By::Winograd4 ? 4 : 0;
 }
 
-/// Whether it fuses with others element by element, or decomposes into such.
+/// Whether the op can be fused element by element, or decomposes into such ops.
 inline bool isElementwise(mlir::Operation *op) {
   return llvm::isa<ElementwiseInterface>(op) ||
          op->hasTrait<mlir::OpTrait::Elementwise>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with the work around them, which only lowering sees.
+// Products with fused prologues and epilogues, which only lowering creates.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -9,7 +9,7 @@
 
 namespace dlc::ir {
 
-/// Called once, by the dialect.
+/// Called once by the dialect.
 void registerEpilogues(DlcDialect &dialect);
 
 } // namespace dlc::ir

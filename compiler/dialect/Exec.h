@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exec dialect: the step as commands on buffers at offsets. What the plan
-// stores.
+// The exec dialect: the step as commands on buffers at fixed offsets. A plan is
+// the serialised form of it.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

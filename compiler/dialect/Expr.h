@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor expressions: arithmetic that builds dlc ops, for gradients,
-// decompositions and the training passes.
+// Tensor expressions: operators that build dlc ops, used by gradients,
+// decompositions and training passes.
 //   Expr x(b, loc, value);  Value y = exp(x - max) * 2.0;
 #pragma once
 
@@ -8,13 +8,14 @@
 
 namespace dlc::ir {
 
-/// On a rounding: its gradient is 1, as in quantisation-aware training; other
-/// roundings have none.
+/// The attribute of a rounding whose gradient is 1 (straight-through
+/// estimator), as in quantisation-aware training; other roundings have no
+/// gradient.
 constexpr llvm::StringLiteral kStraightThrough = "dlc.straight_through";
 
-/// A value with the place where further ops go. Operands of a binary operator
-/// must share an element type; shapes broadcast. Copies are cheap; nothing is
-/// owned.
+/// A value and the insertion point of further ops. Operands of a binary
+/// operator must have the same element type; shapes broadcast. Copies are
+/// cheap; the builder is not owned.
 class Expr {
 public:
   Expr(mlir::OpBuilder &b, mlir::Location loc, mlir::Value v)
@@ -103,8 +104,8 @@ inline Expr select(Expr c, Expr a, Expr b) {
   return a.make<SelectOp>(c.v, a.v, b.v);
 }
 
-/// f32 for half floats, otherwise x itself: what a formula of several roundings
-/// computes in.
+/// f32 for 16-bit floats, otherwise x itself: the type in which formulas with
+/// several roundings are computed.
 inline Expr wide(Expr x) {
   mlir::Type t = x.type().getElementType();
   return x.cast(isHalf(t) ? mlir::Float32Type::get(t.getContext()) : t);
@@ -118,10 +119,10 @@ inline llvm::SmallVector<int64_t> axesBetween(int64_t from, int64_t to) {
   return axes;
 }
 
-/// A mask that is added: one of booleans is -inf in f32 where it hides.
+/// The additive form of a mask: a boolean mask becomes 0 or -inf in f32.
 Expr addedMask(Expr mask);
 
-/// Sums a gradient of broadcast shape back to `shape`.
+/// Sums a gradient of broadcast shape over the broadcast dimensions to `shape`.
 Expr sumTo(Expr x, Ints shape);
 
 } // namespace dlc::ir

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result types from operands and attributes, one function a family. Labels (C1)
-// name the laws in the .td files.
+// Result types from operands and attributes, one function per family. Labels
+// such as (C1) name constraints in the .td files.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -18,7 +18,7 @@ inline mlir::RankedTensorType withShape(mlir::RankedTensorType t, Ints shape) {
 }
 
 /// Numpy broadcast of the operands' shapes with the given element type. `law`
-/// is the label of what it checks.
+/// is the label of the constraint that it checks.
 llvm::LogicalResult broadcastTypes(MaybeLoc loc, llvm::StringRef law,
                                    mlir::ValueRange operands,
                                    mlir::Type element, Types &types);
@@ -26,13 +26,13 @@ llvm::LogicalResult broadcastTypes(MaybeLoc loc, llvm::StringRef law,
 llvm::LogicalResult sameElements(MaybeLoc loc, llvm::StringRef law,
                                  mlir::ValueRange operands);
 
-/// That `axis` is a dimension of t.
+/// Checks that `axis` is a dimension of t.
 llvm::LogicalResult expectAxis(MaybeLoc loc, llvm::StringRef law, int64_t axis,
                                mlir::RankedTensorType t);
-/// That `v` has the element type of `like` and a shape compatible with its.
+/// Checks that `v` has the element type of `like` and a compatible shape.
 llvm::LogicalResult expectTypeOf(MaybeLoc loc, llvm::StringRef law,
                                  mlir::Value v, mlir::Value like);
-/// That `by` is open or one of `ways`.
+/// Checks that `by` is undecided or one of `ways`.
 llvm::LogicalResult expectBy(MaybeLoc loc, llvm::StringRef law, By by,
                              llvm::ArrayRef<By> ways);
 inline llvm::LogicalResult expectCallOrKernel(MaybeLoc loc, llvm::StringRef law,
@@ -51,11 +51,11 @@ inline llvm::LogicalResult expectCallOrOps(MaybeLoc loc, llvm::StringRef law,
 /// (C1), (C2) and (C5) of dlc.grouped_matmul.
 llvm::LogicalResult checkGroups(MaybeLoc loc, mlir::Value x, mlir::Value groups,
                                 By by);
-/// That `v` has this shape, where dimensions are known.
+/// Checks that `v` has this shape, in all known dimensions.
 llvm::LogicalResult expectShape(MaybeLoc loc, llvm::StringRef law,
                                 mlir::Value v, Ints shape);
-/// That each of `perChannel` is a vector of x's channels: (C1) to (C3) of
-/// dlc.batch_norm.
+/// Checks that each of `perChannel` is a vector with an element per channel of
+/// x: (C1) to (C3) of dlc.batch_norm.
 llvm::LogicalResult checkChannels(MaybeLoc loc, mlir::Value x,
                                   mlir::ValueRange perChannel,
                                   llvm::StringRef layout);
@@ -68,8 +68,8 @@ llvm::LogicalResult checkRowGradients(MaybeLoc loc, mlir::Value dy,
                                       mlir::ValueRange statistics,
                                       int64_t axis);
 
-/// That `rows` is a vector, and that `values` has for each of them a row of a
-/// tensor whose rows are as those of `like`.
+/// Checks that `rows` is a vector, and that `values` has one row for each of
+/// its elements, of the shape of the rows of `like`.
 llvm::LogicalResult expectRows(MaybeLoc loc, llvm::StringRef ofRows,
                                llvm::StringRef ofValues, mlir::Value rows,
                                mlir::Value values, mlir::RankedTensorType like);

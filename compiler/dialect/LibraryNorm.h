@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The norms of LibraryNorm.td. Only lowering makes and sees them, so they are
-// not in Dlc.h.
+// The norms of LibraryNorm.td. Only lowering creates them, so they are not in
+// Dlc.h.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -10,7 +10,7 @@
 
 namespace dlc::ir {
 
-/// Called once, by the dialect.
+/// Called once by the dialect.
 void registerLibraryNorms(DlcDialect &dialect);
 
 } // namespace dlc::ir

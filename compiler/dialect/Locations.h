@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an op comes from, beyond its ONNX nodes.
+// Information in an op's location besides its ONNX nodes.
 #pragma once
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -8,7 +8,7 @@
 
 namespace dlc::ir {
 
-/// The ONNX nodes in `loc`, each once, in order.
+/// The ONNX nodes in `loc` in order, without duplicates.
 inline llvm::SmallVector<llvm::StringRef> nodeNames(mlir::Location loc) {
   llvm::SmallSetVector<llvm::StringRef, 4> names;
   loc->walk([&](mlir::Location l) {
@@ -19,15 +19,14 @@ inline llvm::SmallVector<llvm::StringRef> nodeNames(mlir::Location loc) {
   return names.takeVector();
 }
 
-/// The location of an op of the backward graph, which is the gradient of the op
-/// at `loc`.
+/// The location of an op of the gradient of the op at `loc`.
 inline mlir::Location gradientLocation(mlir::Location loc) {
   return mlir::FusedLoc::get(
       loc.getContext(), loc,
       mlir::StringAttr::get(loc.getContext(), "gradient"));
 }
 
-/// Whether gradientLocation made `loc` or a part of it.
+/// Whether `loc`, or a part of it, is a location made by gradientLocation.
 inline bool isGradient(mlir::Location loc) {
   return loc
       ->walk([](mlir::Location l) {

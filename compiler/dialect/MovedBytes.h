@@ -5,8 +5,8 @@
 
 namespace dlc::ir {
 
-/// Bytes that an op reads and writes that touches some rows of a table alone;
-/// none: those of all operands and results.
+/// Bytes that an op reads and writes if it accesses only some rows of a table;
+/// nullopt for other ops, which access all of their operands and results.
 std::optional<int64_t> movedBytes(mlir::Operation *op);
 
 } // namespace dlc::ir

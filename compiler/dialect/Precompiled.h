@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every file of the compiler includes, parsed once for all of them
+// Headers that all files of the compiler include; precompiled once
 // (tools/cmake/Precompiled.cmake).
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel runs, as an attribute of exec.kernel holds it.
+// The schedule of a kernel, stored as an attribute of exec.kernel.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -9,37 +9,37 @@
 
 namespace dlc::exec {
 
-/// Adjacent loops that run as one, because every access sees them as
-/// contiguous.
+/// Adjacent loops that run as one loop, because they are contiguous in every
+/// access.
 struct LoopGroup {
-  llvm::SmallVector<unsigned, 4> loops; // by number, outermost first
-  int64_t size;                         // iterations of all
+  llvm::SmallVector<unsigned, 4> loops; // loop numbers, outermost first
+  int64_t size;                         // product of the loops' sizes
 
   bool operator==(const LoopGroup &) const = default;
 };
 llvm::hash_code hash_value(const LoopGroup &group);
 
-/// Iterations of all of them together.
+/// Product of the sizes of the groups.
 int64_t iterationsOf(llvm::ArrayRef<LoopGroup> groups);
 
-/// Which loops of a kernel are parallel items, which are inside of an item, and
-/// what it costs. Loops are numbered as compiler/lower's KernelGraph finds them
-/// in the body.
+/// Which loops of a kernel run over parallel items and which inside of an item,
+/// and the kernel's cost. Loops are numbered in the order in which KernelGraph
+/// of compiler/kernel finds them in the body.
 struct Schedule {
   enum Kind {
     Elementwise, // every output has one element per element of all loops
-    Rows,        // an item is a row: its reductions, then what is computed
-                 // from them
+    Rows,        // an item is a row: its reductions, then the ops that use
+                 // them
     Columns,     // an item is a block of adjacent kept elements, summed over
                  // all reduced loops
-    Whole        // one op with loops that only a target knows
+    Whole        // one op whose loops only the target knows
   };
   Kind kind = Whole;
 
-  /// An item is a value of each of `outer`; `inner` are the loops inside of it.
-  /// With `block` > 0, the group inner[0] (Elementwise) or outer.back()
-  /// (Columns) is cut into blocks of that many, and the block's number is the
-  /// innermost part of the item's number.
+  /// An item is one value of each of `outer`; `inner` are the loops inside of
+  /// an item. If `block` > 0, the group inner[0] (Elementwise) or outer.back()
+  /// (Columns) is split into blocks of that many iterations, and the block's
+  /// index is the innermost digit of the item's index.
   llvm::SmallVector<LoopGroup, 4> outer, inner;
   int64_t block = 0;
 
@@ -47,12 +47,13 @@ struct Schedule {
   int64_t flops = 0; // one per element and operation
   int64_t bytes = 0; // read and written, each argument once
 
-  /// Parallel items; any split of [0, extent) gives the same bits.
+  /// Number of parallel items; results do not depend, bitwise, on how [0,
+  /// extent) is split.
   int64_t extent() const;
-  /// Of all loops.
+  /// Iterations of all loops.
   int64_t elements() const { return iterationsOf(outer) * iterationsOf(inner); }
   int64_t blocks() const;
-  /// The group that `block` cuts.
+  /// The group that is split by `block`.
   const LoopGroup &blocked() const {
     return kind == Columns ? outer.back() : inner.front();
   }

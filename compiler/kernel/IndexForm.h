@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer forms that index tensors: constant + sum of coefficient * variable.
+// Affine index expressions: constant + sum of coefficient * variable.
 #pragma once
 
 #include "llvm/ADT/SmallVector.h"
@@ -7,8 +7,8 @@
 
 namespace dlc {
 
-/// A linear form over numbered variables. The arithmetic is exact integer
-/// arithmetic; a form has one spelling, so that == compares meanings.
+/// An affine form over numbered variables, in exact integer arithmetic. The
+/// representation is canonical, so == compares values.
 class IndexForm {
 public:
   IndexForm(int64_t constant = 0) : constant_(constant) {}

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indices of tensors as forms over a kernel's loops.
+// Tensor indices as affine forms over a kernel's loops.
 #pragma once
 
 #include "compiler/kernel/KernelGraph.h"
 
 namespace dlc {
 
-/// The index of an element, a form for each dimension.
+/// The index of an element, one form per dimension.
 using Forms = llvm::SmallVector<IndexForm, 4>;
 
 class KernelForms {
 public:
-  /// Numbers that are no linear forms become variables of `graph`.
+  /// Indices that are not affine become variables of `graph`.
   explicit KernelForms(KernelGraph &graph) : graph(graph) {}
 
   /// Smallest and largest value of a form.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster seen element by element: what each element of its outputs is
-// computed from, and where that lies.
+// A cluster as scalar computations: how each element of its outputs is
+// computed, and the index it is stored at.
 //
 // The loops of a cluster run over the dimensions of one full index space D.
-// Every tensor of the cluster is read at an index that is a linear form of the
-// loop variables, so views (broadcast, reshape, transpose, slice) cost nothing:
-// they only change the form. The graph is what schedules and code generators
-// work on.
+// Every tensor of the cluster is read at an index that is an affine form of the
+// loop variables, so views (broadcast, reshape, transpose, slice) are free:
+// they only change the form. Schedules and code generators work on this graph.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -23,14 +22,14 @@ namespace dlc {
 struct KernelNode;
 
 /// A loop over one dimension of D, a number derived from loops where a reshape
-/// is not a linear form, or one that is read.
+/// is not affine, or an index that is read from a tensor.
 struct KernelVariable {
   enum Kind {
     Loop,
     Quotient,  // of / divisor
     Remainder, // of % divisor
-    Read       // node's value, which is at index `of`; one below zero counts
-               // from the end, one out of range is the nearest
+    Read       // value of `node` at index `of`; negative values are counted
+               // from the end, then clamped to the dimension
   };
   Kind kind;
   int64_t size;         // values are [0, size)
@@ -49,9 +48,9 @@ struct KernelBound {
 /// One scalar: the element of a tensor at an index.
 struct KernelNode {
   enum Kind {
-    Load,    // element `index` of a kernel argument; its children are what the
-             // index reads
-    Table,   // element `index` of a dlc.constant that is no splat
+    Load,    // element `index` of a kernel argument; its children are the
+             // nodes that the index reads
+    Table,   // element `index` of a dlc.constant that is not a splat
     Splat,   // the value of a dlc.constant
     Index,   // dlc.iota, dlc.position: `index`
     Apply,   // result 0 of an elementwise op on `children`
@@ -64,12 +63,12 @@ struct KernelNode {
              // Product, rounded to its element type
   };
   Kind kind;
-  mlir::Value value; // the tensor
+  mlir::Value value; // the tensor that this is an element of
   unsigned result = 0;
   llvm::SmallVector<KernelNode *, 3> children;
   IndexForm index;
   llvm::SmallVector<KernelBound, 2> bounds;
-  unsigned depth = 0;  // longest chain of reductions up to here
+  unsigned depth = 0;  // longest chain of reductions that ends here
   unsigned id = 0;     // position in KernelGraph::nodes
   bool varies = false; // depends on a reduced loop
 
@@ -78,21 +77,21 @@ struct KernelNode {
 
 struct KernelOutput {
   KernelNode *node;
-  IndexForm offset; // element of the output buffer
+  IndexForm offset; // element of the output buffer that is stored
   bool full; // one element per element of D; else one per element of the kept
              // loops
-  /// Not null: a sum of `node` over the kept loops on which `offset` does not
-  /// depend, beside reductions of rows.
+  /// If not null: a sum of `node` over the kept loops that `offset` does not
+  /// depend on, in a kernel that also reduces rows.
   mlir::Operation *sum = nullptr;
 };
 
-/// The exec.last of a kernel's body; null: it has none.
+/// The exec.last of a kernel's body, or null.
 mlir::Operation *lastOf(mlir::Region &body);
-/// Into how many parts exec.last or exec.beside cut a kernel's body.
+/// Number of parts into which exec.last or exec.beside splits a kernel's body.
 unsigned partsOf(mlir::Region &body);
 
-/// The matmul of a cluster that has one: its loops, -1 for those of size one;
-/// all other kept loops are its batch.
+/// The loops of a cluster's matmul, -1 for loops of size one; all other kept
+/// loops are batch dimensions.
 struct KernelContraction {
   ir::MatmulOp op;
   int row = -1, column = -1, depth = -1;
@@ -100,14 +99,15 @@ struct KernelContraction {
 
 class KernelGraph {
 public:
-  /// Reads the one block of `body` (arguments = inputs, dlc.yield = outputs),
-  /// or one of its parts, to which outputs of others are inputs, too. On
-  /// failure `why` says which op is in the way. Time is linear in the number of
-  /// distinct (tensor, index) pairs, which is at most kMaxNodes.
+  /// Reads the single block of `body` (arguments = inputs, dlc.yield =
+  /// outputs), or one of its parts, whose inputs include outputs of other
+  /// parts. On failure returns null, and `why` names the op that is not
+  /// supported. Time is linear in the number of distinct (tensor, index) pairs,
+  /// which is at most kMaxNodes.
   static std::unique_ptr<KernelGraph>
   build(mlir::Region &body, std::string &why, unsigned part = 0);
-  /// The same of `ops`, in order, that would be a body: what others compute is
-  /// an input. Who joins ops asks here first.
+  /// The same for `ops`, in order, as if they were a body: values that other
+  /// ops compute are inputs. Passes that fuse ops ask this first.
   static std::unique_ptr<KernelGraph>
   build(llvm::ArrayRef<mlir::Operation *> ops,
         llvm::ArrayRef<mlir::Value> outputs, std::string &why);
@@ -121,9 +121,9 @@ public:
   KernelContraction contraction;
 
   int64_t extent(bool reduced) const;
-  /// Whether it sums columns beside reductions of rows.
+  /// Whether it has column sums in addition to row reductions.
   bool sumsBesideRows() const;
-  /// Calls f with every form that the kernel computes: its loads, stores,
+  /// Calls f with every form that the kernel evaluates: those of loads, stores,
   /// conditions and derived numbers.
   void forEachForm(llvm::function_ref<void(const IndexForm &)> f) const;
   /// Whether `form` depends on loop v, also through derived numbers.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of a cluster's full index space, read from what contracts or
-// reduces, or else from an output.
+// Derives the loops of a cluster's full index space from its contraction or
+// reduction, or else from an output.
 #pragma once
 
 #include "compiler/kernel/KernelGraph.h"
@@ -10,18 +10,19 @@ namespace dlc {
 
 class KernelLoops {
 public:
-  /// Adds loops to `graph`, which has none; `why` says what is in the way.
+  /// Adds loops to `graph`, which must not have any; on failure `why` has the
+  /// reason.
   KernelLoops(KernelGraph &graph, std::string &why) : graph(graph), why(why) {}
 
   bool find(llvm::ArrayRef<mlir::Operation *> ops,
             llvm::ArrayRef<mlir::Value> outputs);
 
-  /// Of `graph.variables`.
+  /// Indices in `graph.variables`.
   llvm::SmallVector<unsigned> kept, reduced;
-  /// Sums over kept loops, which are outputs and nothing else.
+  /// Sums over kept loops, which must be outputs without further uses.
   llvm::SmallPtrSet<mlir::Operation *, 4> columnSums;
 
-  /// Elements that make one of the result; of one element it is a view,
+  /// Number of elements reduced to one; if it is 1, the reduction is a view,
   /// whatever its axes.
   static int64_t reducedCount(ir::ReductionInterface op);
 

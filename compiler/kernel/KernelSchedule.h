@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides how a cluster is run: which loops are parallel items, which are
-// inside of an item, and what it costs. What is decided is an attribute of
-// exec.kernel (compiler/dialect/Schedule.h).
+// Chooses the schedule of a cluster: which loops run over parallel items and
+// which inside of an item, and its cost. The result is stored as an attribute
+// of exec.kernel (compiler/dialect/Schedule.h).
 #pragma once
 
 #include "compiler/dialect/Exec.h"
@@ -18,17 +18,17 @@ using KernelSchedule = exec::Schedule;
 
 KernelSchedule scheduleKernel(const KernelGraph &graph);
 
-/// Whether it would be KernelSchedule::Columns.
+/// Whether the schedule would be KernelSchedule::Columns.
 bool sumsColumns(const KernelGraph &graph);
-/// Bytes that the kernel reads and writes, each argument once.
+/// Bytes that the kernel reads and writes, each argument counted once.
 int64_t trafficOf(const KernelGraph &graph);
 
-/// Gives each exec.kernel that has none its schedule. An error names the op
+/// Adds schedules to all exec.kernel ops that have none. An error names the op
 /// that cannot be part of a kernel. Linear time.
 llvm::LogicalResult scheduleKernels(mlir::ModuleOp module);
 
-/// The schedule of `kernel`, whose body is `graph`; an error on the op if it
-/// has none, or one of other loops.
+/// The schedule of `kernel`, whose body is `graph`; an error on the op if there
+/// is none or if its loops differ from the graph's.
 llvm::FailureOr<KernelSchedule> scheduleOf(exec::KernelOp kernel,
                                            const KernelGraph &graph);
 

@@ -7,17 +7,17 @@
 
 namespace dlc {
 
-/// Makes an exec.kernel of each cluster; equal clusters share one.
+/// Creates an exec.kernel for each cluster; equal clusters share one.
 class KernelTable {
 public:
   explicit KernelTable(mlir::ModuleOp module);
-  /// The kernel of a cluster, at the module's end.
+  /// The kernel of a cluster, which is at the end of the module.
   exec::KernelOp get(ir::FusedOp fused);
   exec::KernelOp get(mlir::Region &body, mlir::Location loc);
 
 private:
   mlir::OpBuilder builder;
-  llvm::StringMap<exec::KernelOp> kernels; // by the cluster's text
+  llvm::StringMap<exec::KernelOp> kernels; // by the cluster's printed form
 };
 
 } // namespace dlc

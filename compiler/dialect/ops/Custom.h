@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of a user's library, the op of Custom.td. Few files know it, so it
-// is not in Dlc.h.
+// Operators of a user's library, the op of Custom.td. Only a few files need it,
+// so it is not in Dlc.h.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -10,7 +10,7 @@
 
 namespace dlc::ir {
 
-/// Called once, by the dialect.
+/// Called once by the dialect.
 void registerCustom(DlcDialect &dialect);
 
 } // namespace dlc::ir

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attention of JointAttention.td. Only lowering makes and sees it, so it is
-// not in Dlc.h.
+// The attention of JointAttention.td. Only lowering creates it, so it is not in
+// Dlc.h.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -10,11 +10,11 @@
 
 namespace dlc::ir {
 
-/// FLOPs of so many products of queries and keys, or of what has their shape,
-/// over the pairs that see each other.
+/// FLOPs of `products` products of the shape queries x keys, over the pairs
+/// that are not masked.
 int64_t attentionFlops(const AttentionDims &dims, int64_t products);
 
-/// Called once, by the dialect.
+/// Called once by the dialect.
 void registerJointAttention(DlcDialect &dialect);
 
 } // namespace dlc::ir

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers, the ops of Recurrence.td. Few files know them, so they are
-// not in Dlc.h.
+// Recurrent layers, the ops of Recurrence.td. Only a few files need them, so
+// they are not in Dlc.h.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -10,10 +10,11 @@
 
 namespace dlc::ir {
 
-/// The log of no path's share, in ctc_paths: finite, so that differences are.
+/// The logarithm of probability 0 in ctc_paths; finite, so that differences are
+/// finite.
 constexpr double kNoPath = -1e30;
 
-/// Called once, by the dialect.
+/// Called once by the dialect.
 void registerRecurrences(DlcDialect &dialect);
 
 } // namespace dlc::ir

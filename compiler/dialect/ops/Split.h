@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of which each rank holds a part, and the ops of Split.td. Only
-// lowering makes and sees them, so they are not in Dlc.h.
+// Tensors that are sharded over ranks, and the ops of Split.td. Only lowering
+// creates them, so they are not in Dlc.h.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -10,10 +10,10 @@
 
 namespace dlc::ir {
 
-/// Integers of square_sums' result, and of count_nonfinite's.
+/// Number of integers in the results of square_sums and count_nonfinite.
 constexpr int64_t kWordsOfSquares = 69, kWordsOfCount = 1;
 
-/// The parameter as which `type` is split; null: it is whole.
+/// The parameter whose sharding `type` has; null if it is not sharded.
 inline mlir::FlatSymbolRefAttr splitOf(mlir::Type type) {
   return llvm::dyn_cast_or_null<mlir::FlatSymbolRefAttr>(
       llvm::cast<mlir::RankedTensorType>(type).getEncoding());
@@ -21,7 +21,7 @@ inline mlir::FlatSymbolRefAttr splitOf(mlir::Type type) {
 inline mlir::FlatSymbolRefAttr splitOf(mlir::Value v) {
   return splitOf(v.getType());
 }
-/// The same tensor, split as a parameter is.
+/// The same tensor type, sharded as the parameter `of` is.
 inline mlir::RankedTensorType splitType(mlir::Type whole,
                                         mlir::FlatSymbolRefAttr of) {
   auto type = llvm::cast<mlir::RankedTensorType>(whole);
@@ -29,7 +29,7 @@ inline mlir::RankedTensorType splitType(mlir::Type whole,
                                      of);
 }
 
-/// Called once, by the dialect.
+/// Called once by the dialect.
 void registerSplits(DlcDialect &dialect);
 
 } // namespace dlc::ir

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The window of a convolution or pooling, and its images, by the op or its
-// adaptor.
+// The window of a convolution or pooling, and the dimensions of its images,
+// from the op or its adaptor.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -8,8 +8,8 @@
 
 namespace dlc::ir {
 
-/// Where a convolution's weights [O, I/group, K...] or, channels last, [O,
-/// K..., I/group] have what. Weights of no such rank have no kernel and no
+/// Dimensions of a convolution's weights [O, I/group, K...] or, with channels
+/// last, [O, K..., I/group]. Weights of a lower rank have no kernel and no
 /// inputs.
 class FilterDims {
 public:
@@ -28,20 +28,20 @@ private:
   bool channelsLast;
 };
 
-/// Over a kernel of these sizes; valid as long as they and the op's attributes.
+/// For a kernel of these sizes; refers to them and to the op's attributes.
 template <class OpTy> WindowSizes windowOfKernel(OpTy op, Ints kernel) {
   return {kernel, op.getStrides(), op.getPads(), op.getDilations()};
 }
-/// Of a convolution by weights of this shape.
+/// For a convolution whose weights have this shape.
 template <class OpTy> WindowSizes windowOf(OpTy op, Ints weights) {
   return windowOfKernel(op, FilterDims(op.getFiltersLast()).kernel(weights));
 }
-/// Of a pooling.
+/// For a pooling.
 template <class OpTy> WindowSizes windowOf(OpTy op) {
   return windowOfKernel(op, op.getKernel());
 }
 
-/// The dimensions of images that are an operand or result of `op`.
+/// The dimensions of an image that is an operand or result of `op`.
 template <class OpTy> ImageDims imageDims(OpTy op, mlir::Value image) {
   return {tensorType(image).getRank(), op.getLayout()};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formulas of f32 for rewrites of functions, and the one of erf.
+// Helpers for rewriting math functions as f32 arithmetic, and the rewrite of
+// erf.
 #pragma once
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,7 +11,7 @@
 
 namespace dlc {
 
-/// Ops of f32 at a place.
+/// Builds f32 ops at an insertion point.
 struct F32 {
   mlir::PatternRewriter &b;
   mlir::Location loc;
@@ -30,7 +31,7 @@ struct F32 {
   mlir::Value fma(mlir::Value l, mlir::Value r, mlir::Value sum) const {
     return mlir::math::FmaOp::create(b, loc, l, r, sum);
   }
-  /// The constant comes first.
+  /// Coefficients are in ascending order: the constant is the first.
   mlir::Value polynomial(llvm::ArrayRef<double> coefficients,
                          mlir::Value x) const;
 };
@@ -39,9 +40,9 @@ struct F32 {
 using PowerOfTwo = std::function<mlir::Value(const F32 &, mlir::Value v)>;
 
 /// Rewrites erf of f32 as two polynomials and a power of two, in place of
-/// MLIR's one polynomial with selected coefficients and a division. `power`
-/// is asked for v in [-26, 0], or NaN, with a relative error of 2e-7. Of two
-/// such rewrites that of the larger `benefit` counts; MLIR's has 1.
+/// MLIR's single polynomial with selected coefficients and a division. `power`
+/// is called with v in [-26, 0] or NaN, and needs a relative error of at most
+/// 2e-7. The rewrite of the largest `benefit` is used; MLIR's has benefit 1.
 void populateErf(mlir::RewritePatternSet &patterns, PowerOfTwo power,
                  unsigned benefit);
 

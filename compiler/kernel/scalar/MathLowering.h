@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From scalars of arith and math to the llvm dialect, the same for every
-// device.
+// Lowering of scalars from arith and math to the llvm dialect, shared by all
+// devices.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -8,16 +8,17 @@
 
 namespace dlc {
 
-/// f32 functions become polynomials, all other ones declarations of libm's
-/// names and calls; products and sums may fuse. Without `nativeBf16`
-/// conversions to bf16 become integer arithmetic. `addNative` adds patterns for
-/// what the device has instructions for, with a benefit above 1.
+/// Expands f32 functions to polynomials, and other functions to calls of libm
+/// by name; multiplications and additions may be contracted. If `nativeBf16` is
+/// false, conversions to bf16 become integer arithmetic. `addNative` adds
+/// patterns for functions that have an instruction on the device, with a
+/// benefit above 1.
 llvm::LogicalResult expandMath(
     mlir::ModuleOp module, bool nativeBf16,
     llvm::function_ref<void(mlir::RewritePatternSet &)> addNative = nullptr);
 
-/// The functions and loops of a module without math ops, in the llvm dialect.
-/// What is in that dialect or in one of the target stays.
+/// Converts the functions and loops of a module without math ops to the llvm
+/// dialect. Ops already in that dialect or a target's dialect are kept.
 llvm::LogicalResult convertToLlvm(mlir::ModuleOp module);
 
 } // namespace dlc

@@ -6,7 +6,7 @@
 
 namespace dlc {
 
-/// Runs LLVM's default pipeline of `level` on `module` in place, for `machine`.
+/// Runs LLVM's default pipeline at `level` on `module` in place, for `machine`.
 void runPipeline(llvm::Module &module, llvm::TargetMachine &machine,
                  llvm::OptimizationLevel level,
                  const llvm::PipelineTuningOptions &tuning = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every file of the code generators includes, parsed once for all of them
+// Headers that all files of the code generators include; precompiled once
 // (tools/cmake/Precompiled.cmake).
 #pragma once
 

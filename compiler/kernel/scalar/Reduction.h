@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar side of a reduction: its state, how an element joins it, its
+// Scalar code of a reduction: its state, the update by an element, and its
 // result.
 #pragma once
 
@@ -8,17 +8,17 @@
 
 namespace dlc {
 
-/// Of an op that has ReductionInterface, or of a product.
+/// A reduction, or the sum of a product.
 class Reduction {
 public:
   using State = llvm::SmallVector<mlir::Value>;
 
   Reduction(const KernelGraph &graph, const KernelNode *node);
-  /// The state of no element.
+  /// The state before the first element (neutral element).
   State initial(ScalarEmitter &e) const;
-  /// `state` with the element of the current loops.
+  /// `state` updated with the element at the current loop indices.
   State combine(ScalarEmitter &e, mlir::ValueRange state) const;
-  /// The state of the elements of both. It does not matter which is which.
+  /// Combines the states of two sets of elements; commutative.
   State merge(ScalarEmitter &e, mlir::ValueRange a, mlir::ValueRange b) const;
   mlir::Value result(ScalarEmitter &e, mlir::ValueRange state) const;
   size_t width() const { return isArgMax() ? 2 : 1; }

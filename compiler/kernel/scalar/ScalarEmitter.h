@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits the scalars of a kernel graph at the current place of the loops.
+// Emits the scalar computations of a kernel graph inside the current loops.
 #pragma once
 
 #include "compiler/kernel/KernelSchedule.h"
@@ -9,26 +9,27 @@
 
 namespace dlc {
 
-/// The type that an element is computed in: halves in f32, all others in their
-/// own.
+/// The type in which elements are computed: f32 for 16-bit floats, else their
+/// own type.
 mlir::Type computeType(mlir::Type element);
-/// The type that an element lies in memory as: halves as i16, bool as i8.
+/// The type in which elements are stored: i16 for 16-bit floats, i8 for bool.
 mlir::Type storageType(mlir::Type element);
 
-/// Values are remembered for as long as the loop body that they were emitted in
-/// (Scope) is open.
+/// Emitted values are cached while the loop body (Scope) that they were emitted
+/// in is open.
 class ScalarEmitter {
 public:
   using Values = llvm::SmallVector<mlir::Value, 1>;
 
-  /// `loc` is used for all but the bodies of ops. Accesses join `accessGroup`,
-  /// if there is one, so that loops can be marked parallel. Loops, indices and
-  /// offsets are of `indexType`, which must hold all of them.
+  /// `loc` is the location of all ops except the bodies of ops. Accesses join
+  /// `accessGroup`, if given, so that loops can be marked parallel. Loops,
+  /// indices and offsets have `indexType`, which must be wide enough for all of
+  /// them.
   ScalarEmitter(const KernelGraph &graph, mlir::OpBuilder &b,
                 mlir::Location loc, mlir::Type indexType,
                 mlir::LLVM::AccessGroupAttr accessGroup = {});
 
-  /// Where arguments and constant tables lie.
+  /// Sets the address of an argument or constant table.
   void setPointer(mlir::Value tensor, mlir::Value pointer) {
     pointers[tensor] = pointer;
   }
@@ -38,25 +39,25 @@ public:
   /// Opens the loop of `group` at nesting `level` (0: the item, 1: the
   /// outermost loop in it ...).
   void setLoop(const LoopGroup &group, mlir::Value value, int level);
-  /// Says what a node (a reduction, or a value kept in a row buffer) is from
-  /// here to the end of the scope.
+  /// Sets the value of a node (a reduction, or a value kept in a row buffer)
+  /// until the end of the scope.
   void set(const KernelNode *node, mlir::Value value) {
     scopes.back()[node] = {value};
   }
-  /// Where conditions on the loop of `group` alone begin or cease to hold:
-  /// values inside of it, ascending. None if code of its own for each part
-  /// would be too much.
+  /// The values of the loop of `group`, ascending, at which conditions on that
+  /// loop alone change. Empty if separate code for each part would be too
+  /// large.
   llvm::SmallVector<int64_t> cuts(const LoopGroup &group) const;
-  /// After setLoop of all loops of a nest: computes at which level each node
-  /// can be emitted.
+  /// Called after setLoop of all loops of a nest: computes the level at which
+  /// each node can be emitted.
   void findLevels();
 
-  /// Emits what `roots` need and what does not depend on loops inside of
-  /// `level`.
+  /// Emits everything that `roots` need and that does not depend on loops
+  /// inside of `level`.
   void hoist(llvm::ArrayRef<const KernelNode *> roots, int level);
-  /// The level of findLevels().
+  /// The level found by findLevels().
   int levelOf(const KernelNode *node) const { return levels[node->id]; }
-  /// Whether the value was emitted in a scope that is open.
+  /// Whether the value was emitted in a scope that is still open.
   bool knows(const KernelNode *node) const {
     return llvm::any_of(scopes, [&](auto &s) { return s.contains(node); });
   }
@@ -66,23 +67,23 @@ public:
   /// Of the index type.
   mlir::Value constant(int64_t value);
   mlir::Value number(mlir::Type type, double value);
-  /// An integer in another width, by its sign.
+  /// Converts an integer to another width, with sign extension.
   mlir::Value resize(mlir::Value v, mlir::Type type);
   mlir::Value element(mlir::Value pointer, mlir::Value index,
                       mlir::Type storage);
-  /// Loads and stores an element, converting between its storage and its
-  /// compute type.
+  /// Loads or stores an element, with conversion between its storage type and
+  /// its compute type.
   mlir::Value load(mlir::Value pointer, mlir::Value index, mlir::Type element);
-  /// An element as it is loaded, in its compute type; and back.
+  /// Converts an element between storage type and compute type.
   mlir::Value fromStorage(mlir::Value v, mlir::Type element);
   mlir::Value toStorage(mlir::Value v, mlir::Type element);
-  /// A value as an array of the type would have it.
+  /// The value rounded as if it had been stored in an array of type `element`.
   mlir::Value rounded(mlir::Value v, mlir::Type element);
   void store(mlir::Value value, mlir::Value pointer, mlir::Value index,
              mlir::Type element);
 
-  /// What was emitted in a scope; it can be opened again while its values
-  /// dominate the place.
+  /// The values emitted in a scope, which can be reopened while they dominate
+  /// the insertion point.
   using Memory = llvm::DenseMap<const KernelNode *, Values>;
   struct Scope {
     explicit Scope(ScalarEmitter &e, Memory *memory = nullptr)
@@ -102,22 +103,22 @@ public:
   mlir::Location loc;
   mlir::Type indexType;
   mlir::LLVM::AccessGroupAttr accessGroup;
-  /// Where a launch says how many elements there are of the argument's so many:
-  /// what a bound at its end is.
+  /// The maximum number of elements of the argument that a launch gives the
+  /// actual number of, and that number: a bound at the end is replaced by it.
   std::optional<std::pair<int64_t, mlir::Value>> count;
-  /// Values that the loop of a group has here, between two of its cuts.
+  /// The range of values of a group's loop at this point, between two cuts.
   struct Part {
     LoopGroup group;
     int64_t low, high;
   };
   std::optional<Part> part;
-  bool masks = false; // the CPU loads and stores under masks at full speed
+  bool masks = false; // the CPU has fast masked loads and stores
   int64_t roundingLanes =
-      0; // f32 that the CPU rounds to bf16 at once, natively
+      0; // f32 lanes that one native instruction rounds to bf16
 
   /// Whether all bounds hold; null if there are none.
   mlir::Value within(llvm::ArrayRef<KernelBound> bounds);
-  /// What a Pad has where its bounds do not hold, as memory has it.
+  /// The padding value of a Pad, in storage form.
   mlir::Value storedPad(const KernelNode *pad);
 
 private:
@@ -128,7 +129,7 @@ private:
   mlir::Value pad(const KernelNode *node);
   mlir::Value concat(const KernelNode *node, size_t operand);
   mlir::Value within(const KernelBound &bound);
-  /// Whether it holds for all of `part`, or for nothing of it.
+  /// Whether the bound is true, or false, in all of `part`; nullopt otherwise.
   std::optional<bool> decided(const KernelBound &bound) const;
   mlir::Value position(const KernelVariable &read);
   mlir::Value splat(const KernelNode *node);
@@ -138,7 +139,7 @@ private:
   const KernelGraph &graph;
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;
   llvm::SmallVector<mlir::Value>
-      loopValues; // by variable; null: part of a group, or not open
+      loopValues; // by variable; null: not open, or part of a group
   llvm::SmallVector<int> loopLevels;
   llvm::SmallVector<int> levels; // by node
   std::vector<Memory> scopes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants of a kernel that are no splats.
+// Constants of a kernel that are not splats.
 #pragma once
 
 #include "compiler/dialect/Exec.h"
@@ -8,8 +8,8 @@
 
 namespace dlc {
 
-/// Makes each of them read-only data of `module`, in storage form, and tells
-/// `e` where it lies: in `addressSpace`.
+/// Adds each such constant to `module` as read-only data in storage form, in
+/// `addressSpace`, and passes its address to `e`.
 void bindTables(exec::KernelOp kernel, mlir::ModuleOp module, ScalarEmitter &e,
                 unsigned addressSpace = 0);
 
