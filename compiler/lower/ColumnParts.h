@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of sums of columns that run in a kernel of rows (dlc-store-summed): parts, as
-// each is one block, rows of one, and columns, which are a thread's each.
+// Limits of column sums that run in a kernel of row reductions
+// (dlc-store-summed): parts, each of which is one block, rows per part, and
+// columns, each of which is summed by one thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all_finite and global_norm add up of each element, and what they make of
-// the sum: the same for whole tensors and for ranks' parts of them.
+// The per-element terms of all_finite and global_norm, and their results from
+// the sums of the terms; shared by whole and sharded tensors.
 #pragma once
 
 #include "compiler/dialect/Expr.h"
@@ -8,8 +8,8 @@
 
 namespace dlc::ir {
 
-/// In f64, where the square of an f32 is exact and does not overflow. `limit`:
-/// of elements clamped to [-limit, limit].
+/// The square of x in f64, where it is exact for f32 and cannot overflow.
+/// `limit`: x is first clamped to [-limit, limit].
 inline Expr squareOf(Expr x, std::optional<double> limit) {
   x = x.cast(x.b->getF64Type());
   if (limit)
@@ -17,13 +17,13 @@ inline Expr squareOf(Expr x, std::optional<double> limit) {
   return x * x;
 }
 
-/// One of each element that is infinite or NaN, in f32, else zero.
+/// 1 in f32 for each element that is infinite or NaN, else 0.
 inline Expr countsAsOther(Expr x) {
   Expr finite = x.make<IsFiniteOp>(x.v),
        zero = x.scalar(0).cast(x.b->getF32Type());
   return select(finite, zero, zero.scalar(1));
 }
-/// Of a sum or maximum of these.
+/// Whether a sum or maximum of these is 0.
 inline Expr isNone(Expr others) {
   return compare(Predicate::eq, others, others.scalar(0));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms of images by groups of channels: group and instance norm, which arrive
-// as layer norms of an image or of [N, groups, rest].
+// Group and instance norm of images, which are imported as layer norms of an
+// image or of [N, groups, rest].
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -8,11 +8,11 @@
 namespace dlc {
 
 /// Replaces a layer norm, or the gradient of one, whose rows are groups of
-/// channels with all their pixels and whose scale and bias are numbers. Means
-/// are taken over pixels, then over the channels of a group, so that no element
-/// moves when the image becomes channels last. `isImage` says of a value
-/// [N, C, ...] whether it will. Returns the ops made, in order; none for
-/// another norm.
+/// channels with all their pixels and whose scale and bias are scalars. Means
+/// are computed over pixels, then over the channels of a group, so that no data
+/// is moved when the image becomes channels last. `isImage` tells whether a
+/// value [N, C, ...] will become channels last. Returns the ops created, in
+/// order; none if `norm` is of another kind.
 llvm::SmallVector<mlir::Operation *>
 expandGroupNorm(mlir::Operation *norm,
                 llvm::function_ref<bool(mlir::Value)> isImage);

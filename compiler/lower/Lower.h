@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a training program on tensors to commands on buffers: the passes of
-// Passes.td, which says what each does. The order is in
-// compiler/driver/Phases.cpp.
+// Lowering of a training program on tensors to commands on buffers. Passes.td
+// describes the passes; their order is in compiler/driver/Phases.cpp.
 #pragma once
 
 #include "compiler/options/OptionPass.h"
@@ -15,7 +14,7 @@ namespace dlc {
 
 class Target;
 
-/// What passes are told that ask a target; with(options, createPlace()).
+/// Options of passes that query a target; with(options, createPlace()).
 struct LoweringOptions {
   std::shared_ptr<const Target> target; // never null when a pass runs
   Wishes placement;
@@ -26,15 +25,15 @@ using TargetPass = OptionPass<LoweringOptions>;
 #define GEN_PASS_DECL
 #include "compiler/lower/Passes.h.inc"
 
-/// What reads `v`, if that is one operand of one op; else null.
+/// The op that reads `v`, if `v` has a single use; else null.
 inline mlir::Operation *onlyUser(mlir::Value v) {
   return v.hasOneUse() ? *v.user_begin() : nullptr;
 }
 
-/// Attaches DecomposableInterface to the ops that have it.
+/// Attaches DecomposableInterface to all ops that have a decomposition.
 void registerDecompositions(mlir::DialectRegistry &registry);
-/// Makes every pass known to textual pipelines. `target` is that of the passes
-/// which ask one.
+/// Registers all passes for textual pipelines. Passes that query a target use
+/// `target`.
 void registerLowerPasses(std::shared_ptr<const Target> target);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the passes are that pick who computes an op.
+// Base class of the passes that choose how an op is computed.
 #pragma once
 
 #include "compiler/lower/Lower.h"
@@ -8,8 +8,8 @@
 
 namespace dlc {
 
-/// Gives a Placer to `place` of each function. In dlc-opt the users' wishes are
-/// its options.
+/// Calls `place` with a Placer for each function. In dlc-opt the user's
+/// preferences are pass options.
 class PlacingPass : public TargetPass {
 public:
   void runOnOperation() final {

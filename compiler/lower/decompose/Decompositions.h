@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops whose meaning is given in elementwise, reduce and shape ops, so that a
+// Ops that are defined in terms of elementwise, reduce and shape ops, so that a
 // device without a call for them needs no kernel: softmax, norms, losses,
-// global norms; where no library has them also pooling, attention and
-// scatter_add; recurrent layers and CTC's paths, a step after the other; and
-// the gradients of all these and of activations. All of them
-// compute in f32 when the operands are half floats, and keep reduced dimensions
-// so that the fused rows line up.
+// global norms; if no library has them, also pooling, attention and
+// scatter_add; recurrent layers and CTC's paths, step by step; and the
+// gradients of all these and of activations. For 16-bit operands they compute
+// in f32. Reduced dimensions are kept, so that the shapes of fused rows agree.
 #pragma once
 
 namespace mlir {
@@ -14,7 +13,7 @@ class MLIRContext;
 
 namespace dlc {
 
-/// Attach DecomposableInterface; registerDecompositions (Lower.h) calls all.
+/// Attach DecomposableInterface; registerDecompositions (Lower.h) calls them.
 void attachActivationDecompositions(mlir::MLIRContext &context);
 void attachAttentionDecompositions(mlir::MLIRContext &context);
 void attachNormDecompositions(mlir::MLIRContext &context);

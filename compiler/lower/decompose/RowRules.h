@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ops compute rows of their results from the same rows of their operands,
-// and how they do so for some of the rows.
+// Rules for ops that compute rows of their results from the same rows of their
+// operands, and how to build them for some of the rows.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
 
 namespace dlc {
 
-/// What of an operand or a result belongs to some rows.
+/// The part of an operand or result that belongs to a set of rows.
 enum class Part {
   Rows,  // these rows
-  Whole, // all of an operand, whatever the rows
-  Sum,   // of a result: the sum over rows, of which each part has its own
+  Whole, // of an operand: all of it, for any rows
+  Sum,   // of a result: the sum over rows, split into partial sums
 };
 
 struct RowRule {
@@ -19,25 +19,25 @@ struct RowRule {
   llvm::SmallVector<Part, 2> results;
 };
 
-/// For tensors whose first dimensions are `rows` together: [rows, ...] or
-/// [batch, time, ...]. Tensors of some of the rows are [count, ...].
+/// For tensors whose leading dimensions are the `rows`: [rows, ...] or [batch,
+/// time, ...]. A tensor of some of the rows is [count, ...].
 class RowRules {
 public:
   explicit RowRules(int64_t rows) : rows(rows) {}
 
-  /// None where rows are mixed, or where nothing is known.
+  /// Nullopt if the op mixes rows or is not known.
   std::optional<RowRule> of(mlir::Operation *op) const;
 
-  /// How many dimensions are the rows; 0: there are none.
+  /// The number of leading dimensions that make up the rows; 0: none do.
   int64_t leading(mlir::RankedTensorType t) const;
   /// [count, ...].
   mlir::RankedTensorType partOf(mlir::RankedTensorType t, int64_t count) const;
-  /// Rows [first, first + count) of `v`: a range of it where that lies as a
-  /// tensor must.
+  /// Rows [first, first + count) of `v`; an alias of its memory if the offset
+  /// has the alignment of a tensor.
   mlir::Value slice(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value v,
                     int64_t first, int64_t count) const;
-  /// The op for `count` rows: `operands` are those of its rule. Returns the
-  /// parts of the results, sums in the result's shape.
+  /// The op for `count` rows, with `operands` as its rule says. Returns the
+  /// parts of the results; partial sums have the result's shape.
   llvm::SmallVector<mlir::Value> build(mlir::OpBuilder &builder,
                                        mlir::Operation *op, const RowRule &rule,
                                        llvm::ArrayRef<mlir::Value> operands,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a function from an op to the equivalent of its results becomes the op's
+// Turns a function from an op to an equivalent of its results into the op's
 // DecomposableInterface.
 #pragma once
 
@@ -7,14 +7,14 @@
 
 namespace dlc::ir {
 
-/// What a decomposition sees: the op, and its operands as f32 or wider.
+/// The argument of a decomposition: the op, and its operands as f32 or wider.
 template <class OpTy> struct Decomposition {
   OpTy op;
   mlir::OpBuilder &builder;
 
   Expr expr(mlir::Value v) const { return Expr(builder, op->getLoc(), v); }
   Expr operator()(mlir::Value v) const { return wide(expr(v)); }
-  /// The values with the results' shapes and element types.
+  /// Converts the values to the results' shapes and element types.
   llvm::SmallVector<mlir::Value>
   results(std::initializer_list<Expr> values) const {
     llvm::SmallVector<mlir::Value> out;
@@ -36,8 +36,8 @@ struct DecompositionModel
   }
 };
 
-/// Attaches `rule`, a stateless lambda from Decomposition<OpTy> & to one value
-/// per result.
+/// Attaches `rule`, a stateless lambda that takes Decomposition<OpTy> & and
+/// returns one value per result.
 template <class OpTy, class Rule>
 void decomposition(mlir::MLIRContext &context, Rule) {
   OpTy::template attachInterface<DecompositionModel<OpTy, Rule>>(context);

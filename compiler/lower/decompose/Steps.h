@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes step by step: a step takes a range of what all steps share, and
-// leaves one.
+// Helpers for computations in steps: each step reads a slice of a shared tensor
+// and produces a slice of the result.
 #pragma once
 
 #include "compiler/dialect/Expr.h"
@@ -9,7 +9,7 @@
 
 namespace dlc::ir {
 
-/// Where every range lies as a tensor must.
+/// Marks a slice or concat as in place, if all of its parts are aligned.
 inline void markInPlace(mlir::Value whole, mlir::RankedTensorType part) {
   if (byteSize(part) % kAlignment == 0)
     whole.getDefiningOp()->setAttr(kInPlace,
@@ -27,7 +27,7 @@ inline Expr stepRows(Expr x, int64_t first, int64_t count) {
   return part;
 }
 
-/// The parts, [B, N] each, below each other.
+/// Concatenates the parts, each [B, N], along rows.
 inline Expr stackRows(llvm::ArrayRef<Expr> parts) {
   llvm::SmallVector<mlir::Value> values;
   for (const Expr &part : parts)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes over commands share.
+// Helpers that passes over commands share.
 #pragma once
 
 #include "compiler/dialect/Exec.h"
@@ -9,7 +9,7 @@
 
 namespace dlc {
 
-/// Which bytes of a region a buffer is.
+/// The range of a region's bytes that a buffer is.
 struct BufferRange {
   llvm::StringRef region;
   int64_t begin, end;
@@ -24,7 +24,7 @@ inline BufferRange rangeOf(mlir::Value buffer) {
   return {op.getRegion(), begin,
           begin + byteSize(mlir::cast<mlir::MemRefType>(buffer.getType()))};
 }
-/// Whether two of the buffers share bytes.
+/// Whether any two of the buffers overlap.
 inline bool overlap(mlir::ValueRange some, mlir::ValueRange others) {
   return llvm::any_of(some, [&](mlir::Value v) {
     return llvm::any_of(others, [&](mlir::Value other) {
@@ -33,7 +33,8 @@ inline bool overlap(mlir::ValueRange some, mlir::ValueRange others) {
   });
 }
 
-/// Kernels made of others, cut into parts (exec.last, exec.beside).
+/// Kernels that are combined from others and split into parts (exec.last,
+/// exec.beside).
 class CutKernels {
 public:
   CutKernels(mlir::ModuleOp module, const Target &target)
@@ -41,8 +42,8 @@ public:
   exec::KernelOp lookup(llvm::StringRef name) const {
     return symbols.lookup<exec::KernelOp>(name);
   }
-  /// That of `key`, which says what it is made of, made once. Null: there is
-  /// none, or the target does not run it.
+  /// The kernel for `key`, which identifies its parts; it is made only once.
+  /// Null if there is none, or if the target cannot run it.
   exec::KernelOp get(llvm::StringRef key,
                      llvm::function_ref<exec::KernelOp()> make) {
     auto [it, isNew] = made.try_emplace(key);
@@ -64,7 +65,7 @@ private:
   llvm::StringMap<exec::KernelOp> made;
 };
 
-/// Erases kernels and buffers that no command has.
+/// Erases kernels and buffers that no command uses.
 void eraseUnused(mlir::ModuleOp module);
 
 } // namespace dlc

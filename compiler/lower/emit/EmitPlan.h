@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec programs as the plan that a device executes.
+// Converts exec programs to the plan that a device executes.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -8,9 +8,9 @@
 namespace dlc {
 
 /// Fills regions, states and programs; the caller adds target, world size and
-/// the like. The order of everything follows the module, so equal modules give
-/// equal bytes. Fails, with a diagnostic, on an attribute or element type that
-/// a plan cannot hold.
+/// other fields. The order of all entries is that of the module, so equal
+/// modules give equal bytes. Fails, with a diagnostic, on an attribute or
+/// element type that a plan cannot represent.
 llvm::LogicalResult emitPlan(mlir::ModuleOp module, plan::Plan &plan);
 
 /// A tensor's element type in the plan; DTYPE_INVALID if it has none.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells clusters that differ in the shape of their tensors alone.
+// Identifies clusters that differ only in the shapes of their tensors.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
 
 namespace dlc {
 
-/// What a cluster computes, whatever the shape of its tensors; empty when it is
-/// not purely elementwise on scalars and tensors of one shape.
+/// A text for what a cluster computes that does not depend on the shapes of its
+/// tensors; empty unless it is purely elementwise on scalars and tensors of one
+/// shape.
 std::string shapelessForm(mlir::Block &body);
 
 } // namespace dlc

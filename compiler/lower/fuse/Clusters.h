@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters while they grow: what runs as one kernel, and the loops it has.
+// Clusters during fusion: sets of ops that run as one kernel, and their loops.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -13,16 +13,16 @@ inline ir::Ints shapeOf(mlir::Value v) { return ir::tensorType(v).getShape(); }
 
 constexpr size_t kMaxOps = 96;
 constexpr size_t kMaxInputs = 24;
-/// Elements of a cluster whose launch costs more than its work.
+/// Elements below which a cluster's launch costs more than its work.
 constexpr int64_t kTiny = 1 << 17;
-/// The same of parts of sums, where second stages run together.
+/// The same for partial sums, whose second stages run together.
 constexpr int64_t kSmallParts = 1 << 20;
 
 enum class Class {
-  None,    // not for a cluster
-  Clone,   // constant, iota: repeated where it is used
+  None,    // not part of a cluster
+  Clone,   // constant, iota: duplicated in each cluster that uses it
   Compute, // one index space: elementwise, broadcast, unit reshape
-  Move,    // other index, leaf of a cluster: transpose, slice, pad, concat,
+  Move,    // other index, input of a cluster: transpose, slice, pad, concat,
            // a generated gather
   Reduce
 };
@@ -33,8 +33,8 @@ ir::Ints resultShape(mlir::Operation *op);
 ir::Ints operandShape(mlir::Operation *op);
 int64_t elementCount(ir::Ints shape);
 
-/// The loops of a cluster: its full index space and, once something is reduced,
-/// over which axes.
+/// The loops of a cluster: its full index space and, once it reduces, the
+/// reduced axes.
 struct Domain {
   using Shape = llvm::SmallVector<int64_t>;
   Shape full;
@@ -43,14 +43,14 @@ struct Domain {
 
   static Domain of(mlir::Operation *op);
   void reduceOver(mlir::Operation *op);
-  /// The reduced axes are the last ones, so that a row can be read again after
-  /// its reduction.
+  /// Whether the reduced axes are the innermost, so that a row can be read
+  /// again after its reduction.
   bool isRows() const;
   Shape kept() const;
   bool isFull(ir::Ints shape) const;
   bool isKept(ir::Ints shape) const;
   bool worthRows() const;
-  /// The same loops.
+  /// Whether the loops are equal.
   bool operator==(const Domain &o) const;
 };
 
@@ -61,25 +61,25 @@ struct Cluster {
   llvm::SmallPtrSet<mlir::Operation *, 8> members;
   llvm::SmallPtrSet<mlir::Operation *, 4> inWindows; // see isInWindows
 
-  /// Whether it computes on the results' elements of `reduction`.
+  /// Whether it computes on elements of the results of `reduction`.
   bool finishes(const Cluster &reduction) const;
-  /// Whether it computes on the elements that `reduction` reduces row by row.
+  /// Whether it computes on the elements that `reduction` reduces by rows.
   bool isOfRowsOf(const Cluster &reduction) const;
-  /// Whether it is one kernel with `more`, whose code is small: fusion joins
-  /// nothing that KernelGraph refuses.
+  /// Whether it can be one kernel with `more`, of limited code size: clusters
+  /// that KernelGraph refuses are not fused.
   bool mayHold(llvm::ArrayRef<mlir::Operation *> more) const;
-  /// Whether op's elements are indices of a move of it, maybe moved before.
+  /// Whether an op here moves elements by indices that `op` computes, possibly
+  /// through other moves.
   bool isIndexedBy(mlir::Operation *op) const;
-  /// Whether only windows of pooling in here read the elements of op, maybe by
-  /// way of ops of which that holds, and not much more often than there are
-  /// elements.
+  /// Whether all uses of op are windows of pooling in this cluster, possibly
+  /// through other such ops, that read each element about once.
   bool isInWindows(mlir::Operation *op) const;
-  /// Whether it should run together with another one that reads the same.
+  /// Whether it benefits from running with another cluster that reads the same.
   bool isWorthJoining() const;
-  /// Whether a result takes the place of op's (kOverwrites), which is then an
-  /// input.
+  /// Whether a result overwrites the result of op (kOverwrites), which then
+  /// must be an input.
   bool overwrites(mlir::Operation *op) const;
-  /// Says so of the cluster's kernel, if that operand is an input.
+  /// Marks the cluster's kernel so, if that operand is one of its inputs.
   void noteOverwritten(ir::FusedOp fused, llvm::ArrayRef<mlir::Value> results);
 };
 
@@ -91,31 +91,31 @@ struct Clusters {
 
   void add(mlir::Operation *op, Cluster &c);
   Cluster *of(mlir::Value v) const;
-  /// Moves all ops of c into `home`.
+  /// Moves all ops of c to `home`.
   void join(Cluster &c, Cluster &home);
-  /// Whether c may run in `home`, a later cluster whose loops fit; with
-  /// `byRows` also where one of them has a loop per row for each reduction.
+  /// Whether c may run in `home`, a later cluster with matching loops; with
+  /// `byRows` also where one of them has one loop per row for each reduction.
   bool mayJoin(Cluster &c, Cluster &home, bool byRows = false) const;
-  /// The clusters with ops, from the last to the first.
+  /// The non-empty clusters, from last to first.
   llvm::SmallVector<Cluster *> fromLast() const;
-  /// Writes to states and terminators: behind all clusters.
+  /// Whether op runs after all clusters: writes to states and terminators.
   static bool atEnd(mlir::Operation *op);
 };
 
-/// Writes to states, and views that only they read, run last.
+/// Moves writes to states, and views that only they read, to the end.
 void moveWritesToEnd(mlir::Block &block);
-/// What only the function's results need of small values, as a mean loss, runs
-/// just ahead of the next library call: what it reads may then come from the
-/// kernel of a gradient. Returns these ops.
+/// Delays ops on small values that only the function's results need, such as a
+/// mean loss, to just before the next library call: their inputs may then be
+/// computed by the kernel of a gradient. Returns these ops.
 using LateOps = llvm::SmallPtrSet<mlir::Operation *, 16>;
 LateOps moveResultsBehind(mlir::Block &block);
 
-/// Clusters whose results only states take join when they have a tensor in
-/// common, if they are elementwise or reduce its rows: a parameter and its
-/// moments are one kernel.
+/// Joins clusters whose results are only written to states if they share a
+/// tensor and are elementwise or reduce its rows: a parameter and its moments
+/// then are updated by one kernel.
 void joinWriters(Clusters &clusters);
-/// Small reductions over the same loops become one kernel: their launches cost
-/// more than their work. With `apart` also if others stand between them.
+/// Joins small reductions over the same loops, whose launches cost more than
+/// their work; with `apart` also reductions that are not adjacent.
 void joinSmallReductions(Clusters &clusters, bool apart);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a value would be computed from if it were not read from memory.
+// The values in memory from which a value would be recomputed.
 #pragma once
 
 #include "mlir/IR/Block.h"
@@ -9,9 +9,9 @@
 namespace dlc {
 
 /// Elementwise ops that cost less than reading their result are repeated in
-/// each cluster that needs them, if that reads no more. The leaves of a value
-/// are the values in memory that such ops make it from; its own leaf is what a
-/// library or another cluster makes, or reads.
+/// each cluster that uses them, if that does not read more data. The leaves of
+/// a value are the values in memory that such ops compute it from; a value from
+/// a library call, another cluster or an input is its own leaf.
 class Leaves {
 public:
   using Values = llvm::SmallPtrSet<mlir::Value, 8>;
@@ -20,10 +20,10 @@ public:
   explicit Leaves(mlir::Block &block);
 
   static bool isCheap(mlir::Operation *op);
-  /// The leaves of all operands, also where op's own results are in memory.
+  /// The leaves of all operands of op, even if the results of op are in memory.
   Values ofOperands(mlir::Operation *op) const;
   Values of(mlir::Value v) const;
-  /// `clone`'s results are as `op`'s.
+  /// Gives the results of `clone` the leaves of the results of `op`.
   void copy(mlir::Operation *op, mlir::Operation *clone);
 
   static int64_t bytes(mlir::Value v);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values of one function live.
+// Assigns memory to the values of one function.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -11,62 +11,62 @@
 
 namespace dlc {
 
-/// The collective with a bucket that gives what `v` is a view of; null if there
-/// is none.
+/// The collective with a bucket whose result `v` is a view of; null if there is
+/// none.
 mlir::Operation *collectiveOf(mlir::Value v);
-/// The number of a collective's bucket; none of what does not travel.
+/// The bucket of a collective; nullopt if it does not communicate.
 std::optional<int64_t> bucketOf(mlir::Operation *collective);
 
-/// Gives every tensor of a function its memory.
+/// Assigns memory to every tensor of a function.
 ///
-///   1. States have their places already (StateLayout.h).
+///   1. States have been placed by StateLayout.h.
 ///   2. Reshapes, all-reduces and slices in place are views of their operand,
-///      and so is a part of the whole; but an all-reduce whose operand is
-///      wanted later, too, reduces a copy of it. Operands of a concat in place
-///      are born in it, or copied there.
-///   3. Gradients are born at their parameter's offset in the gradient region,
-///      where their bucket is.
-///   4. A value that is written to a state is born in the state when nobody
-///      reads the old value later.
-///   5. Halves whose casts are joined (Casts.h) lie side by side in scratch,
-///   and
-///      so do whole tensors that ranks exchange parts of (Slots.h). Those of a
-///      bucket of gradients give way once it has arrived, two buckets later.
-///   6. What is left lives in scratch, by liveness.
+///      as are shards of a whole tensor; but an all-reduce whose operand has a
+///      later use reduces a copy of it. Operands of a concat in place are
+///      computed in its result, or copied there.
+///   3. Gradients are computed at their parameter's offset in the gradient
+///      region, where their bucket is.
+///   4. A value that is written to a state is computed in the state if the old
+///      value has no later use.
+///   5. 16-bit tensors whose casts are joined (Casts.h) are adjacent in
+///      scratch, and so are whole tensors whose shards ranks exchange
+///      (Slots.h). Memory of a bucket of gradients is reused once the bucket
+///      has arrived, two buckets later.
+///   6. All other values are in scratch, placed by lifetime.
 class Placement {
 public:
   /// Both must outlive it.
   Placement(mlir::func::FuncOp f, StateLayout &layout);
 
-  /// Whether `op` becomes commands of its own: a cluster, a library call, or an
-  /// all-reduce of a copy.
+  /// Whether `op` becomes commands: a cluster, a library call, or an all-reduce
+  /// of a copy.
   bool isCommand(mlir::Operation *op) const;
-  /// Whether a reduction reads a copy of its operand.
+  /// Whether a collective reduces a copy of its operand.
   bool isCopied(mlir::Operation *reduction) const {
     return copies.contains(reduction);
   }
   Place placeOf(mlir::Value v) const;
-  /// Whether it is a slice or concat that nothing computes.
+  /// Whether it is a slice or concat that is only an alias.
   static bool isInPlace(mlir::Operation *op);
   Place placeOfState(mlir::StringRef state) const;
-  /// Whether a read's old value is still wanted at the end, when its state may
-  /// have changed: then it is copied to scratch first.
+  /// Whether the value read is still used when its state may have been
+  /// overwritten: it is then copied to scratch first.
   bool needsSnapshot(ir::ReadOp read) const;
-  /// What is cast before all commands.
+  /// The casts that run before all commands.
   llvm::ArrayRef<CastRange> casts() const { return stateCasts; }
   /// Whether `op` is part of a launch of joined casts.
   bool isJoined(mlir::Operation *op) const { return joined.contains(op); }
-  /// The gradients that are cast at the place of `op`, the last of their casts;
-  /// or null.
+  /// The joined casts of gradients that run at `op`, the last of them; or null.
   const CastRange *castsAt(mlir::Operation *op) const {
     auto it = lastCasts.find(op);
     return it == lastCasts.end() ? nullptr : &gradientCasts[it->second];
   }
-  /// Of a bucket.
+  /// The slots of a bucket.
   llvm::ArrayRef<Slot> slotsOf(int64_t bucket) const;
-  /// Where the whole tensor of an exchange is.
+  /// Where the whole tensor of an exchange is stored.
   Place placeInSlot(mlir::Operation *exchange) const;
-  /// The buckets that have arrived when `op` runs, since it needs their memory.
+  /// The buckets that must have arrived when `op` runs, because it reuses their
+  /// memory.
   llvm::ArrayRef<int64_t> arrivedAt(mlir::Operation *op) const {
     auto it = arrived.find(op);
     return it == arrived.end() ? llvm::ArrayRef<int64_t>() : it->second;
@@ -78,7 +78,7 @@ private:
   void findCopies();
   void analyse();
   bool isView(mlir::Operation *op) const;
-  /// Of what memory a value is a range, and its first byte there.
+  /// The storage that a value is a range of, and the offset of its first byte.
   struct Range {
     mlir::Value storage;
     int64_t offset = 0;
@@ -102,13 +102,13 @@ private:
 
   mlir::Block &block;
   StateLayout &layout;
-  llvm::DenseMap<mlir::Value, Range> parts; // commands' results in a concat
+  llvm::DenseMap<mlir::Value, Range> parts; // results in a concat
   llvm::DenseSet<mlir::Operation *> copies; // all-reduces and -scatters
-  llvm::DenseMap<mlir::Operation *, int64_t> position; // of commands
+  llvm::DenseMap<mlir::Operation *, int64_t> position; // of commands, in order
   llvm::DenseMap<mlir::Value, int64_t> lastUse;        // of a storage
   llvm::StringMap<int64_t> lastRead;                   // of a state's old value
   llvm::StringMap<ir::WriteOp> writes;
-  /// Of a storage that is no state's old value.
+  /// By storage, except old values of states.
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::SmallVector<CastRange> stateCasts, gradientCasts;
   llvm::DenseSet<mlir::Operation *> joined;            // casts

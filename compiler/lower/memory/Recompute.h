@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dlc-recompute is asked for.
+// Options of dlc-recompute.
 #pragma once
 
 #include <string>
@@ -15,18 +15,18 @@ class ModuleOp;
 namespace dlc {
 
 struct MemoryOptions {
-  /// --recompute=REGEX: the activations of ONNX nodes that it is found in.
+  /// --recompute=REGEX: recomputes activations of ONNX nodes whose names match.
   std::vector<std::string> recompute;
-  /// --memory=SIZE: bytes of all regions of one rank, which further activations
-  /// are computed again for; 0: no limit.
+  /// --memory=SIZE: bytes of all regions of one rank; further activations are
+  /// recomputed to stay below it; 0: no limit.
   int64_t budget = 0;
-  /// --loss-chunk=ROWS: of a piece of the logits; 0: by their size.
+  /// --loss-chunk=ROWS: rows of the logits per chunk; 0: by their size.
   int64_t lossRows = 0;
   static constexpr int64_t kWhole = -1;
 };
 
-/// Whether each expression is found in the name of a node of an imported
-/// module, with an error where not.
+/// Whether each expression matches the name of a node of the imported module;
+/// else an error.
 llvm::LogicalResult checkRecompute(mlir::ModuleOp imported,
                                    const MemoryOptions &options);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets in one arena by liveness.
+// Assigns offsets in one arena by lifetime.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -7,17 +7,17 @@
 
 namespace dlc {
 
-/// A buffer needed from command `begin` to command `end`, both included.
+/// A buffer that is live from command `begin` to command `end`, inclusive.
 struct LiveRange {
   int64_t begin, end, bytes;
   int64_t offset = 0; // result
 };
 
-/// Gives buffers that live at the same time disjoint, aligned ranges and
-/// returns the arena's size. Of buffers of which few live at a time the last
-/// `alike` have memory of their own where that needs less, for what comes and
-/// goes among large ones leaves gaps. O(n log n), beside O(n * n) of at most
-/// 4096 and O(n * places of these).
+/// Assigns disjoint, aligned ranges to buffers that are live at the same time
+/// and returns the arena's size. The last `alike` buffers, of which few are
+/// live at a time, get an area of their own if that needs less memory, as
+/// short-lived buffers among large ones fragment the arena. O(n log n), plus
+/// O(n * n) for at most 4096 buffers and O(n * places) for the last ones.
 int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges,
                       size_t alike = 0);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where every state tensor lives: one flat array a role, so that one kernel can
-// update all of it.
+// Assigns memory to every state tensor: one flat array per role, so that one
+// kernel can update all of it.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -9,20 +9,20 @@
 
 namespace dlc {
 
-constexpr int64_t kAlignment = 64; // of every tensor but states of halves
+constexpr int64_t kAlignment = 64; // of every tensor except 16-bit states
 inline int64_t alignUp(int64_t bytes, int64_t alignment = kAlignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
-/// Bytes of a static tensor; a bool takes one.
+/// Bytes of a static tensor; a bool is one byte.
 int64_t byteSize(mlir::ShapedType type);
 
 int64_t elementBytes(mlir::Type element);
-/// Where states of such elements may begin, in bytes.
+/// Alignment in bytes of a state of this element type.
 int64_t strideAlignment(mlir::Type element);
 
-/// The same up to the next state of its kind: whole groups of 16 elements, or
-/// of 64 bytes, so that f32 parameters and their moments in half precision lie
-/// at the same elements.
+/// Distance to the next state of its kind: a multiple of 16 elements or of 64
+/// bytes, so that f32 parameters and their 16-bit moments have equal element
+/// offsets.
 int64_t stateStride(mlir::ShapedType type);
 
 struct Place {
@@ -36,19 +36,19 @@ struct StateLayout {
   llvm::MapVector<mlir::StringAttr, int64_t> bytes; // of each region
 };
 
-/// Whether a program is no part of a step: beside one it has memory of its own
-/// where it needs more scratch. Training may never run it, and its outputs may
-/// be large.
+/// Whether a program is not part of a training step: if it needs more scratch
+/// than the step, it gets memory of its own, since training may never run it
+/// and its outputs may be large.
 bool onlyPredicts(llvm::StringRef program);
 
-/// Of a module, if it is there: names of parameters in the order of their
-/// places, which another size of the same model has given them.
+/// On a module: names of parameters in memory order, as set by another size of
+/// the same model.
 constexpr llvm::StringLiteral kLayoutOrder = "dlc.order";
 
-/// Trainable parameters come first and in the order in which @train_step writes
-/// them, which is that in which their gradients get ready. Moments and averages
-/// follow the order of what they belong to, so that the i-th tensors of all
-/// arrays belong together and lie at proportional offsets.
+/// Trainable parameters come first, in the order in which @train_step writes
+/// them, which is the order in which their gradients become available. Moments
+/// and averages have the order of their parameters, so that the i-th tensors of
+/// all arrays belong together and have proportional offsets.
 StateLayout layoutStates(mlir::ModuleOp module);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When what is fetched to memory for a while is there.
+// Schedules when data that is fetched into limited memory is resident.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -9,24 +9,24 @@
 
 namespace dlc {
 
-/// Command `command` reads `what`.
+/// A use of `what` by command `command`.
 struct TimedUse {
   int64_t command;
   size_t what;
 };
 
-/// `what` is fetched before command `begin`, for those from `first` to `last`.
+/// `what` is fetched before command `begin` and resident for the uses from
+/// `first` to `last`.
 struct Stay {
   size_t what;
   int64_t begin, first, last;
 };
 
-/// In the order in which they begin, stays that cover all uses, which are in
-/// the order of commands, and of which no more than `most` are at a time unless
-/// one command uses more. Each begins as early as that allows, in place of what
-/// is used later than it, if at all: so of what is fetched again there is the
-/// least (Belady's rule). What is in memory ahead of its use hides the time
-/// that fetching takes. O(uses * most).
+/// Stays that cover all uses (given in command order), ordered by begin, with
+/// at most `most` resident at a time unless a single command uses more. Each
+/// begins as early as that allows; if something must be evicted, it is the one
+/// whose next use is farthest in the future (Belady's rule), which minimises
+/// refetching. Fetching early hides the transfer time. O(uses * most).
 std::vector<Stay> planStays(llvm::ArrayRef<TimedUse> uses, size_t most);
 
 } // namespace dlc
