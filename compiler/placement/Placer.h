@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: who computes an op. The target says who can and at what cost, the
-// user what is wished; this picks, and notes why. Everything behind it reads
-// the op's `by`.
+// Placement: how an op is computed. The target says which ways there are and
+// what they cost, the user may state a preference; the Placer chooses and
+// records why. Later passes read the op's `by`.
 #pragma once
 
 #include "compiler/placement/Wishes.h"
@@ -9,39 +9,41 @@
 
 namespace dlc {
 
-/// What was picked.
+/// The way chosen for an op.
 struct Choice {
   ir::By by = ir::By::Open;
   std::string why = {};
-  /// Why what was wished for cannot be, and that as an error; empty: it can, or
-  /// nothing was wished.
+  /// `whyNot`: why the way that the user asked for is not possible; `refused`:
+  /// the same as an error message. Empty if it is possible or none was asked
+  /// for.
   std::string whyNot = {}, refused = {};
-  /// The predicted times have decided.
+  /// Whether predicted times decided.
   bool isPredicted = false;
 };
 
 class Placer {
 public:
-  /// Both must outlive it.
+  /// Both must outlive the Placer.
   Placer(const Target &target, const Wishes &wishes);
 
   std::optional<Wish> wishFor(llvm::StringRef row, mlir::Location at) const;
-  /// Among `ways` for what stands at `at` and is called `row`: what is wished;
-  /// else, where all have a predicted time, the fastest; else the first. What
-  /// has a caveat is only picked on a wish.
+  /// Chooses among `ways` for an op at `at` that --place calls `row`: the way
+  /// the user asked for; else the fastest if all have a predicted time; else
+  /// the first. A way with a caveat is only chosen if the user asked for it.
   Choice choose(llvm::StringRef row, mlir::Location at,
                 llvm::ArrayRef<Way> ways) const;
 
-  /// Sets the `by` of an op to what was chosen among `ways`. An error if what
-  /// is wished cannot be.
+  /// Sets the `by` of an op to the choice among `ways`. An error if the way
+  /// that the user asked for is not possible.
   llvm::LogicalResult place(ir::PlaceableInterface op, const Choice &choice,
                             llvm::ArrayRef<Way> ways);
-  /// The same of what is no op of its own or becomes others.
+  /// The same for something that is not an op of its own, or that becomes other
+  /// ops.
   llvm::LogicalResult take(llvm::StringRef row, mlir::Operation *op,
                            const Choice &choice, llvm::ArrayRef<Way> ways);
 
-  /// Leaves what was done in the module: the notes on @train_step, if they are
-  /// wished, and which words of --place were followed.
+  /// Stores in the module the notes on @train_step, if they were requested, and
+  /// which rules of --place have matched.
   void leaveNotes(mlir::ModuleOp module);
 
 private:
@@ -51,15 +53,15 @@ private:
   llvm::SmallVector<mlir::Attribute> notes, followed;
 };
 
-/// What --explain-placement says of an op.
+/// The line of --explain-placement for an op.
 struct PlacementNote {
   std::string node, op, by, why;
 };
-/// What placers left in the module; it is gone from there then.
+/// Removes the notes that Placers stored in the module, and returns them.
 std::vector<PlacementNote> takePlacementNotes(mlir::ModuleOp module);
-/// A line each, in columns.
+/// Formats the notes in columns, one line each.
 std::vector<std::string> linesOf(const std::vector<PlacementNote> &notes);
-/// The words of --place that no placer has followed.
+/// The rules of --place that have matched no op.
 std::vector<std::string> unfollowed(mlir::ModuleOp module,
                                     const Wishes &wishes);
 

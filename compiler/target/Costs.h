@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a target is asked the price of.
+// Data for a target's cost model.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -15,13 +15,13 @@ struct ProductShape {
   double flops() const { return 2.0 * batch * rows * columns * depth; }
 };
 
-/// What the elements of an operand cost that a generated product loads: bytes
-/// that are read and operations, each time that the element is.
+/// The cost of loading an element of an operand in a generated product: bytes
+/// read and operations, each time the element is loaded.
 struct OperandCost {
   double bytes = 2, operations = 0;
 };
 
-/// One product if all of them share b.
+/// The shape as a single product, if all products of the batch share b.
 inline ProductShape shapeOf(ir::MatmulOp op) {
   auto a = ir::tensorType(op.getA()).getShape().take_back(2),
        b = ir::tensorType(op.getB()).getShape(),
@@ -33,7 +33,7 @@ inline ProductShape shapeOf(ir::MatmulOp op) {
   return s;
 }
 
-/// Bytes of a value, and of all that an op reads and writes.
+/// Bytes of a value; bytes of all operands and results of an op.
 inline double bytesOf(mlir::Value v) {
   auto type = ir::tensorType(v);
   return double(type.getNumElements()) *

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device can do, what that costs, and how code is made for it. Passes
-// and compiler/lower name no device, no vendor and no library: they ask this.
+// The capabilities of a device, its costs, and its code generation. Passes and
+// compiler/lower do not refer to a device, a vendor or a library: they query
+// this interface.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -15,73 +16,77 @@ namespace dlc {
 
 using ir::By;
 
-/// A way to compute an op: by the device's library, by a kernel of our own, or
-/// as the simpler ops that it means, which fuse with what stands around them.
+/// A way to compute an op: by the device's library, by a generated kernel, or
+/// decomposed into simpler ops, which fuse with their neighbours.
 struct Way {
   By by;
-  /// Why it cannot be, after which "head dimension 12 is no multiple of 8"
-  /// reads well; empty: it can.
+  /// Why it is not possible, as a clause such as "head dimension 12 is no
+  /// multiple of 8"; empty if it is possible.
   std::string whyNot = {};
-  /// Why nobody should get it who does not ask for it; mostly empty.
+  /// Why it is only used on request; usually empty.
   std::string caveat = {};
-  /// Predicted; none: nothing is known.
+  /// Predicted time; unset: unknown.
   std::optional<double> seconds = {};
 };
-/// The preferred one first.
+/// In order of preference.
 using Ways = llvm::SmallVector<Way, 3>;
 
 /// How programs are lowered for a target.
 struct LoweringTraits {
-  /// Images are channels last where the user does not say.
+  /// Layout of images if the user does not set one.
   bool channelsLast = true;
-  /// If they are, the filters of convolutions are as well: what the library
-  /// would else rearrange in each call.
+  /// With channels last, whether filters of convolutions are, too: the library
+  /// would otherwise transpose them in each call.
   bool filtersLast = false;
-  /// Results of a reduction that leave the device's threads idle.
+  /// Number of results below which a reduction leaves most of the device's
+  /// threads idle.
   int64_t fewOutputs = 16;
-  /// Cheap values are computed again where that reads no more, as arithmetic
-  /// costs nothing next to memory.
+  /// Whether cheap values are recomputed if that reads no more data: for
+  /// devices where arithmetic is much cheaper than memory access.
   bool repeatsCheapOps = false;
-  /// What a pooling window reads is computed there, if that is cheap.
+  /// Whether cheap inputs of a pooling window are computed in its kernel.
   bool computesInWindows = false;
-  /// Activations are not kept which cheap ops make of those that are
+  /// Whether activations that cheap ops compute from stored ones are recomputed
   /// (dlc-recompute-cheap).
   bool recomputesCheap = false;
-  /// Kernels of column sums also store what they add up, where it is computed
-  /// from memory and others read it, too; sums of many parts run in the kernel
-  /// that reduces rows of the same elements.
+  /// Whether kernels of column sums also store the elements that they sum, if
+  /// these are computed from memory and have other uses; sums of many parts
+  /// then run in the kernel that reduces rows of the same elements.
   bool storesSummed = false;
-  /// What gradients of ReLUs read is a bit an element (dlc-pack-masks).
+  /// Whether gradients of ReLU read masks of one bit per element
+  /// (dlc-pack-masks).
   bool packsMasks = false;
-  /// Launches cost more than what a cache keeps: casts of all parameters are
-  /// one, a loss comes with its gradient, small sums run together.
+  /// Whether launches cost more than cached data saves: casts of all parameters
+  /// are one launch, a loss is computed with its gradient, and small sums are
+  /// joined.
   bool fewLaunches = false;
-  /// The library's convolutions read 8 channels of halves at once: strided ones
-  /// of less are computed as ones of blocks of pixels (dlc-block-images).
+  /// Whether the library's convolutions read 8 channels of 16-bit floats at
+  /// once: strided ones with fewer channels become convolutions of pixel blocks
+  /// (dlc-block-images).
   bool blocksFewChannels = false;
-  /// Attention is one op in f32, too, where the target prefers that; else only
-  /// with --amp, whose halves its ways need.
+  /// Whether attention is one op also in f32, if the target prefers that; else
+  /// only with --amp, because the target's ways need 16-bit floats.
   bool attendsInF32 = false;
-  /// The library's attention reads queries, keys and values in place where they
-  /// lie side by side (dlc-join-attention).
+  /// Whether the library's attention reads queries, keys and values from one
+  /// array in which they are adjacent (dlc-join-attention).
   bool joinsAttention = false;
-  /// The library adds up updates by rows and puts rows in place
+  /// Whether the library sums updates by rows and writes rows in place
   /// (dlc.unique_rows, dlc.put_rows).
   bool updatesRows = false;
-  /// The library multiplies rows by the matrices of their groups
+  /// Whether the library multiplies rows by the matrix of their group
   /// (dlc.grouped_matmul).
   bool groupsProducts = false;
-  /// Bytes of logits from which on a loss is computed in pieces of rows though
-  /// memory is not short, as adding up the weight's gradient costs little; 0:
+  /// Bytes of logits above which a loss is computed in chunks of rows even if
+  /// memory suffices, because accumulating the weight's gradient is cheap; 0:
   /// never.
   int64_t largeLogits = 0;
 };
 
 struct CompiledKernels {
-  std::map<std::string, std::string> files; // of the artifact: content by name
+  std::map<std::string, std::string> files; // files of the artifact, by name
 };
 
-/// Immutable, for any number of threads.
+/// Immutable and thread-safe.
 class Target {
 public:
   virtual ~Target() = default;
@@ -89,27 +94,27 @@ public:
   virtual llvm::StringRef name() const = 0;
   virtual LoweringTraits lowering() const = 0;
 
-  /// Whether there are several ways to compute the ops that --place calls so.
+  /// Whether ops of this name in --place can be computed in several ways.
   virtual bool chooses(llvm::StringRef row) const = 0;
-  /// The ways to compute `op`. One of them can be, and without a caveat.
+  /// The ways to compute `op`. At least one is possible and has no caveat.
   virtual Ways waysOf(ir::PlaceableInterface op) const = 0;
-  /// The same for an attention that may not be an op yet. Without `element`
-  /// shapes alone count.
+  /// The same for an attention that may not be an op yet. If `element` is null,
+  /// only shapes are checked.
   virtual Ways waysOfAttention(const ir::AttentionDims &dims,
                                mlir::Type element) const = 0;
-  /// Whether the library's product `product` does `epilogue` in the same call:
-  /// an activation, its gradient, or the sum over the rows of one of its
-  /// operands. `kept`: what the call stores for the activation's gradient, or
-  /// reads of the activation; null: nothing. The other way is Decomposed.
+  /// Whether the library computes `epilogue` in the same call as `product`: an
+  /// activation, its gradient, or the sum over the rows of one of the operands.
+  /// `kept`: the value that the call stores for the activation's gradient, or
+  /// reads from the activation; may be null. The alternative is Decomposed.
   virtual Ways waysOfEpilogue(ir::MatmulOp product, mlir::Operation *epilogue,
                               mlir::Value kept) const = 0;
-  /// Makes the operands of an attention that the library computes those of its
-  /// call; the result stays the same.
+  /// Rewrites the operands of an attention into the form that the library's
+  /// call takes; the result does not change.
   virtual void fitCall(ir::AttentionOp op) const = 0;
 
   /// Predicted times in seconds: of a kernel that streams `bytes`; of a product
-  /// of halves by the library, which moves `bytes`, alone or with the sums over
-  /// an operand's rows; by a generated kernel.
+  /// of 16-bit floats by the library, which moves `bytes`, with or without sums
+  /// over an operand's rows; of the same product by a generated kernel.
   virtual double streaming(double bytes) const = 0;
   virtual double libraryProduct(const ProductShape &shape, double bytes,
                                 bool sumsToo) const = 0;
@@ -117,44 +122,44 @@ public:
                                   OperandCost left,
                                   OperandCost right) const = 0;
 
-  /// Whether the device runs `kernel`, which exec.last or exec.beside cuts and
-  /// which has no schedule yet, so that each part has threads enough.
+  /// Whether the device can run `kernel`, which exec.last or exec.beside splits
+  /// and which has no schedule yet, with enough threads for each part.
   virtual bool runsParts(exec::KernelOp kernel) const { return false; }
-  /// Gives each exec.kernel that has none its `threads`, by its schedule, on a
-  /// device that launches grids of them. An error is a diagnostic of the
+  /// Sets the `threads` of each exec.kernel that has none, from its schedule,
+  /// if the device launches grids of threads. Errors are diagnostics of the
   /// kernel.
   virtual llvm::LogicalResult mapThreads(mlir::ModuleOp module) const {
     return llvm::success();
   }
   /// Compiles all exec.kernels of `module` as they are scheduled and mapped,
-  /// and says in `plan` what they were compiled for. Code::Usage for options
-  /// that do not exist or whose tools are missing; Code::Failed after
-  /// diagnostics of the module.
+  /// and records in `plan` what they were compiled for. Code::Usage for invalid
+  /// options or missing tools; Code::Failed after diagnostics of the module.
   virtual Result<CompiledKernels> generate(mlir::ModuleOp module,
                                            plan::Plan &plan) const = 0;
 };
 
-/// The names of the targets that it holds for: which options make sense.
+/// The names of the targets for which `holds` is true; used to tell which
+/// options apply.
 Words targetsThat(llvm::function_ref<bool(const Target &)> holds);
 
-/// The target of that name; the options' name must be one of targetNames().
+/// The target of the options' name, which must be one of targetNames().
 std::shared_ptr<const Target> makeTarget(const TargetOptions &options);
 
 struct TargetType {
-  std::string name; // what a plan calls it
+  std::string name; // its name in plans
   std::shared_ptr<const Target> (*make)(const TargetOptions &);
   void (*addOptions)(OptionTable &, TargetOptions &) = nullptr;
-  /// See fitTarget; null: no device of it is looked for.
+  /// See fitTarget; null: its devices are not detected.
   Status (*fit)(TargetOptions &, const Words &architectures) = nullptr;
 };
 
-/// Makes the options those of programs for devices of these architectures, by
-/// the words of the target's runtime; Code::Incompatible where none of them can
-/// be compiled for here.
+/// Sets the options for programs that run on devices of these architectures,
+/// which are named as the target's runtime names them; Code::Incompatible if
+/// none of them can be compiled for.
 Status fitTarget(TargetOptions &options, const Words &architectures);
 
-/// Adds to what this library has: for a program with a device of its own, whose
-/// runtime half is runtime/exec/Devices.h. Before any options are read; not
+/// Registers a target, for a program with a device of its own; its runtime part
+/// is runtime/exec/Devices.h. Must be called before options are read; not
 /// thread-safe. The name must be new.
 void registerTarget(const TargetType &type);
 

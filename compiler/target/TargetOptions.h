@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of a target.
+// Options of targets.
 #pragma once
 
 #include "runtime/base/options/OptionTable.h"
@@ -7,16 +7,17 @@
 namespace dlc {
 
 struct TargetOptions {
-  /// --target: what the step runs on, cpu or cuda.
+  /// --target: the device that the step runs on, cpu or cuda.
   std::string name = "cpu";
-  /// --cpu=NAME: the CPU that kernels are made for; native is this machine.
+  /// --cpu=NAME: the CPU that kernels are compiled for; native is this machine.
   std::string cpu = "native";
-  /// --conv-error=fast|direct: on a CPU, what may compute convolutions unasked:
-  /// what rounds at most twice as much as the direct form, or about as it does.
+  /// --conv-error=fast|direct: which convolution algorithms a CPU uses by
+  /// default: those with at most twice the rounding error of the direct form,
+  /// or only those with about its error.
   std::string convError = "fast";
-  /// --sm=N,N: compute capabilities of the GPUs that kernels are made for.
+  /// --sm=N,N: compute capabilities of the GPUs that kernels are compiled for.
   Words sm = {"80", "90", "100"};
-  /// --cuda-path: folder of the CUDA Toolkit; empty: found.
+  /// --cuda-path: folder of the CUDA Toolkit; empty: searched for.
   std::string toolkit = {};
 
   void addTo(OptionTable &table);

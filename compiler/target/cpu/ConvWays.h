@@ -6,8 +6,8 @@
 
 namespace dlc {
 
-/// Of a convolution or one of its gradients. `fast`: 4x4 tiles may be chosen
-/// unasked.
+/// Ways to compute a convolution or one of its gradients. `fast`: tiles of 4x4
+/// may be used by default.
 Ways waysOfConv(ir::PlaceableInterface op, const CpuTarget &target, bool fast);
 
 } // namespace dlc

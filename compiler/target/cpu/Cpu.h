@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPUs: oneDNN's calls, and loops by LLVM.
+// The CPU target: calls of oneDNN, and loops compiled by LLVM.
 #pragma once
 
 #include "compiler/target/Target.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's GPUs: cuDNN's and cuBLASLt's calls, and kernels of our own.
+// The target of NVIDIA GPUs: calls of cuDNN and cuBLASLt, and generated
+// kernels.
 #pragma once
 
 #include "compiler/target/Target.h"
@@ -8,7 +9,7 @@ namespace dlc {
 
 std::shared_ptr<const Target> makeCudaTarget(const TargetOptions &options);
 void addCudaOptions(OptionTable &table, TargetOptions &options);
-/// See fitTarget; capabilities are as "90".
+/// See fitTarget; capabilities are written as "90".
 Status fitCudaOptions(TargetOptions &options, const Words &capabilities);
 
 } // namespace dlc

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters to machine code: every exec.kernel of a module into one shared
-// object.
+// Compiles every exec.kernel of a module into one shared object.
 #pragma once
 
 #include "compiler/target/cpu/codegen/CpuTarget.h"
@@ -13,7 +12,7 @@ struct CpuCodegenOptions {
   unsigned optLevel = 3; // 0 to 3
   unsigned jobs =
       0; // threads; 0: one per core. The result does not depend on it
-  std::string cacheDir; // folder of compiled objects by content; empty: none
+  std::string cacheDir; // folder of the object cache; empty: none
   /// Receives the optimized LLVM IR, one call per LLVM module, in order.
   std::function<void(llvm::StringRef)> dumpLlvm;
 };
@@ -21,11 +20,11 @@ struct CpuCodegenOptions {
 /// Each kernel becomes `extern "C" void symbol(void *const *args, int64_t
 /// begin, int64_t end)`: args are its inputs (block arguments), then its
 /// outputs (operands of dlc.yield), row-major; bool is a byte of 0 or 1. It
-/// does the items [begin, end) of KernelSchedule's extent; any split gives the
-/// same bits. An output may be the same buffer as an input that the kernel
-/// reads at the same elements only. Calls into libm stay undefined symbols. The
-/// module is not changed. Errors are diagnostics at the kernel. Equal modules
-/// give equal bytes.
+/// computes the items [begin, end) of KernelSchedule's extent; results do not
+/// depend, bitwise, on how items are split. An output may alias an input that
+/// the kernel reads only at the element it writes. Calls of libm remain
+/// undefined symbols. The module is not changed. Errors are diagnostics at the
+/// kernel. Equal modules give equal bytes.
 llvm::LogicalResult compileKernels(mlir::ModuleOp module,
                                    const CpuTarget &target,
                                    const CpuCodegenOptions &options,

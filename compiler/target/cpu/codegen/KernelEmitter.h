@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel's loops, as an LLVM function whose body holds scf, arith and math.
+// Emits a kernel's loops as an LLVM function whose body is scf, arith and math.
 #pragma once
 
 #include "compiler/dialect/Exec.h"
@@ -8,9 +8,9 @@
 
 namespace dlc {
 
-/// Appends the function of `kernel` (and its constant tables) to `module`.
-/// Dialects llvm, scf, arith and math must be loaded. Fails with a diagnostic
-/// at the kernel if the cluster is not legal.
+/// Appends the function of `kernel` and its constant tables to `module`. The
+/// dialects llvm, scf, arith and math must be loaded. Fails with a diagnostic
+/// at the kernel if the cluster is not valid.
 llvm::LogicalResult emitKernel(exec::KernelOp kernel, mlir::ModuleOp module,
                                const CpuTarget &target);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop building for kernels: nests over loop groups, with values carried
-// around.
+// Builds loop nests over loop groups, with loop-carried values.
 #pragma once
 
 #include "compiler/kernel/ConvKernel.h"
@@ -8,21 +7,21 @@
 
 namespace dlc {
 
-/// What the emitters of the three kinds share: the function, its arguments, the
-/// loops.
+/// What the emitters of all kinds of schedules share: the function, its
+/// arguments, and the loops.
 class Loops {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
-  /// The body of an innermost loop: gets the carried values, returns their next
+  /// The body of an innermost loop: takes the carried values, returns the next
   /// ones.
   using Body = llvm::function_ref<Values(mlir::ValueRange)>;
 
-  /// How LLVM may treat a loop.
+  /// How LLVM may transform a loop.
   enum Kind {
-    Items,     // left as it is, so that an item's bits do not depend on others
-    Between,   // not vectorized
-    Innermost, // iterations touch no common memory: vectorized
-    Masked,    // the same, with its remainder masked: half the code
+    Items,     // not at all, so that an item's result depends on no other
+    Between,   // not vectorised
+    Innermost, // vectorised: iterations access disjoint memory
+    Masked,    // the same, with a masked remainder: half the code
     Tile       // Innermost, then unrolled: its arrays become registers
   };
   explicit Loops(ScalarEmitter &e) : e(e) {}
@@ -32,30 +31,31 @@ public:
               Kind kind,
               llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
 
-  /// A group to loop over: `count` values from `first` on (null: from 0).
-  /// Counts are constants wherever they can be.
+  /// A group to loop over: `count` values from `first` on (null: 0). Counts are
+  /// constants if possible.
   struct Dim {
     LoopGroup group;
     mlir::Value first, count;
   };
   Dim whole(const LoopGroup &group);
   /// Loops over all `dims`, outermost first, as levels from 1; what `roots`
-  /// need is emitted as far out as it can be.
+  /// need is hoisted as far out as possible.
   Values nest(llvm::ArrayRef<Dim> dims,
               llvm::ArrayRef<const KernelNode *> roots,
               mlir::ValueRange carried, Kind innermost, Body body);
 
-  /// Splits an item's number into the loops of `schedule.outer`, and the number
-  /// of its block if there are blocks.
+  /// Splits an item's index into the loops of `schedule.outer` and, with
+  /// blocks, the index of its block.
   mlir::Value decodeItem(const KernelSchedule &schedule, mlir::Value item);
-  /// Block `number` of a group.
+  /// The loop over block `number` of a group.
   Dim block(const LoopGroup &group, int64_t block, mlir::Value number);
 
 private:
   Values nestFrom(llvm::ArrayRef<Dim> dims, size_t at,
                   llvm::ArrayRef<const KernelNode *> roots,
                   mlir::ValueRange carried, Kind innermost, Body body);
-  /// The innermost loop, in parts on which no condition on it changes.
+  /// The innermost loop, split so that conditions on it are constant in each
+  /// part.
   void loopInParts(const LoopGroup &group, llvm::ArrayRef<int64_t> cuts,
                    Kind kind, int level, Body body);
   ScalarEmitter &e;
@@ -68,12 +68,12 @@ void emitColumns(const KernelGraph &graph, const KernelSchedule &schedule,
                  ScalarEmitter &e, mlir::ArrayRef<mlir::Value> outputs,
                  mlir::Value item, mlir::Block *entry);
 
-/// `element`: of the tensors, all of which are of one type.
+/// `element`: the element type of all tensors.
 void emitConvolution(const ConvKernel &kernel, ScalarEmitter &e,
                      mlir::ArrayRef<mlir::Value> inputs, mlir::Value output,
                      mlir::Type element, mlir::Value item, mlir::Block *entry);
 
-/// A stack array, made once at the start of the function.
+/// A stack array, allocated at the start of the function.
 mlir::Value stackArray(ScalarEmitter &e, mlir::Block *entry, mlir::Type element,
                        int64_t count);
 

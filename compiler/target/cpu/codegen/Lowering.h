@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From emitted loops to LLVM IR.
+// Lowers emitted loops to LLVM IR.
 #pragma once
 
 #include "compiler/target/cpu/codegen/CpuTarget.h"
@@ -13,16 +13,16 @@ class Module;
 
 namespace dlc {
 
-/// Loads the dialects and translations that emitting and lowering need, so that
-/// threads may then work on modules of their own.
+/// Loads the dialects and translations for emitting and lowering, so that
+/// threads can work on separate modules afterwards.
 void loadLoweringDialects(mlir::MLIRContext &context);
 
-/// Rewrites functions of scf, arith and math into the llvm dialect: f32
-/// functions become polynomials that vectorize, other ones calls into libm.
+/// Converts functions of scf, arith and math to the llvm dialect: f32 functions
+/// become polynomials that can be vectorised, others calls of libm.
 llvm::LogicalResult lowerToLlvmDialect(mlir::ModuleOp module,
                                        const CpuTarget &target);
 
-/// Null after a diagnostic. Functions carry the target's features.
+/// Null after a diagnostic. Functions have the target's features.
 std::unique_ptr<llvm::Module> translateToLlvm(mlir::ModuleOp module,
                                               const CpuTarget &target,
                                               llvm::LLVMContext &context);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled objects on disk, found by the hash of what they were made from.
+// Compiled objects on disk, found by a hash of their inputs.
 #pragma once
 
 #include "compiler/target/cpu/codegen/Compile.h"
 
 namespace dlc {
 
-/// One entry of the cache in `folder` (empty: no cache). A cache that cannot be
-/// read or written is only slow: misses are not errors. Safe between processes:
-/// entries appear by rename.
+/// An entry of the cache in `folder` (empty: no cache). A cache that cannot be
+/// read or written only costs time: misses are not errors. Safe for concurrent
+/// processes: entries are created by rename.
 class ObjectCache {
 public:
   /// The key is the unoptimized `module`, the target, the level and LLVM's

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LLVM IR of kernels to PTX.
+// Compiles LLVM IR of kernels to PTX.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -13,13 +13,13 @@ class TargetMachine;
 
 namespace dlc::cuda {
 
-/// Links what `module` calls of libdevice, the file `libdevice`, and makes it
-/// internal. Does nothing, and reads nothing, when it calls nothing of it. On
-/// failure `why` names the function that is missing.
+/// Links the functions of libdevice that `module` calls, from the file
+/// `libdevice`, as internal functions. Does nothing if there are no such calls.
+/// On failure `why` names the missing function.
 llvm::LogicalResult linkLibdevice(llvm::Module &module,
                                   llvm::StringRef libdevice, std::string &why);
 
-/// LLVM's optimizer, in place.
+/// Runs LLVM's optimizer in place.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 
 std::string toPtx(llvm::Module &module, llvm::TargetMachine &machine);

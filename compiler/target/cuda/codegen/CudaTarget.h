@@ -21,10 +21,10 @@ struct Sm {
   std::string name() const { return "sm_" + std::to_string(number); }
 };
 
-/// `number` is as in --sm: "90". On failure `why` names those that there are.
+/// `number` is as in --sm: "90". On failure `why` lists the supported ones.
 llvm::FailureOr<Sm> findSm(llvm::StringRef number, std::string &why);
-/// The newest whose code, as PTX at least, a GPU of that capability runs; 0:
-/// none.
+/// The newest SM whose code, at least as PTX, runs on a GPU of that capability;
+/// 0: none.
 int newestSmFor(int capability);
 
 std::unique_ptr<llvm::TargetMachine> createTargetMachine(Sm sm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a matrix product is cut into tiles for tensor cores, and what that costs.
+// The tiles of a matrix product on tensor cores, and their cost.
 #pragma once
 
 #include "compiler/target/Costs.h"
@@ -7,8 +7,8 @@
 
 namespace dlc {
 
-/// A block computes rows x columns of one product, `depth` at a time, with
-/// `down` x `across` warps that share them evenly.
+/// A block computes rows x columns of one product, in steps of `depth`, with
+/// `down` x `across` warps that share the tile evenly.
 struct Tiling {
   int64_t rows, columns, depth, down, across;
 
@@ -16,13 +16,13 @@ struct Tiling {
   int64_t warpRows() const { return rows / down; }
   int64_t warpColumns() const { return columns / across; }
   int64_t blocks(const ProductShape &shape) const;
-  /// Tiles that follow each other in depth.
+  /// Number of tiles along depth.
   int64_t steps(const ProductShape &shape) const;
 };
 
-/// All that there are, the largest first.
+/// All tilings, the largest first.
 llvm::ArrayRef<Tiling> tilings();
-/// The largest tiles of which there are enough for all multiprocessors.
+/// The largest tiling with enough tiles for all multiprocessors.
 Tiling tilingOf(const ProductShape &shape);
 
 } // namespace dlc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of NVIDIA's CUDA Toolkit that compiling needs; none of it needs a
-// GPU or a driver.
+// The parts of NVIDIA's CUDA Toolkit that compilation needs; none needs a GPU
+// or a driver.
 #pragma once
 
 #include "llvm/ADT/SmallVector.h"
@@ -12,21 +12,22 @@
 namespace dlc::cuda {
 
 struct Toolkit {
-  std::string ptxas;     // the program
+  std::string ptxas;     // path of the program
   std::string libdevice; // libdevice.10.bc; empty: not found
 };
 
-/// From `folder`, or if that is empty from the first of $CUDA_HOME and
-/// $CUDA_PATH that is set; else beside the ptxas of $PATH or where the build
-/// found one. On failure `why` says where ptxas was looked for and the way out.
+/// Searches `folder`; if that is empty, the first of $CUDA_HOME and $CUDA_PATH
+/// that is set; else the folder of the ptxas in $PATH or of the one found at
+/// build time. On failure `why` lists where ptxas was searched for and how to
+/// fix it.
 llvm::FailureOr<Toolkit> findToolkit(llvm::StringRef folder, std::string &why);
 
-/// What ptxas says of a kernel.
+/// Resources of a kernel as ptxas reports them.
 struct KernelResources {
   std::string kernel;
   int64_t registers = 0;
   int64_t shared = 0;                       // bytes
-  int64_t stack = 0, stores = 0, loads = 0; // bytes of local memory; spilled
+  int64_t stack = 0, stores = 0, loads = 0; // bytes of local memory; of spills
 };
 
 struct Cubin {
@@ -34,8 +35,8 @@ struct Cubin {
   std::vector<KernelResources> resources;
 };
 
-/// PTX to machine code of `arch` ("sm_90"), by the program ptxas. On failure
-/// `why` has its words.
+/// Assembles PTX to machine code for `arch` ("sm_90") with ptxas. On failure
+/// `why` has its message.
 llvm::FailureOr<Cubin> assemble(const Toolkit &toolkit, llvm::StringRef ptx,
                                 llvm::StringRef arch, std::string &why);
 

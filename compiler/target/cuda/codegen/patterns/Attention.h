@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flash attention, forward and backward: a block has 64 rows, the scores never
-// leave registers, and every sum has an order that depends on the shape alone.
+// Flash attention, forward and backward: a block handles 64 rows, scores stay
+// in registers, and the order of every sum depends only on shapes.
 #pragma once
 
 #include "compiler/dialect/Exec.h"
@@ -8,12 +8,12 @@
 
 namespace dlc::cuda {
 
-/// How a kernel of attention (compiler/kernel/AttentionKernel.h) lies on
+/// The mapping of an attention kernel (compiler/kernel/AttentionKernel.h) to
 /// threads.
 exec::Threads decideAttention(exec::KernelOp kernel);
 
-/// The same as emitKernel of a kernel of attention: of halves, with head
-/// dimensions that are multiples of 8 up to 128.
+/// emitKernel for an attention kernel: 16-bit floats, with head dimensions that
+/// are multiples of 8 up to 128.
 llvm::LogicalResult emitAttention(exec::KernelOp kernel, mlir::ModuleOp module);
 
 } // namespace dlc::cuda

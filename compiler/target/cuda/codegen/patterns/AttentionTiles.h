@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of attention share: 64 rows (queries, or keys) stay in
-// shared memory, 16 a warp, while the others come by, a few at a time.
+// What attention kernels share: 64 rows (of queries or keys) are resident in
+// shared memory, 16 per warp, while the other rows are streamed in tiles.
 #pragma once
 
 #include "compiler/dialect/Exec.h"
@@ -8,25 +8,25 @@
 
 namespace dlc::cuda {
 
-/// Sizes of attention, and of its tiles in shared memory.
+/// Sizes of an attention and of its tiles in shared memory.
 struct AttentionTiling {
   static constexpr int64_t kRows = 64, kThreads = 128, kPadding = 8;
 
-  /// Of attention or its gradient.
+  /// For an attention or its gradient.
   AttentionTiling(mlir::Operation *op, int64_t rows, int64_t slots);
-  /// As much as shared memory holds.
+  /// The largest that fit into shared memory.
   static AttentionTiling deciding(mlir::Operation *op);
-  /// What stands in the IR; nothing if it is none of an attention.
+  /// From the attribute in the IR; nullopt if it is not valid for an attention.
   static std::optional<AttentionTiling> of(mlir::Operation *op,
                                            const exec::Tile &tile);
 
   ir::AttentionDims dims;
   bool headsFirst;
   double scale;
-  int64_t rows, slots; // that come by at once; tiles of them in shared memory
-  int64_t residentElements, slotElements; // of one array at most, in halves
+  int64_t rows, slots; // rows per streamed tile; pipeline stages
+  int64_t residentElements, slotElements; // largest array, in 16-bit elements
 
-  /// Arrays that stay, and that come by.
+  /// Numbers of resident and of streamed arrays.
   int64_t resident, streamed;
 
   bool fits() const;
@@ -39,7 +39,7 @@ class AttentionTiles {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
 
-  /// Rows of one head of an array [B, H, T, width] or [B, T, H, width].
+  /// The rows of one head of an array [B, H, T, width] or [B, T, H, width].
   struct Rows {
     mlir::Value pointer, base;
     int64_t stride, length, width;
@@ -50,43 +50,44 @@ public:
 
   Rows queries(mlir::Value pointer, int64_t width) const;
   Rows keys(mlir::Value pointer, int64_t width) const;
-  /// Of the block's part of the queries or keys.
+  /// Computes which queries or keys the block handles.
   void place(bool overKeys);
 
   //===--- movement -------------------------------------------------------===//
 
   /// Starts the copy of the block's rows to resident array `array`.
   void keep(const Rows &rows, int64_t array);
-  /// For tiles [first, end) of rows, in order: `arrays` are in the matrices
-  /// that `matrix` gives when `body` runs; `before` runs when the tile's own
-  /// slot of statistics may be written.
+  /// Runs `body` for tiles [first, end) of rows, in order: tiles of `arrays`
+  /// are then in the matrices that streamed() returns. `before` runs as soon as
+  /// the tile's slot of statistics may be written.
   Values stream(mlir::Value first, mlir::Value end, llvm::ArrayRef<Rows> arrays,
                 Values carried, llvm::function_ref<void(mlir::Value)> before,
                 llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
   SharedMatrix resident(int64_t array, int64_t width) const;
-  /// As a factor over its width, or over its rows.
+  /// A streamed tile as an operand whose depth is its width, or its rows.
   SharedMatrix streamed(int64_t array, int64_t width, mlir::Value tile,
                         bool overRows) const;
-  /// Rounds sums of the block's rows to `rows`, by way of resident memory.
+  /// Rounds the sums of the block's rows and stores them to `rows`, through
+  /// resident memory.
   void store(mlir::ValueRange sums, const Rows &rows);
 
   //===--- products -------------------------------------------------------===//
 
-  /// Sums of [16 rows of the warp, tile], four for each 8 columns.
+  /// Sums of [16 rows of the warp, tile], four registers per 8 columns.
   Values products(const SharedMatrix &kept, const SharedMatrix &tile,
                   int64_t width);
-  /// sums + factors @ tile, where factors are as `products` gives them.
+  /// sums + factors @ tile, with factors in the register layout of products().
   Values accumulate(mlir::ValueRange sums, mlir::ValueRange factors,
                     const SharedMatrix &tile, int64_t width);
   Values zeros(int64_t width) const;
   /// The scaled and masked score of a product; -inf where the query does not
-  /// see the key.
+  /// attend to the key.
   mlir::Value score(mlir::Value product, mlir::Value query, mlir::Value key);
 
   //===--- the thread's elements ------------------------------------------===//
 
-  /// Row of the block of element i of four, and column of the tile of element
-  /// i of the sums of a tile.
+  /// The row in the block of element i of four, and the column in the tile of
+  /// element i of a tile's sums.
   mlir::Value row(int64_t i) const;
   mlir::Value column(int64_t i) const;
   mlir::Value minus(mlir::Value a, mlir::Value b);
@@ -99,9 +100,9 @@ public:
   ScalarEmitter &e;
   Threads &t;
   AttentionTiling tiling;
-  mlir::Value first; // row of the block
-  mlir::Value head;  // of all batches
-  mlir::Value mask;  // an argument, or null
+  mlir::Value first; // the block's first row
+  mlir::Value head;  // index over batches and heads
+  mlir::Value mask;  // argument, or null
 
 private:
   /// Adds left @ right to the 16 columns from `column` on.
@@ -109,7 +110,7 @@ private:
                    llvm::ArrayRef<mlir::Value> right);
   Rows rowsOf(mlir::Value pointer, int64_t length, int64_t width) const;
   void copy(const Rows &rows, mlir::Value from, int64_t count, mlir::Value to);
-  /// Of streamed array `array`, the slot of `tile`.
+  /// The slot of `tile` for streamed array `array`.
   mlir::Value slot(int64_t array, mlir::Value tile) const;
   mlir::Value at(mlir::Value offset) const;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reductions of a kernel of column sums, as all its emitters see them.
+// The reductions of a kernel of column sums, shared by its emitters.
 #pragma once
 
 #include "compiler/target/cuda/codegen/threads/Body.h"
 
 namespace dlc::cuda {
 
-/// States lie one after another: width() values for each adjacent sum.
+/// States are stored consecutively: width() values for each adjacent sum.
 struct Sums {
   using States = Body::States;
 
@@ -18,12 +18,12 @@ struct Sums {
   States of(mlir::ValueRange states, int64_t i) const {
     return States(states.slice(i * width(), width()));
   }
-  /// Computes the outputs from the states of all of `columns` and stores them.
+  /// Computes the outputs from the states of all `columns` and stores them.
   void store(Lanes &columns, mlir::ValueRange states) const;
 
   const Body &k;
   llvm::SmallVector<Reduction> all;
-  /// What is added up, and what is stored of the sums.
+  /// Nodes that are summed, and nodes that are stored.
   llvm::SmallVector<const KernelNode *> roots, results;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of a kernel, for each kind of mapping.
+// Emits the body of a kernel, for each kind of mapping.
 #pragma once
 
 #include "compiler/kernel/scalar/Reduction.h"
@@ -8,26 +8,26 @@
 
 namespace dlc::cuda {
 
-/// What the emitters share.
+/// What the emitters of all kinds share.
 struct Body {
   const KernelGraph &graph;
   const Mapping &map;
   ScalarEmitter &e;
   Threads &threads;
   llvm::ArrayRef<mlir::Value> outputs; // pointers
-  /// Elements of a launch, which may be a part of them all; null: it is all.
+  /// Elements of this launch, which may be a part of the kernel; null: all.
   mlir::Value count = nullptr;
 
-  /// Splits a row-major number into the values of `groups` and opens them as
-  /// loops of nesting `level`.
+  /// Splits a row-major index into the values of `groups` and opens them as
+  /// loops at nesting `level`.
   llvm::SmallVector<mlir::Value> open(llvm::ArrayRef<LoopGroup> groups,
                                       mlir::Value number, int level) const;
-  /// Opens loops whose values come later.
+  /// Opens loops whose values are set later.
   void open(llvm::ArrayRef<LoopGroup> groups, int level) const;
 
   using States = llvm::SmallVector<mlir::Value>;
   States initial(llvm::ArrayRef<Reduction> all) const;
-  /// Applies f to the part of each reduction.
+  /// Applies f to the state of each reduction.
   static States forEach(
       llvm::ArrayRef<Reduction> all, mlir::ValueRange states,
       llvm::function_ref<Reduction::State(const Reduction &, mlir::ValueRange)>

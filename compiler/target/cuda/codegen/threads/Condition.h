@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of elements that count only under a condition, as of scatter_add.
+// Recognises sums of elements that are zero unless a condition holds, as in
+// scatter_add.
 #pragma once
 
 #include "compiler/kernel/KernelSchedule.h"
 
 namespace dlc::cuda {
 
-/// The condition under which an element counts, if all reductions are sums that
-/// share one and it does not vary along `group`. Null otherwise.
+/// The condition under which elements are not zero, if all reductions are sums
+/// with the same condition and it does not vary along `group`; else null.
 const KernelNode *conditionOfSums(const KernelGraph &graph,
                                   const LoopGroup &group);
 
-/// A number that does not depend on a loop, of integer type, and a constant.
+/// An integer that does not depend on a loop, plus a constant.
 struct Meeting {
   const KernelNode *number;
   int64_t offset;
 };
-/// If `condition` says only which values of loop `v` an element meets: it holds
-/// where one of the numbers is the loop's value plus its offset, as far as the
-/// number's type goes. Empty otherwise.
+/// If `condition` only selects values of loop `v`: it is true if one of the
+/// returned integers plus its offset equals the loop's value, within the
+/// integer's type. Empty otherwise.
 llvm::SmallVector<Meeting, 2>
 meetingsOf(const KernelGraph &graph, const KernelNode *condition, unsigned v);
 

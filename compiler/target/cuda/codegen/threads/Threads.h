@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a thread is, and how threads of a block exchange values.
+// Thread and block indices, and communication between threads of a block.
 #pragma once
 
 #include "compiler/kernel/scalar/ScalarEmitter.h"
@@ -17,25 +17,25 @@ public:
   Threads(ScalarEmitter &e, mlir::ModuleOp module, llvm::StringRef kernel)
       : e(e), module(module), kernel(kernel) {}
 
-  /// Of the index type; emitted at the current place.
+  /// Has the index type; emitted at the insertion point.
   mlir::Value thread();
   mlir::Value block();
-  /// What block() is from here on, instead of the grid's.
+  /// Overrides the value of block() from here on.
   void setBlock(mlir::Value number) { given = number; }
-  /// Whether this block, one of `blocks` in its group, one of `groups`, is the
-  /// group's last to come here: it sees what the others have stored. All
-  /// threads of the block must be here, once.
+  /// Whether this block, one of the `blocks` of its group (of `groups` in
+  /// total), is the last of the group to get here: it then sees the stores of
+  /// the others. All threads of the block must call this, once.
   mlir::Value comesLast(mlir::Value group, int64_t groups, int64_t blocks);
 
-  /// The values of the thread whose number in the warp differs in the bits of
-  /// `mask`. All threads of the warp must be here.
+  /// The values of the thread whose lane differs from this one's in the bits of
+  /// `mask` (shuffle). All threads of the warp must participate.
   Values exchange(mlir::ValueRange values, int64_t mask);
-  /// Bit i: whether `condition` holds for thread i of the warp. All threads of
-  /// the warp must be here.
+  /// Bit i: whether `condition` is true in thread i of the warp. All threads of
+  /// the warp must participate.
   mlir::Value ballot(mlir::Value condition);
-  /// All threads of the block have come here, and see each other's stores.
+  /// Waits for all threads of the block; their stores are then visible.
   void barrier();
-  /// An array of the block, not initialized.
+  /// A shared array of the block, not initialised.
   mlir::Value shared(mlir::Type element, int64_t count);
 
   //===--- arithmetic on indices that are not negative --------------------===//
@@ -48,11 +48,11 @@ public:
   mlir::Value isLess(mlir::Value a, int64_t b);
   mlir::Value isLess(mlir::Value a, mlir::Value b);
   mlir::Value isZero(mlir::Value a);
-  /// Null stands for true.
+  /// Null means true.
   mlir::Value both(mlir::Value a, mlir::Value b);
   mlir::Value choose(mlir::Value condition, mlir::Value a, mlir::Value b);
 
-  /// Runs the body where `condition` (null: always) holds.
+  /// Runs the body if `condition` (null: true) is true.
   void where(mlir::Value condition, llvm::function_ref<void()> body);
 
 private:
@@ -63,7 +63,7 @@ private:
   mlir::ModuleOp module;
   llvm::StringRef kernel;
   int64_t arrays = 0;
-  mlir::Value given; // null: the grid says it
+  mlir::Value given; // null: from the grid
 };
 
 } // namespace dlc::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the loops of a matrix product lie on the tiles of tensor cores.
+// The mapping of a matrix product's loops to tiles of tensor cores.
 #pragma once
 
 #include "compiler/kernel/KernelSchedule.h"
@@ -12,7 +12,7 @@ struct OperandMapping : exec::TileOperand {
   const KernelNode *node = nullptr; // its element
 };
 
-/// What the body says of its product of halves, and how it is cut.
+/// A kernel's product of 16-bit operands and its tiling.
 struct TileMapping {
   const KernelNode *sum; // the product's element
   ProductShape shape;
@@ -21,28 +21,31 @@ struct TileMapping {
 
   Tiling tiling;
   OperandMapping left, right;
-  /// Adjacent columns that a thread computes at once from their sums.
+  /// Adjacent columns of results that a thread computes at once from their
+  /// sums.
   int64_t vector = 1;
 
-  /// Decides the latter.
+  /// Chooses tiling, operands' copies and `vector`.
   void decide(const KernelGraph &graph);
-  /// As it stands in the IR, but for `vector`.
+  /// The attribute in the IR, which does not include `vector`.
   exec::Tile tile() const;
-  /// Takes over what stands there. What does not fit; null: all fits.
+  /// Reads the attribute. Returns what does not fit the kernel; null if it
+  /// does.
   const char *take(const exec::Threads &threads, const KernelGraph &graph);
 
   int64_t sharedBytes() const;
-  /// Elements from one line of an operand's tile to the next, and of one tile.
+  /// Elements between lines of an operand's tile, and elements of a tile.
   int64_t stride(const OperandMapping &o) const;
   int64_t elements(const OperandMapping &o) const;
-  /// Sums from one row of them to the next.
+  /// Elements between rows of the sums.
   int64_t sumStride() const { return tiling.columns + 8; }
 };
 
-/// Operand tiles in shared memory: one that is multiplied, one that arrives.
+/// Pipeline stages in shared memory: one tile is multiplied, one is copied.
 constexpr int64_t kSlots = 2;
 
-/// The product of halves, not cut yet; nothing if the kernel has none.
+/// The product of 16-bit operands, not tiled yet; nullopt if the kernel has
+/// none.
 std::optional<TileMapping> productOf(const KernelGraph &graph);
 
 } // namespace dlc::cuda
