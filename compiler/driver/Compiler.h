@@ -11,10 +11,11 @@ struct CompileResult {
   plan::Plan plan;
   std::string program; // with stopAfter: the module's text after that phase;
                        // nothing was written
-  /// With model.explain-import: a line for each repair of the first size.
+  /// With model.explain-import: a line per repair of the model at its first
+  /// size.
   std::vector<std::string> importReport;
-  std::vector<std::string> castReport; // with amp.explain: a line for each node
-  /// With placement.explain: a line for each op that somebody may compute.
+  std::vector<std::string> castReport; // with amp.explain: a line per node
+  /// With placement.explain: a line per op with several ways to be computed.
   std::vector<std::string> placementReport;
   double importSeconds = 0, passSeconds = 0, kernelSeconds = 0;
 };
@@ -26,8 +27,8 @@ struct CompileResult {
 /// the log.
 Result<CompileResult> compile(const CompileOptions &options);
 
-/// Bytes of all regions that the artifact would have; no kernels are generated,
-/// nothing is written or said. Errors as above.
+/// Bytes of all regions of the artifact's plan. Generates no kernels, writes no
+/// files and prints nothing. Errors as above.
 Result<uint64_t> stepBytes(const CompileOptions &options);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLIR's diagnostics as the tool's messages.
+// Converts MLIR diagnostics to the tool's messages.
 #pragma once
 
 #include "mlir/IR/Diagnostics.h"
@@ -8,18 +8,18 @@
 
 namespace dlc {
 
-/// A diagnostic's text behind the ONNX nodes that it is about, with types as
-/// other messages write them: "f32 [32, 10]".
+/// A diagnostic's text after the ONNX nodes that it is about, with types in the
+/// form of other messages: "f32 [32, 10]".
 std::string messageOf(mlir::Diagnostic &diagnostic);
 
-/// While it lives, errors of the context are collected for `errors()` and
-/// warnings and remarks are printed as they come, each with the ONNX nodes that
-/// it is about; what was said once is not said again, of another size perhaps.
-/// `quiet`: only errors count.
+/// During its lifetime, errors of the context are collected for `errors()`, and
+/// warnings and remarks are printed, each with the ONNX nodes that it is about.
+/// Repeated messages, such as those of further sizes, are printed once.
+/// `quiet`: ignores warnings and remarks.
 class DiagnosticLog {
 public:
   explicit DiagnosticLog(mlir::MLIRContext &context, bool quiet = false);
-  /// All errors so far, one a line.
+  /// All errors so far, one per line.
   const std::string &errors() const { return text; }
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a model's file to its programs as commands.
+// Lowers a model's file to programs of commands.
 #pragma once
 
 #include "compiler/driver/Compiler.h"
@@ -11,25 +11,26 @@
 
 namespace dlc {
 
-/// A model at all sizes, after the phases that were asked for.
+/// A model at all sizes, after the requested phases.
 struct Lowered {
   CompileOptions options;
   import::ImportedModel model; // its module has the programs of all sizes
   std::vector<plan::Size> sizes;
-  /// What a compilation returns, so far. `plan` is what emitPlan makes of the
-  /// module; empty if it stopped before the last phase: then the module is that
-  /// of the first size. `program` without stopAfter: the module's text before
-  /// lowering. Texts of several sizes are parted by "// -----".
+  /// The result of the compilation so far. `plan` is made by emitPlan from the
+  /// module; it is empty if compilation stopped before the last phase, and the
+  /// module is then that of the first size. Without stopAfter, `program` is the
+  /// module's text before lowering. Texts of several sizes are separated by "//
+  /// -----".
   CompileResult result;
 };
 
-/// `context` has registerEverything's dialects and outlives the result; `log`
-/// is its log. Errors name the file and the nodes: Code::BadModel for the
-/// model, Code::Usage for an option.
+/// `context` has the dialects of registerEverything and must outlive the
+/// result; `log` is its log. Errors name the file and the nodes: Code::BadModel
+/// for the model, Code::Usage for an option.
 Result<Lowered> lower(const CompileOptions &options, mlir::MLIRContext &context,
                       DiagnosticLog &log);
 
-/// An error that tells what `log` has heard, or `what` if that is nothing.
+/// An error with the errors of `log`, or with `what` if there are none.
 Status errorOf(const DiagnosticLog &log, Code code, const std::string &model,
                const char *what);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One artifact for several sizes: each is the model lowered by itself, and what
-// they have in common is kept once.
+// One artifact for several sizes: each size is lowered separately, and their
+// common parts are stored once.
 #pragma once
 
 #include "compiler/import/Importer.h"
@@ -8,15 +8,16 @@
 
 namespace dlc {
 
-/// Before `other`, the same model at another size, is lowered: its parameters
-/// will lie as those of `module`, which is lowered, do.
+/// Called before `other`, the same model at another size, is lowered: gives its
+/// parameters the memory order that they have in the lowered `module`.
 void keepPlaces(mlir::ModuleOp module, mlir::ModuleOp other);
 
-/// Adds to `first` the programs of `other`, both lowered: they are called
-/// KIND@LABEL and belong to size `number`. All use one state, one gradient
-/// region and one scratch region, as large as the largest needs; equal kernels
-/// are one. A constant whose value is of the size is a state NAME@LABEL.
-/// Code::BadModel if another state is of the size, naming it.
+/// Adds the programs of `other` to `first`, both lowered: they are named
+/// KIND@LABEL and have size index `number`. All sizes share the state, one
+/// gradient region and one scratch region, as large as the largest needs, and
+/// equal kernels. A constant whose value depends on the size becomes a state
+/// NAME@LABEL. Code::BadModel, with the name, if another state depends on the
+/// size.
 Status mergeSize(import::ImportedModel &first, import::ImportedModel other,
                  int64_t number, const std::string &label);
 

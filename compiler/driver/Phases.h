@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a compilation in order, as one table.
+// The table of a compilation's phases, in order.
 #pragma once
 
 #include "compiler/driver/Options.h"
@@ -10,7 +10,7 @@
 
 namespace dlc {
 
-/// What the rows of the table read.
+/// The context that rows of the table read.
 struct PhaseContext {
   explicit PhaseContext(const CompileOptions &options);
 
@@ -30,32 +30,32 @@ struct PassStep {
 enum class Mode : unsigned { Train = 1, Predict = 2, Both = 3 };
 
 /// A named part of the compilation, after which `sentence` is true of the
-/// program. A phase none of whose passes runs changes nothing.
+/// program. A phase that runs no pass does not change the program.
 struct Phase {
   std::string_view name, sentence;
-  Mode mode; // whether programs with a training step have it, or without
+  Mode mode; // programs that have it: with a training step, or without
   std::vector<PassStep> passes;
-  bool isModelText = false; // the artifact's model.mlir is the program after it
+  bool isModelText = false; // model.mlir is the program after it
 };
 
 /// Every phase.
 std::span<const Phase> allPhases();
 
-/// Those that the options ask for, up to `options.stopAfter`; "plan" is another
-/// name of the last. Code::Usage, with all names, for an unknown one.
+/// The phases that the options select, up to `options.stopAfter`; "plan" also
+/// names the last one. Code::Usage, with all names, for an unknown name.
 Result<std::vector<const Phase *>> phasesOf(const CompileOptions &options);
 
-/// Whether the phases that the options ask for end with commands.
+/// Whether the selected phases end with commands.
 bool isLowered(const CompileOptions &options);
 
-/// Adds the phase's passes to those of a module.
+/// Adds the phase's passes to a pass manager of modules.
 void addPhase(const Phase &phase, const PhaseContext &context,
               mlir::OpPassManager &passes);
-/// Runs them. Errors are diagnostics.
+/// Runs the phase's passes. Errors are diagnostics.
 llvm::LogicalResult runPhase(const Phase &phase, const PhaseContext &context,
                              mlir::ModuleOp module);
 
-/// Every dialect, gradient and decomposition that the phases need.
+/// Registers all dialects, gradients and decompositions that the phases need.
 void registerEverything(mlir::DialectRegistry &registry);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX out: the source model with trained values under the original names.
+// ONNX export: the source model with trained values under the original names.
 #pragma once
 #include "runtime/base/Status.h"
 #include "runtime/base/numbers/DType.h"
@@ -23,25 +23,25 @@ struct TensorView {
 };
 using Tensors = std::map<std::string, TensorView>;
 
-/// The serialized `source` without the data of the initializers in `states`
-/// (state tensors keep those). Other initializers hold their data, also where
-/// the source had it in external files: `weights` has every initializer.
+/// The serialised `source` without the data of the initializers in `states`.
+/// Other initializers include their data, even if the source stores it in
+/// external files: `weights` has every initializer.
 Result<std::string> makeSkeleton(const onnx::ModelProto &source,
                                  const std::set<std::string> &states,
                                  const Tensors &weights);
 
 struct ExportOptions {
-  /// Above this many bytes of weights they go to `<path>.<hash>.data` beside
-  /// the model (protobuf cannot hold 2 GiB). Files of that form that the new
-  /// model does not need are removed.
+  /// If weights exceed this many bytes, they are stored in `<path>.<hash>.data`
+  /// beside the model (protobuf is limited to 2 GiB). Files of that form that
+  /// the new model does not use are removed.
   size_t inlineLimit = size_t(1) << 30;
 };
 
 /// Writes the model of a skeleton with the values of `states` (by initializer
-/// name; names that the model lacks are ignored) to `path`, atomically. Batch
-/// norm and dropout become their inference forms; names, metadata and opset
-/// stay; floats of another float type are converted to the initializer's. An
-/// error names a tensor whose value is missing or has another shape or type.
+/// name; unknown names are ignored) to `path`, atomically. Batch norm and
+/// dropout become their inference forms; names, metadata and opset are
+/// preserved; floats are converted to the initializer's float type. An error
+/// names a tensor whose value is missing or has another shape or type.
 Status exportOnnx(const std::string &skeleton, const Tensors &states,
                   const std::string &path, const ExportOptions &options = {});
 

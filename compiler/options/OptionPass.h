@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes of modules that read options of a struct: rows of the option table
+// Module passes that read options from a struct: rows of the option table
 // (runtime/base/options/OptionTable.h) as options of textual pipelines.
 #pragma once
 
@@ -9,13 +9,13 @@
 
 namespace dlc {
 
-/// Rows of a table as options of MLIR's textual pipelines, by the names of
+/// Exposes rows of a table as options of MLIR's textual pipelines, named as
 /// their flags.
 class TextOptions {
 public:
   using List = mlir::detail::PassOptions::ListOption<std::string>;
 
-  /// The table's rows from the one of that number on; `make` makes a List of
+  /// Adds the table's rows from index `from` on; `make` constructs a List from
   /// its arguments.
   template <class Make>
   void add(const OptionTable &table, size_t from, Make make) {
@@ -26,9 +26,9 @@ public:
                                      llvm::cl::desc(option.help))});
     }
   }
-  /// Sets the fields of what was given, and checks them.
+  /// Sets the fields of options that were given, and validates them.
   Status apply(const OptionTable &table) const;
-  /// Takes over the fields, so that MLIR prints them.
+  /// Copies the fields into the lists, so that MLIR prints them.
   void show();
 
 private:
@@ -39,22 +39,22 @@ private:
   std::vector<Text> texts;
 };
 
-/// A pass says in its constructors which members of Options it reads:
+/// A pass declares in its constructor which members of Options it reads:
 ///
 ///   ClipGradients() { reads<&StepOptions::clip>(); }
 ///
-/// dlc-opt then takes these options by the names of their flags,
-/// --dlc-clip-gradients=clip-grad=1, with the same checks and help. Options may
-/// have a method resolve(), called then.
+/// dlc-opt then accepts these options by the names of their flags,
+/// --dlc-clip-gradients=clip-grad=1, with the same checks and help. If Options
+/// has a method resolve(), it is called afterwards.
 template <class Options>
 class OptionPass : public mlir::OperationPass<mlir::ModuleOp> {
   using Base = mlir::OperationPass<mlir::ModuleOp>;
   using Report = llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)>;
 
 public:
-  /// What dlc-opt's options change.
+  /// Sets the values that dlc-opt's options change.
   void startFrom(const Options &given) { options = given; }
-  /// Options that are resolved and valid, in place of dlc-opt's.
+  /// Sets options that are resolved and valid, instead of dlc-opt's.
   void take(const Options &given) {
     startFrom(given);
     texts.show();
@@ -101,7 +101,7 @@ private:
   TextOptions texts;
 };
 
-/// `pass`, an OptionPass of these options, with them.
+/// Sets the options of `pass`, which must be an OptionPass<Options>.
 template <class Options>
 std::unique_ptr<mlir::Pass> with(const Options &options,
                                  std::unique_ptr<mlir::Pass> pass) {

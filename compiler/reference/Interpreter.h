@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meaning of dlc programs in plain loops of doubles: the oracle for
-// generated code, gradients and decompositions.
+// A reference interpreter of dlc programs: plain loops in f64, against which
+// generated code, gradients and decompositions are tested.
 #pragma once
 
 #include "compiler/reference/Tensor.h"
@@ -13,16 +13,16 @@ using States = std::map<std::string, Tensor>;
 
 struct Outcome {
   std::vector<Tensor> results;
-  States gradients; // of dlc.gradient
-  States written;   // of dlc.write
+  States gradients; // results of dlc.gradient
+  States written;   // values of dlc.write
 };
 
 enum class Precision {
-  F64,   // nothing is rounded, but integers truncate and booleans are 0 or 1
-  OfType // every value is one that its element type has
+  F64,   // no rounding, but integers truncate and booleans are 0 or 1
+  OfType // every value is rounded to its element type
 };
 
-/// Runs f. Fails with a diagnostic at the first op that it does not know.
+/// Runs f. Fails with a diagnostic at the first op that is not implemented.
 llvm::FailureOr<Outcome> interpret(mlir::func::FuncOp f,
                                    llvm::ArrayRef<Tensor> arguments,
                                    const States &states,
@@ -31,8 +31,7 @@ llvm::FailureOr<Outcome> interpret(mlir::func::FuncOp f,
 /// The values of a float or integer constant.
 Tensor constant(mlir::ElementsAttr value);
 
-/// One tensor per result of op, or nothing when the family does not have the
-/// op.
+/// One tensor per result of op, or empty if this family does not implement it.
 using Tensors = std::vector<Tensor>;
 std::optional<Tensors> runAttention(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runElementwise(mlir::Operation *op, const Tensors &x);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What elementwise ops and reductions compute, a number at a time, whatever
-// holds the numbers.
+// Elementwise ops and reductions on single numbers, independent of how tensors
+// are stored.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace dlc::reference {
 
-/// An elementwise op on up to three numbers. Null where it has no such form.
+/// An elementwise op on up to three numbers. Null if it has no such form.
 struct Scalar {
   double (*onFloats)(const double *x) = nullptr;
-  /// Wraps as two's complement. `defined` becomes false where there is no
-  /// result, as of x / 0, which then is 0.
+  /// Wraps as two's complement. Sets `defined` to false if there is no result,
+  /// as for x / 0, and returns 0.
   int64_t (*onInts)(const int64_t *x, bool &defined) = nullptr;
 };
 
-/// By the op's mnemonic, a comparison by its predicate; null for an op that is
-/// none, or depends on attributes.
+/// By the op's mnemonic, or a comparison's predicate; null for ops that are not
+/// elementwise or depend on attributes.
 const Scalar *scalarOf(std::string_view op);
 
-/// A reduction: what it starts from and how it goes on. Integers wrap.
+/// A reduction: its initial value and its combining function. Integers wrap.
 struct Fold {
   double first;
   double (*onFloats)(double sum, double x);

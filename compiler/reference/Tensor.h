@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor of the reference interpreter: doubles whatever the element type,
-// row-major, plain loops.
+// A tensor of the reference interpreter: row-major f64, whatever the element
+// type, with plain loops.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -24,7 +24,8 @@ struct Tensor {
   }
   int64_t rank() const { return shape.size(); }
 
-  /// The element at the last dimensions of `index`; dimensions of 1 stretch.
+  /// The element at the trailing dimensions of `index`; dimensions of 1
+  /// broadcast.
   double &at(ir::Ints index) {
     int64_t flat = 0, skip = (int64_t)index.size() - rank();
     for (int64_t i = 0; i < rank(); ++i)

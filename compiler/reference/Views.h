@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What movements mean: which element of an operand each of the result's is, by
-// strides; and row-major walks over several tensors at once.
+// Movement ops as strided views, which map each element of the result to an
+// element of the operand; and row-major walks over several tensors at once.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace dlc::reference {
 
 using Shape = std::vector<int64_t>;
 
-/// Elements from one index of a dimension to the next.
+/// Distance in elements of consecutive indices in each dimension.
 inline Shape stridesOf(const Shape &shape) {
   Shape strides(shape.size());
   int64_t stride = 1;
@@ -21,8 +21,7 @@ inline Shape stridesOf(const Shape &shape) {
   return strides;
 }
 
-/// Those of `x` seen in the shape `y` that it broadcasts to: 0 where it is
-/// repeated.
+/// The strides of `x` broadcast to shape `y`: 0 in broadcast dimensions.
 inline Shape broadcastStrides(const Shape &x, const Shape &y) {
   Shape own = stridesOf(x), strides(y.size(), 0);
   size_t lead = y.size() - x.size();
@@ -31,8 +30,8 @@ inline Shape broadcastStrides(const Shape &x, const Shape &y) {
   return strides;
 }
 
-/// A row-major tensor seen in another shape: its element `first`, and from it
-/// each index times the strides.
+/// A row-major tensor viewed in another shape: element `first` plus the sum of
+/// each index times its stride.
 struct View {
   Shape shape, strides;
   int64_t first = 0;
@@ -59,7 +58,7 @@ inline View sliced(const Shape &x, const Shape &starts, const Shape &sizes,
   }
   return view;
 }
-/// As numpy does.
+/// Broadcasts as numpy does.
 inline View broadcast(const Shape &x, const Shape &to) {
   return {to, broadcastStrides(x, to)};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Low-rank adapters between compilation and export: adapters.json.
+// Low-rank adapters, passed from compilation to export in adapters.json.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -9,25 +9,25 @@
 namespace dlc {
 
 /// A frozen weight, [out, in...] or with inputs first [in, out], and its
-/// trained addition scale * b a: a is [rank, in...], b [out, rank, 1...].
+/// trained update scale * b a: a is [rank, in...], b [out, rank, 1...].
 struct Adapter {
   std::string weight, a, b; // names of states
   double scale = 1;
   bool inputsFirst = false;
 };
 
-/// What dlc-insert-lora has left in the module, as the text of adapters.json;
-/// empty without adapters.
+/// The text of adapters.json for the adapters that dlc-insert-lora recorded in
+/// the module; empty without adapters.
 std::string adaptersJson(mlir::ModuleOp module);
 
-/// Code::Corrupt for what is not such a text.
+/// Code::Corrupt if the text is malformed.
 Result<std::vector<Adapter>> parseAdapters(std::string_view json);
 
 /// Tensors by name.
 using NamedTensors = std::map<std::string, NamedTensor>;
 
-/// Adds each adapter to its weight, in f64; new values live in `buffers`.
-/// Code::Corrupt if a tensor is missing or the shapes do not fit.
+/// Adds each adapter to its weight, in f64; new values are stored in `buffers`.
+/// Code::Corrupt if a tensor is missing or shapes do not match.
 Status mergeAdapters(const std::vector<Adapter> &adapters,
                      NamedTensors &tensors,
                      std::deque<std::vector<std::byte>> &buffers);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// state.safetensors of an artifact: every state's first value.
+// Writes state.safetensors of an artifact: the initial value of every state.
 #pragma once
 
 #include "compiler/import/tensor/WeightStore.h"
@@ -9,9 +9,9 @@
 namespace dlc {
 
 /// Writes the initial value of each exec.state of `module`: the weight that its
-/// `init` names, rounded if the state is of a smaller float type, that number
-/// in every element, random numbers of a kind (InitKinds.h) and seed, or the
-/// first value of the state that it refers to. Zero moments are left out.
+/// `init` names, rounded if the state has a smaller float type; a number for
+/// all elements; random numbers of a kind (InitKinds.h) and seed; or the
+/// initial value of another state. Moments that are zero are omitted.
 Status writeInitialState(mlir::ModuleOp module,
                          const import::WeightStore &weights,
                          const std::string &path);

@@ -8,9 +8,9 @@
 namespace dlc {
 
 /// Writes the step of the artifact's model.mlir with these states to `path`.
-/// Code::Usage for what the artifact was compiled with and one graph cannot be;
-/// Code::BadModel, with the op and its line in model.mlir, for what ONNX cannot
-/// express; Code::Corrupt if a state is missing.
+/// Code::Usage if the artifact's options cannot be expressed as one graph;
+/// Code::BadModel, with the op and its line in model.mlir, for ops that ONNX
+/// cannot express; Code::Corrupt if a state is missing.
 Status exportStep(const Artifact &artifact, exporter::Tensors states,
                   const std::string &path,
                   const exporter::ExportOptions &options);

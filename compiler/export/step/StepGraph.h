@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph of ONNX nodes as it grows. Its values are names.
+// A graph of ONNX nodes under construction. Its values are identified by name.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -25,7 +25,7 @@ struct Attribute {
   std::variant<int64_t, std::vector<int64_t>, std::string> value;
 };
 
-/// ONNX's number of an element type; dlc's 8-bit integers have no sign.
+/// ONNX's code of an element type; 8-bit integers of dlc are unsigned.
 int32_t onnxType(mlir::Type element);
 
 class StepGraph {
@@ -33,21 +33,22 @@ public:
   StepGraph(onnx::GraphProto &graph, mlir::MLIRContext *context)
       : graph(graph), context(context) {}
 
-  /// Whether `name` was free. What the graph names itself is another name.
+  /// Reserves `name`; false if it is taken. Generated names never collide with
+  /// reserved ones.
   bool claim(const std::string &name) { return taken.insert(name).second; }
 
-  /// A node of one result, whose name it gives.
+  /// Adds a node with one result, and returns the result's name.
   std::string add(llvm::StringRef op, const Names &inputs,
                   const std::vector<Attribute> &attributes = {});
-  /// The same, under a name that was claimed.
+  /// The same, with a name that has been reserved.
   void addAs(const std::string &name, llvm::StringRef op, const Names &inputs,
              const std::vector<Attribute> &attributes = {});
 
-  /// Constants: a list of integers; a number; what an attribute holds.
+  /// Constants: a list of integers; a number; the value of an attribute.
   std::string ints(llvm::ArrayRef<int64_t> values);
   std::string number(double value, mlir::Type element);
   std::string constant(mlir::DenseElementsAttr value);
-  /// A tensor whose values come later, from the states.
+  /// Adds a tensor whose values are set later, from the states.
   void addState(const std::string &name, mlir::RankedTensorType type);
 
   void addInput(const std::string &name, mlir::RankedTensorType type);
@@ -56,11 +57,12 @@ public:
   std::string cast(const std::string &x, mlir::Type element);
   std::string reshape(const std::string &x, llvm::ArrayRef<int64_t> shape);
   std::string transpose(const std::string &x, llvm::ArrayRef<int64_t> perm);
-  /// Elements [start, end) of each dimension, by `steps`.
+  /// Elements [start, end) of each dimension, with stride `steps`.
   std::string slice(const std::string &x, llvm::ArrayRef<int64_t> starts,
                     llvm::ArrayRef<int64_t> ends,
                     llvm::ArrayRef<int64_t> steps);
-  /// `amounts`: before each dimension, then behind each.
+  /// `amounts`: for all dimensions before the first element, then after the
+  /// last.
   std::string pad(const std::string &x, llvm::ArrayRef<int64_t> amounts,
                   const std::string &value);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From ops of a training step to ONNX nodes, a row for each op.
+// Converts ops of a training step to ONNX nodes, with a table row per op.
 #pragma once
 
 #include "compiler/export/step/StepGraph.h"
@@ -8,7 +8,7 @@
 
 namespace dlc::exporter {
 
-/// The graph, and which of its values is which value of the program.
+/// The graph, and the mapping of the program's values to its values.
 class StepNodes {
 public:
   explicit StepNodes(StepGraph &graph) : graph(graph) {}
@@ -16,11 +16,12 @@ public:
   void set(mlir::Value v, std::string name) { names[v] = std::move(name); }
   /// The value in its own type.
   const std::string &raw(mlir::Value v) const { return names.at(v); }
-  /// In a type that ONNX Runtime's CPU computes in: f32 for halves, i32 for
-  /// bytes and booleans. A result that was computed so is rounded by `round`.
+  /// The value in a type that ONNX Runtime's CPU provider supports: f32 for
+  /// 16-bit floats, i32 for bytes and booleans. `round` converts a result back.
   std::string wide(mlir::Value v);
   void round(mlir::Value result, const std::string &name);
-  /// As `wide`, for what only moves: bytes and booleans stay.
+  /// As `wide`, for ops that only move data: bytes and booleans are not
+  /// converted.
   std::string moved(mlir::Value v);
   void placed(mlir::Value result, const std::string &name);
 
@@ -35,19 +36,19 @@ mlir::Type wideType(mlir::Type element);
 
 class StepRows {
 public:
-  /// `build` takes the nodes and the op.
+  /// `build` is called with the nodes and the op.
   template <class OpTy, class F> void on(F build) {
     rows[OpTy::getOperationName()] = {
         [build](StepNodes &s, mlir::Operation *op) {
           build(s, llvm::cast<OpTy>(op));
         }};
   }
-  /// The node of that name has the same operands.
+  /// Maps the op to an ONNX node with the same operands.
   template <class OpTy> void same(const char *node) {
     rows[OpTy::getOperationName()] = {
         [node](StepNodes &s, mlir::Operation *op) { addSame(s, op, node); }};
   }
-  /// ONNX Runtime's CPU does not compute these in f64.
+  /// Marks ops that ONNX Runtime's CPU provider does not compute in f64.
   template <class... OpTys> void neverInF64() {
     ((rows[OpTys::getOperationName()].isNeverF64 = true), ...);
   }
