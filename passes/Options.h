@@ -180,13 +180,13 @@ struct AllReduceOptions {
   std::string compress = "none";
   int64_t powerRank = 1;
   double powerRate = 2;
-  /// --zero=0|1|2|3: from 1 moments and averages are sharded over ranks, from 2
+  /// --zero=0|1|2|3: from 1 moments and averages are split over ranks, from 2
   /// also gradients, from 3 also parameters.
   int64_t zero = 0;
   /// --zero-prefetch=N: buckets of parameters that are gathered in advance.
   int64_t zeroPrefetch = 1;
   /// --zero-whole-mb: groups of parameters updated together that are smaller
-  /// are not sharded.
+  /// are not split.
   int64_t zeroWholeBytes = 64 << 10;
   /// --sync-every=N: ranks step independently, and every N steps
   /// --outer-optimizer applies the mean of their changes; 0: gradients are

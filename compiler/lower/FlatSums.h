@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The per-element terms of all_finite and global_norm, and their results from
-// the sums of the terms; shared by whole and sharded tensors.
+// the sums of the terms; shared by whole tensors and their parts.
 #pragma once
 
 #include "compiler/dialect/Expr.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norm and finiteness of gradients, which may be sharded over ranks.
+// Norm and finiteness of gradients, which may be split over ranks.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
 
 namespace dlc {
 
-/// The result of `op`, a global_norm or all_finite, from shards of its
+/// The result of `op`, a global_norm or all_finite, from parts of its
 /// operands. It is equal on all ranks, which reduce their partial results as
 /// collective `bucket`. The partial results are computed by calls that
 /// accumulate in integers, so that the result equals, bitwise, that of whole

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that are sharded over ranks, and the ops of Split.td. Only lowering
+// Tensors that are split over ranks, and the ops of Split.td. Only lowering
 // creates them, so they are not in Dlc.h.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace dlc::ir {
 /// Number of integers in the results of square_sums and count_nonfinite.
 constexpr int64_t kWordsOfSquares = 69, kWordsOfCount = 1;
 
-/// The parameter whose sharding `type` has; null if it is not sharded.
+/// The parameter that `type` is split like; null if it is whole.
 inline mlir::FlatSymbolRefAttr splitOf(mlir::Type type) {
   return llvm::dyn_cast_or_null<mlir::FlatSymbolRefAttr>(
       llvm::cast<mlir::RankedTensorType>(type).getEncoding());
@@ -21,7 +21,7 @@ inline mlir::FlatSymbolRefAttr splitOf(mlir::Type type) {
 inline mlir::FlatSymbolRefAttr splitOf(mlir::Value v) {
   return splitOf(v.getType());
 }
-/// The same tensor type, sharded as the parameter `of` is.
+/// The same tensor type, split over ranks like parameter `of`.
 inline mlir::RankedTensorType splitType(mlir::Type whole,
                                         mlir::FlatSymbolRefAttr of) {
   auto type = llvm::cast<mlir::RankedTensorType>(whole);

@@ -21,7 +21,7 @@ std::optional<int64_t> bucketOf(mlir::Operation *collective);
 ///
 ///   1. States have been placed by StateLayout.h.
 ///   2. Reshapes, all-reduces and slices in place are views of their operand,
-///      as are shards of a whole tensor; but an all-reduce whose operand has a
+///      as are parts of a whole tensor; but an all-reduce whose operand has a
 ///      later use reduces a copy of it. Operands of a concat in place are
 ///      computed in its result, or copied there.
 ///   3. Gradients are computed at their parameter's offset in the gradient
@@ -29,7 +29,7 @@ std::optional<int64_t> bucketOf(mlir::Operation *collective);
 ///   4. A value that is written to a state is computed in the state if the old
 ///      value has no later use.
 ///   5. 16-bit tensors whose casts are joined (Casts.h) are adjacent in
-///      scratch, and so are whole tensors whose shards ranks exchange
+///      scratch, and so are whole tensors whose parts ranks exchange
 ///      (Slots.h). Memory of a bucket of gradients is reused once the bucket
 ///      has arrived, two buckets later.
 ///   6. All other values are in scratch, placed by lifetime.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots in scratch for whole tensors while ranks exchange their shards, which
+// Slots in scratch for whole tensors while ranks exchange their parts, which
 // are stored elsewhere.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace dlc {
 
-/// A reduce_scatter from the whole tensor to the rank's shard in a flat region,
+/// A reduce_scatter from the whole tensor to the rank's part in a flat region,
 /// or an all_gather from there.
 struct PartExchange {
   mlir::Operation *op;
@@ -18,7 +18,7 @@ struct PartExchange {
 /// Nullopt if `op` is neither: an all_gather without a bucket is in place.
 std::optional<PartExchange> exchangeOf(mlir::Operation *op);
 
-/// The whole tensors of one bucket, in the order of their shards.
+/// The whole tensors of one bucket, in the order of their parts.
 struct Slot {
   Place kept; // of the first tensor
   mlir::Type element;
@@ -35,7 +35,7 @@ struct Slot {
   int64_t room() const { return head() + bytes; }
 };
 
-/// A tensor that needs a slot, and where its shard is stored.
+/// A tensor that needs a slot, and where its part is stored.
 struct SlotMember {
   PartExchange exchange;
   Place kept;
