@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the programs of a plan on one device: memory, inputs, state, steps.
+// Runs the programs of a plan on one device, with its memory, inputs and state.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -23,52 +23,54 @@ namespace dlc {
 // Time spent in one command since profiling was switched on.
 struct CommandProfile {
   std::string program, label, kind;
-  std::string name; // of the generated kernel, else the kind
+  std::string name; // of the generated kernel, or the kind
   uint64_t calls = 0;
-  double seconds = 0; // host time of enqueue(), of all calls
-  double least = 0;   // of one call, where other programs disturbed it least
-  uint64_t flops = 0; // of one call, as the plan says
+  double seconds = 0; // host time of enqueue(), summed over calls
+  double least = 0;   // shortest call, least disturbed by other programs
+  uint64_t flops = 0; // per call, from the plan
   uint64_t bytes = 0;
-  bool inBf16 = false; // a library's work in bf16
-  double begin = 0; // of all calls: from the program's start to the command's
-  int64_t bucket = -1; // of a collective and of what waits for it
+  bool inBf16 = false; // whether a library computes it in bf16
+  double begin = 0;    // from the program's to the command's start, summed
+  int64_t bucket = -1; // of a collective or a wait
 };
 
 struct ExecutorOptions {
-  int threads = 0; // of a CPU; 0: as many as the process may run on
-  // Which of the GPUs that this process sees; below 0: LOCAL_RANK, else the
+  int threads = 0; // of a CPU; 0: as many as the process may use
+  // Index among the GPUs that this process sees; negative: LOCAL_RANK, else the
   // rank.
   int ordinal = -1;
-  // Record each program at its second run and launch it as one from then on,
-  // on a device that can (--no-graph: false).
+  // Whether to record each program at its second run and replay it as one
+  // launch from then on, on devices that support it (--no-graph: false).
   bool record = true;
-  // Ranks that share out what --zero does; 0: all. It divides their number.
+  // Number of ranks that --zero splits states over; 0: all. Must divide the
+  // number of ranks.
   int group = 0;
-  // Of reductions between devices. The communicator's own is for all else.
+  // Timeout of reductions between devices. Other communication uses the
+  // communicator's own.
   std::chrono::milliseconds timeout{60'000};
-  TuneOptions tune{}; // on a device whose libraries have several algorithms
+  TuneOptions tune{}; // for devices whose libraries have several algorithms
 };
 
-// The error of a plan for `compiled` ranks that `found` run.
+// The error of a plan compiled for `compiled` ranks that `found` ranks run.
 Status wrongNumberOfRanks(uint32_t compiled, uint32_t found);
 
-// Not thread-safe: one thread creates it, runs it and destroys it. A step after
-// the first of its program allocates nothing.
+// Not thread-safe: one thread creates, runs and destroys it. After the first
+// run of a program, its steps allocate nothing.
 //
-// On a device with queues the host may be a step ahead: inputs travel while the
-// step before goes on, and outputs while the next one does.
+// On a device with queues the host may be one step ahead: inputs are copied
+// during the previous step, and outputs during the next one.
 //
-// Environment: DLC_POISON=1 fills scratch memory with NaN before every run, so
-// that reading what was never written shows. DLC_SYNC=1 waits for the device
-// after every command, so that an error names the command.
+// Environment: DLC_POISON=1 fills scratch memory with NaN before every run,
+// which reveals reads of memory that was never written. DLC_SYNC=1 waits for
+// the device after every command, so that an error names the command.
 class Executor {
 public:
-  // Allocates the plan's regions, zeroed, and loads `kernels` (empty: the
-  // plan has no generated kernels). `communicator` may be null for a plan of
-  // one rank and must outlive the executor; a plan for several runs on any
-  // number. Errors: Corrupt for a plan that contradicts itself, Incompatible
-  // for another target, or several ranks and a plan for one, Limit when memory
-  // is short: then with the largest tensors of the plan.
+  // Allocates the plan's regions, zeroed, and loads `kernels` (empty: the plan
+  // has no generated kernels). `communicator` may be null for a plan for one
+  // rank and must outlive the executor; a plan for several ranks runs on any
+  // number of ranks. Errors: Corrupt for an inconsistent plan; Incompatible for
+  // another target, or for several ranks and a plan for one; Limit if memory is
+  // short, with the largest tensors of the plan.
   static Result<std::unique_ptr<Executor>>
   create(plan::Plan plan, const KernelFiles &kernels,
          Communicator *communicator = nullptr,
@@ -80,74 +82,75 @@ public:
   bool isOnHost() const; // see Device::isHost
 
   // Binds the commands of a program: chooses library algorithms and allocates
-  // their scratch. The first run() does it too.
+  // their scratch. Otherwise the first run() does it.
   Status prepare(std::string_view program);
 
-  // How many runs a host that reads reports should be ahead of the one it reads
-  // about, so that the device never waits for it; 0 where run() computes.
+  // Number of runs that a host which reads reports should be ahead of the run
+  // it reads, so that the device never waits for it; 0 if run() computes.
   int runsAhead() const;
 
-  // State by its name in the plan. The view is of the live memory: read or
-  // write it between runs. Incompatible on a device whose memory the host
-  // cannot see; readState and writeState work on all. `bytes` must be the
-  // tensor's size.
+  // State by its name in the plan, as a view of the memory itself, which may be
+  // read or written between runs. Incompatible on a device whose memory the
+  // host cannot access; readState and writeState work on all devices. `bytes`
+  // must be the tensor's size.
   Result<TensorView> state(std::string_view name);
   bool hasState(std::string_view name) const;
-  // The same on every device: where the host cannot see the memory, a view of
-  // `copy`, which it fills.
+  // The same on every device: if the host cannot access the memory, a view of
+  // `copy`, to which it is copied.
   Result<TensorView> fetchState(std::string_view name,
                                 std::vector<std::byte> &copy);
   Status readState(std::string_view name, void *to, uint64_t bytes);
   Status writeState(std::string_view name, const void *from, uint64_t bytes);
-  // States of which each rank has a part (--zero) are read as a whole where
-  // they were gathered, until the next training step, or on rank 0 what was
-  // written last; elsewhere that is Failed. All ranks call it, between runs; it
-  // keeps them on rank 0, or on all. Written on each rank, they are whole.
+  // States that are split over ranks (--zero) can be read as a whole where they
+  // have been gathered, until the next training step, or on rank 0 what was
+  // written last; otherwise reading returns Failed. All ranks must call
+  // gatherState between runs; it stores the whole states on rank 0, or on all
+  // ranks. Every rank writes whole states.
   Status gatherState(Communicator &communicator, bool onAllRanks = false);
-  Result<StateParts *> parts(); // what this rank has without that
-  void dropGathered();          // their memory
-  bool hasParts() const;        // of any state
-  // Of a region of the plan, what this rank has of it.
+  Result<StateParts *> parts(); // this rank's parts, without gathering
+  void dropGathered();          // frees gathered states
+  bool hasParts() const;        // whether any state is split
+  // Bytes of a plan's region that this rank holds.
   uint64_t bytesOfRegion(int region) const;
-  // Grows whenever the host may have written state, with writeState() or
-  // through a view.
+  // A counter that increases whenever the host may have written state, by
+  // writeState() or through a view.
   uint64_t stateWrites() const;
 
-  // Copies an input's bytes, in the port's element type and shape. Integers are
-  // checked against the port's limit (Usage). Every input must be set before
-  // every run: programs share their scratch memory.
+  // Copies an input, in the port's element type and shape. Integers are checked
+  // against the port's limit (Usage). Every input must be set before every run,
+  // since programs share their scratch memory.
   Status setInput(std::string_view program, std::string_view port,
                   const void *data, uint64_t bytes);
 
-  // One step. On a device with queues it returns when the step is enqueued,
-  // and an error of the step may come from a later call. Programs that the plan
-  // lets the host run after it may still be under way, too; all that touches
-  // state waits for them, and gets their errors. Usage for such a program
-  // itself. PeerLost when a
-  // collective failed: then every later run of this executor fails with the
-  // same error. With a probe, commands run one at a time.
+  // Runs one step. On a device with queues it returns when the step is
+  // enqueued, and a later call may return the step's error. A program that the
+  // plan lets the host run after it may also be in progress then; every
+  // function that accesses state waits for it and returns its errors. Usage if
+  // `program` is such a program itself. PeerLost if a collective failed: every
+  // later run of this executor then returns the same error. With a probe,
+  // commands run one at a time.
   Status run(std::string_view program, Probe *probe = nullptr);
-  // Returns when everything that was run is done.
+  // Blocks until all runs have finished.
   Status synchronize();
 
-  // What the program puts out travels to the host behind its run, which must be
-  // the last one. Waits for nothing. At most runsAhead() + 1 reports of a
-  // program may be unread.
+  // Starts to copy the outputs of `program`, which must have run last, to the
+  // host. Does not wait. At most runsAhead() + 1 reports of a program may be
+  // unread.
   Status report(std::string_view program);
-  // The outputs of the oldest report that was not read yet, in the program's
-  // order; waits for its run and gets its error. They are valid until the next
-  // report or, with no runs ahead, the next input. Usage if there is none.
+  // The outputs of the oldest unread report, in the program's order; waits for
+  // its run and returns the run's error. They are valid until the next report
+  // or, if runsAhead() is 0, the next input. Usage if there is none.
   Result<std::span<const TensorView>> readReport(std::string_view program);
 
-  // Seconds for which runs have waited for collectives so far; none where the
-  // device waits and not the host, and of one rank.
+  // Seconds for which runs have waited for collectives so far; nullopt with one
+  // rank, and on devices that wait without blocking the host.
   std::optional<double> secondsBlocked() const;
 
-  // Test hook: the next run makes an f32 gradient infinite before anything
+  // Test hook: the next run makes an f32 gradient infinite before any command
   // reads it; Usage from that run if the program has none.
   void injectInfinity();
 
-  // Times every command from now on, from zero; off by default.
+  // Starts or stops to time every command, from zero; off by default.
   void setProfiling(bool on);
   std::vector<CommandProfile> profile() const;
 

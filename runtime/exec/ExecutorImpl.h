@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an executor holds.
+// The data of an executor.
 #pragma once
 
 #include "runtime/base/options/Environment.h"
@@ -42,31 +42,31 @@ public:
                ? follower_.get()
                : nullptr;
   }
-  // Returns when nothing is under way.
+  // Waits for the follower's run.
   Status settle() { return follower_ ? follower_->wait() : Status(); }
 
   const plan::Plan plan_;
   std::unique_ptr<Device> device_;
   std::optional<RankMemory> memory_;
-  std::optional<RankMemory> predicting_; // with more scratch, once needed
+  std::optional<RankMemory> predicting_; // with more scratch; set when needed
   std::optional<StateParts> parts_;
   std::unique_ptr<Reducer> collectives_;
   KernelFiles kernels_;
   std::vector<std::unique_ptr<Program>> programs_; // null until bound
-  std::unique_ptr<Follower> follower_; // null until what it follows is bound
+  std::unique_ptr<Follower> follower_; // null until its leader is bound
   std::unique_ptr<InputFeed> feed_; // null: inputs are copied to their places
   std::map<const Program *, std::unique_ptr<Reports>> reports_;
   uint64_t stateWrites_ = 0;
-  const plan::Program *inputsOf_ = nullptr; // whose inputs isSet_ is about
+  const plan::Program *inputsOf_ = nullptr; // program that isSet_ is for
   std::vector<bool> isSet_;
   const plan::Program *outputsOf_ = nullptr; // the program that ran last
-  const Reports *reported_ = nullptr;        // of that run, and not read
+  const Reports *reported_ = nullptr;        // of that run, unread
   bool profiling_ = false;
   bool poison_ = false;
   bool name_ = false;
   bool record_ = false;
-  bool inject_ = false; // into the next run
-  Status broken_;       // a collective failed: nothing can run any more
+  bool inject_ = false; // in the next run
+  Status broken_;       // of a failed collective; later runs return it
 };
 
 } // namespace dlc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that the host runs after every run of another, beside what the
-// device does next: on a thread of its own, with scratch memory of its own.
+// A program that the host runs after every run of another program, in parallel
+// with the device: on a thread and with scratch memory of its own.
 #pragma once
 
 #include "runtime/exec/Program.h"
@@ -11,27 +11,28 @@
 
 namespace dlc {
 
-// start() and wait() are for one thread.
+// start() and wait() must be called by one thread.
 class Follower {
 public:
-  // `plan`, `program` and the regions of `memory` outlive it.
+  // `plan`, `program` and the regions of `memory` must outlive it.
   static Result<std::unique_ptr<Follower>> create(const plan::Plan &plan,
                                                   const plan::Program &program,
                                                   const RankMemory &memory,
                                                   const KernelFiles &kernels);
   ~Follower();
 
-  // Starts a run; the last one must have been waited for. Allocates nothing.
+  // Starts a run; the previous run must have been waited for. Allocates
+  // nothing.
   void start(bool timed);
-  // Returns when no run is under way, with the first error of all runs.
+  // Waits for the current run; returns the first error of all runs.
   Status wait();
 
-  // Between runs.
+  // May be accessed between runs.
   Program &program() { return *program_; }
 
-  // The first command of `leader` that may not run beside this program, as it
-  // writes what this reads or touches what this writes; their number if all
-  // may.
+  // The index of the first command of `leader` that must not run in parallel
+  // with this program, as it writes what this program reads or accesses what
+  // this program writes; the number of commands if there is none.
   size_t firstConflict(const plan::Program &leader) const;
 
 private:
@@ -48,7 +49,7 @@ private:
   std::condition_variable changed_;
   bool running_ = false, timed_ = false, stop_ = false;
   Status error_;
-  std::thread thread_; // last: it uses the rest
+  std::thread thread_; // last, because it uses the other members
 };
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program's inputs may hold.
+// Checks the values of a program's inputs.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -7,8 +7,8 @@
 
 namespace dlc {
 
-// Code::Usage, naming value and position, if an integer is not in the port's
-// limit. Elements of `type` in `bytes` bytes.
+// Code::Usage, naming value and position, if an integer is outside the port's
+// limit. `data` has `bytes` bytes of elements of `type`.
 Status checkValues(const plan::Port &port, plan::DType type, const void *data,
                    uint64_t bytes);
 

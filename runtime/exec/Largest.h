@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What takes the memory of a plan.
+// Reports which tensors of a plan use the most memory.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -7,8 +7,8 @@
 
 namespace dlc {
 
-// `error`, and if memory is short the ten largest tensors of the plan: states
-// by name, other buffers by the command that writes them first.
+// `error`; if memory is short, followed by the ten largest tensors of the plan:
+// states by name, other buffers by the command that writes them first.
 Status withLargestTensors(const Status &error, const plan::Plan &plan);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may look at the values of a program while it runs.
+// Observes the values of a program while it runs.
 #pragma once
 
 #include "runtime/device/Device.h"
@@ -8,7 +8,8 @@
 
 namespace dlc {
 
-// One command of a run. Its memory is the device's: download() from there.
+// One command of a run. Its operands are device memory; read them by
+// download().
 struct ProbedCommand {
   const plan::Command &command;
   int index; // in its program
@@ -17,8 +18,8 @@ struct ProbedCommand {
 };
 
 // Called for every command of a probed run, in order; an error ends the run. An
-// output may lie on an input. all_reduce has only started when after() is
-// called for it: until the wait of its bucket, its range may change.
+// output may alias an input. When after() is called for all_reduce, it has only
+// started: its range may change until the wait of its bucket.
 class Probe {
 public:
   virtual ~Probe() = default;

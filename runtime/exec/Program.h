@@ -16,15 +16,15 @@ namespace dlc {
 
 class Follower;
 
-// A device, the memory of the plan on it, and the collectives if there are
-// several ranks.
+// A device, the plan's memory on it, and the collectives if there are several
+// ranks.
 struct ProgramContext {
   Device &device;
   const plan::Plan &plan;
   const RankMemory &memory;
   Reducer *collectives; // null with one rank
-  bool record;          // the steps after the first, and launch them as one
-  bool name;            // wait after each command, so that its error names it
+  bool record;          // record later steps and launch each as one
+  bool name;            // wait after each command, so that errors name it
 };
 
 class Program {
@@ -34,30 +34,32 @@ public:
     double seconds = 0, least = 0, begin = 0;
   };
 
-  // Binds every command; all_reduce and wait become the queue's.
+  // Binds every command; all_reduce and wait become work of the Reducer.
   static Result<std::unique_ptr<Program>> bind(const ProgramContext &context,
                                                const plan::Program &program);
 
-  // The next run makes a gradient infinite: the end of the first range of
-  // gradients that a command reads, just before it does; in a program that only
-  // adds to accumulators, the end of the first sum.
+  // Makes a gradient infinite in the next run: the last element of the first
+  // range of gradients that a command reads, just before it does; in a program
+  // that only accumulates, the last element of the first sum.
   Status injectInfinity();
 
-  // Every run waits for `follower` before its first command that may not run
-  // beside it. Before the first run, on a device that records nothing.
+  // Makes every run wait for `follower` before the first command that conflicts
+  // with it. Must be called before the first run, on a device that does not
+  // record.
   void lead(Follower &follower);
 
-  // All commands in order; stops at the first error. If `timed`, waits for and
-  // times each.
+  // Runs all commands in order; stops at the first error. If `timed`, waits for
+  // and times each command.
   Status run(bool timed);
-  // The same, one at a time, with the probe around each.
+  // The same, one command at a time, with calls of the probe around each.
   Status runProbed(Probe &probe);
 
   const plan::Program &plan() const { return program_; }
   Operand buffer(uint32_t id) const;
-  // Where a feed keeps each input on its way, and where the program reads it.
+  // Offset of each input in the feed, and the address at which the program
+  // reads it.
   std::span<const InputFeed::Piece> inputPieces() const { return pieces_; }
-  static uint64_t bytesOfInputs(const plan::Program &program); // of a feed
+  static uint64_t bytesOfInputs(const plan::Program &program); // in a feed
   // Ranges of scratch that no input occupies.
   const std::vector<std::pair<std::byte *, uint64_t>> &gaps() const {
     return gaps_;
@@ -79,7 +81,7 @@ private:
   ProgramContext context_;
   const plan::Program &program_;
   std::vector<std::unique_ptr<Command>> commands_; // null: does not run
-  // Commands as this rank runs them, and types of its parts.
+  // Copies of commands for this rank, and types of its parts.
   std::deque<plan::Command> own_;
   std::deque<plan::TensorType> types_;
   std::vector<Timing> timings_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program puts out, for a host that may be ahead of the device.
+// Copies outputs of programs to the host, which may be ahead of the device.
 #pragma once
 
 #include "runtime/exec/Program.h"
@@ -12,14 +12,14 @@ public:
   static Result<std::unique_ptr<Reports>> create(Device &device,
                                                  const Program &program);
 
-  // Of the run that was enqueued last.
+  // Copies the outputs of the run that was enqueued last.
   Status post();
-  // All outputs of the oldest post() that was not collected, in the program's
-  // order; waits for its run. Usage if none is on its way.
+  // All outputs of the oldest uncollected post(), in the program's order; waits
+  // for its run. Usage if there is none.
   Result<std::span<const TensorView>> collect();
 
-  // Whether they are where the program wrote them and last until it is written
-  // again; else until the next post().
+  // Whether outputs are read where the program wrote them, and are valid until
+  // it writes them again; otherwise they are valid until the next post().
   bool areInPlace() const { return !readback_; }
 
 private:

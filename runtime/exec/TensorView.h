@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor in memory that the host can read.
+// A tensor in memory that the host can access.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -17,7 +17,7 @@ struct TensorView {
   uint64_t bytes = 0;
 };
 
-// Failed if it is no float scalar.
+// Failed if it is not a float scalar.
 Result<double> scalarOf(const TensorView &view);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States of which each rank has a part, as what uses them by name sees them.
+// Access by name to states that are split over ranks.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -11,10 +11,11 @@
 
 namespace dlc {
 
-// For the thread that owns the device. What it is given outlives it.
+// For the thread that owns the device. The constructor's arguments must outlive
+// it.
 class StateParts {
 public:
-  // `keeps`: what is written stays readable as a whole, until drop().
+  // `keeps`: whole states that are written remain readable until drop().
   StateParts(Device &device, const RankMemory &memory, bool keeps)
       : device_(device), memory_(memory), keeps_(keeps) {}
 
@@ -23,40 +24,43 @@ public:
     return partOf(state).has_value();
   }
 
-  // Whether it is each rank's own: what compressing its gradients has left out,
-  // moments of steps by itself.
+  // Whether each rank has its own value: the error feedback of gradient
+  // compression, or moments of local steps.
   static bool isOwn(const plan::State &state) {
     return state.role() == "error";
   }
-  // In a file, which has all ranks'.
+  // Its shape in a file, which has the values of all ranks.
   static std::vector<int64_t> shapeOfRanks(const plan::State &state, int ranks);
-  // Of such a state: what all ranks have, one after the other. One rank's is a
-  // view as fetch() gives it; else gather() has kept them, or this is Failed.
+  // The values of all ranks of such a state, one after the other. With one rank
+  // a view as by fetch(); else gather() must have stored them, or this is
+  // Failed.
   Result<TensorView> ofRanks(const plan::State &state,
                              std::vector<std::byte> &copy);
-  // This rank's of what so many ranks had; of another number of them each gets
-  // the mean, of which a mean over ranks is the same. Kept for the next.
+  // Writes this rank's value from those of `ranks` ranks; if their number
+  // differs, every rank gets the mean, which preserves the mean over ranks. The
+  // values are kept for the next read.
   Status writeOfRanks(const plan::State &state, const std::byte *from,
                       int ranks);
-  // All ranks, after rank 0 has written: each gets its own.
+  // Called by all ranks after rank 0 has written: sends each rank its value.
   Status shareOfRanks(const plan::State &state, Communicator &communicator);
 
-  // Bytes [begin, end) of a state that this rank has for all; of one that is no
-  // part all of them.
+  // The bytes [begin, end) of a state that this rank stores; all bytes if it is
+  // not split.
   struct Range {
     uint64_t begin = 0, end = 0;
   };
   Range rangeOf(const plan::State &state) const;
-  // So many of these: a view of memory, or of `copy` where the host cannot see
-  // it.
+  // A view of a range of these bytes, or of `copy` if the host cannot access
+  // the memory.
   Result<TensorView> fetch(const plan::State &state, Range range,
                            std::vector<std::byte> &copy);
 
-  // Whether ranks have more of it together than one of them.
+  // Whether the ranks together have more of it than one rank.
   bool isApart(const plan::State &state) const {
     return isPart(state) || (isOwn(state) && ranks() > 1);
   }
-  // Of such a state. All ranks gather the same, in one order.
+  // Gathers such a state. All ranks must gather the same states in the same
+  // order.
   Status gather(const plan::State &state, Communicator &communicator,
                 bool keep);
   Status write(const plan::State &state, const std::byte *from);
@@ -64,7 +68,7 @@ public:
   Status read(const plan::State &state, void *to) const;
   Status unknown(const plan::State &state) const; // that error
   void drop() { wholes_.clear(); }
-  // The same, if a program that is to run writes where such states are.
+  // Drops whole states if running `program` would change them.
   void dropChanged(const plan::Plan &plan, const plan::Program &program);
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that run beside the computation: one thread does them in the
-// order in which they were started, which is the same on all ranks.
+// Runs collectives in parallel with computation: one thread executes them in
+// the order in which they were started, which is the same on all ranks.
 #pragma once
 
 #include "runtime/exec/reduce/Reducer.h"
@@ -13,9 +13,9 @@
 
 namespace dlc {
 
-// Host memory and a blocking communicator: the thread is what lets the step go
-// on meanwhile. wait() returns when the reduction is done. The communicator's
-// deadlines bound how long it, endStep() and the destructor block.
+// Uses host memory and a blocking communicator. wait() returns when the
+// reduction is done. The communicator's deadlines bound how long it, endStep()
+// and the destructor block.
 class CollectiveQueue final : public Reducer {
 public:
   explicit CollectiveQueue(Communicator &communicator);
@@ -29,7 +29,7 @@ public:
   void describe(int ticket, int64_t bucket, const std::string &nodes) override;
   Status start(int ticket) override;
   Status wait(int ticket) override;
-  // Waits for everything that was started.
+  // Waits for all started collectives.
   Status endStep() override;
   Status status() override;
   std::optional<double> blocked() const override { return blocked_.count(); }
@@ -40,9 +40,9 @@ private:
     size_t count;
     DType type;
     ReduceOp op;
-    std::vector<size_t> pieces = {}; // not empty: to scatter, or gather
-    void *own = nullptr;             // not null: to scatter
-    const void *source = nullptr;    // of this rank's piece of a gather
+    std::vector<size_t> pieces = {}; // not empty: reduce-scatter or all-gather
+    void *own = nullptr;             // not null: reduce-scatter
+    const void *source = nullptr;    // this rank's piece of an all-gather
     bool pending = false;
     int subject = -1;
   };
@@ -50,7 +50,7 @@ private:
   Status run(const Reduction &reduction);
   Status gather(const Reduction &reduction);
   void work();
-  // Waits until done(), which is called with the lock.
+  // Waits until done(), which is called with the lock held, is true.
   template <class Done>
   void block(std::unique_lock<std::mutex> &lock, const Done &done);
 
@@ -62,8 +62,8 @@ private:
   size_t head_ = 0, length_ = 0;
   Status error_;
   bool stop_ = false;
-  std::chrono::duration<double> blocked_{}; // of the thread of the steps
-  std::thread thread_;                      // last: it uses the rest
+  std::chrono::duration<double> blocked_{}; // of the steps' thread
+  std::thread thread_;                      // last: it uses the others
 };
 
 } // namespace dlc

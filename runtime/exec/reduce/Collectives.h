@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands all_reduce, reduce_scatter, all_gather and wait, which are the
-// executor's and not the device's: they join computation and communication.
+// The commands all_reduce, reduce_scatter, all_gather and wait, which the
+// executor implements instead of the device: they connect computation and
+// communication.
 #pragma once
 
 #include "runtime/device/Device.h"
@@ -10,8 +11,8 @@
 
 namespace dlc {
 
-// Binds the collectives of one program. With no reducer there is one rank and
-// both commands do nothing: the mean over one is the value itself.
+// Binds the collectives of one program. Without a reducer there is one rank,
+// and they do nothing: the mean over one rank is the value itself.
 class CollectiveBinder {
 public:
   CollectiveBinder(Reducer *reducer, int rank, int ranks)
@@ -21,16 +22,16 @@ public:
     return kind == "all_reduce" || kind == "reduce_scatter" ||
            kind == "all_gather" || kind == "wait";
   }
-  // Code::Corrupt for a bucket that is waited for and was not started.
+  // Code::Corrupt for a wait for a bucket that was not started.
   Result<std::unique_ptr<Command>> bind(const CommandSpec &spec);
-  // The bucket is there when it is waited for, by a command of the device.
+  // Marks a bucket that a device command has completed before the wait.
   void skip(int64_t bucket) { tickets_[bucket] = 0; }
 
 private:
   Result<std::unique_ptr<Command>> bindAllReduce(const CommandSpec &spec,
                                                  int64_t bucket);
 
-  // Of more than one rank.
+  // For more than one rank.
   Result<std::unique_ptr<Command>> bindReduceScatter(const CommandSpec &spec,
                                                      int64_t bucket);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on the communication queue of a device, beside its computation.
+// Collectives on the communication queue of a device, in parallel with its
+// computation.
 #pragma once
 
 #include "runtime/collective/DeviceCommunicator.h"
@@ -13,7 +14,7 @@ namespace dlc {
 
 class DeviceReducer final : public Reducer {
 public:
-  // `queue` outlives it.
+  // `queue` must outlive it.
   DeviceReducer(CommunicationQueue &queue,
                 std::unique_ptr<DeviceCommunicator> communicator)
       : queue_(queue), communicator_(std::move(communicator)) {}

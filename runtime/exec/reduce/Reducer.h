@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs the collectives of a step: on the host's threads, or on a queue of
-// the device.
+// Runs the collectives of a step: on a host thread, or on a queue of the
+// device.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -13,44 +13,45 @@
 
 namespace dlc {
 
-// For one thread. Reductions are done in the order in which they are started,
-// which is the same on all ranks.
+// For use by one thread. Reductions run in the order in which they are started,
+// which must be the same on all ranks.
 class Reducer {
 public:
   virtual ~Reducer() = default;
 
-  // Registers an all-reduce in place, at bind; returns its ticket.
+  // Registers an in-place all-reduce, when a program is bound; returns its
+  // ticket.
   virtual Result<int> add(void *data, size_t count, DType type,
                           ReduceOp op) = 0;
 
-  // The same of a reduce-scatter to `own`, pieces in elements; see
-  // Communicator::reduceScatter. Incompatible where there is none.
+  // Registers a reduce-scatter to `own`, with pieces in elements; see
+  // Communicator::reduceScatter. Incompatible if it is not supported.
   virtual Result<int> addScatter(void *data, std::vector<size_t> pieces,
                                  void *own, DType type, ReduceOp op) = 0;
 
-  // The same of an all-gather in place, see Communicator::allGather; this
-  // rank's piece comes from `own`, or is there if that is null. Incompatible
-  // where there is none.
+  // Registers an in-place all-gather, see Communicator::allGather; this rank's
+  // piece is copied from `own`, or is in place if `own` is null. Incompatible
+  // if it is not supported.
   virtual Result<int> addGather(void *data, std::vector<size_t> pieces,
                                 const void *own) = 0;
 
-  // What it reduces: a bucket, and the labels of the ONNX nodes whose gradients
-  // are in it; for messages and records.
+  // Sets the bucket that a ticket reduces, and the labels of the ONNX nodes
+  // whose gradients are in it, for messages and records.
   virtual void describe(int, int64_t, const std::string &) {}
 
-  // Starts it, after the computation so far; its last start must have been
-  // waited for. Allocates nothing.
+  // Starts a collective after the computation so far; its previous start must
+  // have been waited for. Allocates nothing.
   virtual Status start(int ticket) = 0;
-  // The computation that is enqueued from now on may read the result.
+  // Makes computation that is enqueued from now on wait for the result.
   virtual Status wait(int ticket) = 0;
 
-  // Called when the step was enqueued: the error of a reduction if one is
-  // known. After an error nothing more is sent.
+  // Called when the step has been enqueued; returns the error of a reduction,
+  // if one is known. After an error nothing more is sent.
   virtual Status endStep() = 0;
   virtual Status status() = 0; // the same, at any time
 
-  // Seconds for which wait() and endStep() have blocked so far; none where the
-  // device waits and not the host.
+  // Seconds for which wait() and endStep() have blocked so far; nullopt if the
+  // device waits instead of the host.
   virtual std::optional<double> blocked() const { return std::nullopt; }
 };
 
