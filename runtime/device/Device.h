@@ -128,7 +128,7 @@ public:
 
   virtual std::string_view name() const = 0; // "cpu"
 
-  // Whether the device is the host: its memory is the host's, and it has
+  // Whether the device is the host: its memory is host memory, and there is
   // nothing to tune.
   virtual bool isHost() const { return false; }
 
@@ -162,8 +162,8 @@ public:
   // shapes, a missing symbol).
   virtual Result<std::unique_ptr<Command>> bind(const CommandSpec &spec) = 0;
 
-  // Returns when all enqueued work is done, with its error if any, which names
-  // `work`; the default text says how to find the failing command.
+  // Blocks until all enqueued work is done, and returns its error, if any,
+  // which names `work`; the default text says how to find the failing command.
   virtual Status synchronize(std::string_view work = {}) = 0;
 
   // Between these two calls work is recorded, not executed. The command that
@@ -181,7 +181,8 @@ public:
   // Null on a device whose commands are done when enqueue() returns.
   virtual CommunicationQueue *communicationQueue() { return nullptr; }
 
-  // Both null on such a device. The feed has room for `bytes`, a run's inputs.
+  // Null on a device whose commands are done when enqueue() returns. The feed
+  // has room for `bytes`, a run's inputs.
   virtual Result<std::unique_ptr<InputFeed>> inputFeed(uint64_t) {
     return std::unique_ptr<InputFeed>();
   }

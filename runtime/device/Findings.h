@@ -11,11 +11,11 @@
 namespace dlc {
 
 struct Finding {
-  std::string what{};  // "driver", "GPU 0"
-  std::string value{}; // "for CUDA 13.0 (libcuda.so.1)"; empty: it is not there
-  std::string problem{}; // why it is not there or serves less than it could,
-                         // with the way out; empty: none
-  bool warns = false;    // who has this machine would want it mended
+  std::string what{};    // "driver", "GPU 0"
+  std::string value{};   // "for CUDA 13.0 (libcuda.so.1)"; empty: missing
+  std::string problem{}; // why it is missing or limited,
+                         // and how to fix it; empty: none
+  bool warns = false;    // whether `problem` is worth a warning
 };
 using Findings = std::vector<Finding>;
 

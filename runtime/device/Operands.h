@@ -6,8 +6,8 @@
 
 namespace dlc {
 
-// Bytes of a tensor including padding to the alignment that is best for
-// devices' copies and libraries.
+// Bytes of a tensor including padding to the alignment that copies and
+// libraries of devices prefer.
 constexpr uint64_t alignedBytes(uint64_t bytes) {
   return (bytes + 255) / 256 * 256;
 }

@@ -15,8 +15,8 @@
 
 namespace dlc {
 
-// Everything that a choice depends on, as names and values. Two keys are equal
-// when all of their members are. Expected members:
+// The factors that a choice depends on, as names and values. Two keys are equal
+// if all their members are. Expected members:
 //   gpu, sm, multiprocessors, memory         the device
 //   driver, <library>                        versions
 //   op, and for each tensor dims, strides, dtype, alignment; attributes
@@ -33,7 +33,7 @@ private:
   Json fields_ = Json::object();
 };
 
-// The choice and what was measured.
+// A chosen algorithm and its measurement.
 struct TuneEntry {
   std::string engine; // of the library, by its number or name
   std::map<std::string, int64_t> knobs = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's choices of algorithms, so that the others choose the same.
+// The algorithms that one rank has chosen, so that other ranks use the same.
 #pragma once
 
 #include "runtime/device/TuneCache.h"
@@ -9,7 +9,7 @@
 
 namespace dlc {
 
-// One thread uses it at a time.
+// Not thread-safe.
 class TuneChoices {
 public:
   // The choice for a key: an entry, or none if the library's first choice is
@@ -20,21 +20,21 @@ public:
   void add(const TuneKey &key, Choice choice, std::string_view command);
   // Adds a command to an existing key.
   void addCommand(const TuneKey &key, std::string_view command);
-  const Choice *find(const TuneKey &key) const; // null: nobody has chosen
-  // The measurements for an existing key, in the library's order; infinite
-  // milliseconds: the algorithm did not start, or cannot be recorded.
+  const Choice *find(const TuneKey &key) const; // null: no choice yet
+  // Adds the measurements for an existing key, in the library's order; infinite
+  // milliseconds mean that the algorithm did not start, or cannot be recorded.
   void addMeasured(const TuneKey &key, std::vector<TuneEntry> candidates);
 
   std::string toText() const;
-  // For people, in the order in which they were made: {"commands", "op",
+  // For users, in the order in which choices were made: {"commands", "op",
   // "engine" (null: the library's first choice), "knobs", "milliseconds",
-  // "workspace", "date", "measured"}; the last, of what this rank measured
-  // now: a list of {"number" (in the library's order, from 0), "engine",
-  // "knobs", "milliseconds"}, the fastest first.
+  // "workspace", "date", "measured"}. "measured" lists the measurements of this
+  // rank: {"number" (in the library's order, from 0), "engine", "knobs",
+  // "milliseconds"}, the fastest first.
   Json describe() const;
   bool isEmpty() const { return made_.empty(); }
-  // The choices of another rank, after which nothing is measured here. Corrupt
-  // for text that is not toText()'s.
+  // Takes over the choices of another rank; nothing is measured here
+  // afterwards. Corrupt if the text is not from toText().
   Status adopt(std::string_view text);
   bool areAdopted() const { return adopted_; }
 
@@ -44,7 +44,7 @@ private:
     Choice choice;
     std::vector<std::string> commands;
     std::vector<TuneEntry> measured;
-    size_t number = 0; // of those before
+    size_t number = 0; // number of earlier choices
   };
   std::map<std::string, Made> made_; // by id
   bool adopted_ = false;

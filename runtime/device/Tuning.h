@@ -14,22 +14,23 @@ class TuneChoices;
 struct TuneOptions {
   enum class Mode {
     Off,       // the library's first choice
-    Heuristic, // what was once measured, else the library's first choice
-    Benchmark  // what was once measured, else the fastest now, which is kept
+    Heuristic, // an earlier measurement, else the library's first choice
+    Benchmark  // an earlier measurement, else measures now and stores it
   };
   Mode mode = Mode::Heuristic;
-  int candidates = 10;            // measured at most, of one command
+  int candidates = 10;            // largest number measured for a command
   uint64_t workspace = 256 << 20; // bytes that an algorithm may use
-  int flush = 4; // caches' worth of bytes, written to empty a GPU's
-  // Only algorithms with a fixed order of sums, not chosen by measured time.
+  int flush = 4; // bytes written to flush a GPU's cache, in caches
+  // Whether only algorithms with a fixed summation order are used, and none is
+  // chosen by measured time.
   bool deterministic = false;
   // TF32: f32 products may round their operands to 10 bits of mantissa.
   bool tf32 = false;
-  std::string cacheFolder{}; // as cacheFolder() takes it
+  std::string cacheFolder{}; // the argument of cacheFolder()
   // Records the choices, and provides those of another rank; may be null.
   std::shared_ptr<TuneChoices> choices{};
 
-  /// Rows "run.NAME"; of a run's settings only tf32 is kept.
+  /// Adds rows "run.NAME"; of a run's settings only tf32 is recorded.
   void addTo(OptionTable &table);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kind of command checks before it is bound, on any device.
+// Checks of commands before they are bound, shared by all devices.
 #pragma once
 
 #include "runtime/device/Device.h"
@@ -18,29 +18,29 @@ inline plan::DType typeOf(const Operand &operand) {
   return operand.type->dtype();
 }
 
-// "conv 'node_1'"; errors are that and ": <what>".
+// "conv 'node_1'"; errors begin with that and ": ".
 std::string describe(const CommandSpec &spec);
 Status corrupt(const CommandSpec &spec, std::string_view what);
 Status incompatible(const CommandSpec &spec, std::string_view what);
 
-// Counts as the plan's README says; `inputs` already counts the optional
-// operands that are present.
+// Checks the numbers of operands against the plan's README; `inputs` must
+// include the optional operands that are present.
 Status expectOperands(const CommandSpec &spec, size_t inputs, size_t outputs);
 
-// A copy's: one operand and one result of as many bytes, the same memory or
-// disjoint.
+// Checks a copy: one operand and one result with the same number of bytes,
+// which are the same memory or disjoint.
 Status expectCopy(const CommandSpec &spec);
 
-// `operand` has this shape; the message calls it `name`.
+// Checks that `operand`, called `name` in the message, has this shape.
 Status expectShape(const CommandSpec &spec, const Operand &operand,
                    const Shape &shape, std::string_view name);
 
-// `operand` has one of these element types.
+// Checks that `operand` has one of these element types.
 Status expectType(const CommandSpec &spec, const Operand &operand,
                   std::initializer_list<plan::DType> types,
                   std::string_view name);
 
-// All operands, or those given, are f32, f16, bf16 or f64.
+// Checks that all operands, or those given, are f32, f16, bf16 or f64.
 Status expectFloats(const CommandSpec &spec);
 Status expectFloats(const CommandSpec &spec,
                     std::initializer_list<Operand> operands);

@@ -6,8 +6,8 @@
 
 namespace dlc {
 
-// y[n,o,..] = sum over i and taps of x[n,i,..] w[o,i,taps], in each of `group`
-// groups of channels. Filters are [O,I,taps..] or, if their channels come last,
+// y[n,o,..] = sum over i and taps of x[n,i,..] w[o,i,taps], within each of
+// `group` groups of channels. Filters are [O,I,taps..] or, with channels last,
 // [O,taps..,I].
 struct Conv {
   Image x, y;

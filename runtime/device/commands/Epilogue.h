@@ -10,14 +10,14 @@
 
 namespace dlc {
 
-// Of the kinds matmul, matmul_activation and matmul_bias_backward (their ops:
-// compiler/dialect/ops/Epilogues.td).
+// For the kinds matmul, matmul_activation and matmul_bias_backward, whose ops
+// are in compiler/dialect/ops/Epilogues.td.
 struct Epilogue {
   enum class Sum { None, OfA, OfB };
 
   Activation activation = Activation::None;
   std::optional<Operand> bias;
-  std::optional<Operand> kept; // gets the operand of gelu_tanh
+  std::optional<Operand> kept; // stores the operand of gelu_tanh
   Sum sum = Sum::None;         // over all rows
   std::optional<Operand> biasGradient;
 };

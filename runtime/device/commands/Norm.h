@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands fused_batch_norm, fused_layer_norm and their gradients, read and
-// checked.
+// Parses and checks the commands fused_batch_norm, fused_layer_norm and their
+// gradients.
 #pragma once
 
 #include "runtime/device/Device.h"
@@ -11,14 +11,14 @@ namespace dlc {
 
 struct Norm {
   bool isLayer = false, isBackward = false;
-  bool relu = false;        // behind the norm, or its gradient before
-  bool hasResidual = false; // is added before the ReLU
-  // Of x as images channels last; all but their last spatial dimension are one,
-  // and a layer norm's rows are images of one pixel.
+  bool relu = false;        // after the norm, or before its gradient
+  bool hasResidual = false; // added before the ReLU
+  // Dimensions of x as images with channels last, with all leading spatial
+  // dimensions merged; rows of a layer norm are images of one pixel.
   int64_t n = 0, h = 1, w = 1, c = 0;
-  double epsilon = 0; // of forward norms
+  double epsilon = 0; // of norms, not gradients
 
-  // As a library has them: n, c, h, w.
+  // In the order of libraries: n, c, h, w.
   std::vector<int64_t> dims() const { return {n, c, h, w}; }
   std::vector<int64_t> parameters() const { return {1, c, 1, 1}; }
   std::vector<int64_t> statistics() const {
@@ -29,8 +29,8 @@ struct Norm {
   }
 };
 
-// Corrupt where operands and attributes contradict each other, Incompatible
-// where x is not f16, bf16 or f32.
+// Corrupt if operands and attributes are inconsistent, Incompatible if x is not
+// f16, bf16 or f32.
 Result<Norm> normOf(const CommandSpec &spec);
 
 } // namespace dlc

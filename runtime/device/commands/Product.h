@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry of a matmul, for any implementation.
+// Geometry of a matmul, independent of its implementation.
 #pragma once
 
 #include "runtime/device/commands/Checks.h"
@@ -17,14 +17,14 @@ struct Product {
 // Checks operands and attributes against each other.
 Result<Product> productOf(const CommandSpec &spec, bool hasBias);
 
-// Merges dimensions for a library: the rows of all batches form one matrix
-// where b is shared; equal batches become one dimension.
+// Merges dimensions for libraries: if b is shared, the rows of all batches
+// become one matrix; equal batch dimensions are merged.
 void simplify(Product &product);
 
 int64_t countOf(const Shape &shape);
 
-// The matrix of an operand with these batch dimensions that batch `index` of y
-// uses.
+// Index of the matrix of an operand with batch dimensions `batch` that is used
+// for matrix `index` of y.
 int64_t matrixIndex(int64_t index, const Shape &batchY, const Shape &batch);
 
 } // namespace dlc

@@ -18,7 +18,7 @@ using Spatial = std::array<int64_t, kSpatial>; // depth, height, width
 struct Image {
   int64_t n, c;
   Spatial size;
-  size_t dims; // of the operand: the last ones
+  size_t dims; // rank of the operand; spatial dimensions are the last
   bool channelsLast;
 
   int64_t pixels() const { return size[0] * size[1] * size[2]; }
@@ -27,21 +27,21 @@ struct Image {
     return channelsLast ? (in * pixels() + pixel) * c + ic
                         : (in * c + ic) * pixels() + pixel;
   }
-  // Of the last `count` dimensions.
+  // Sizes of the last `count` dimensions.
   Shape sizes(size_t count) const {
     return Shape(size.end() - static_cast<ptrdiff_t>(count), size.end());
   }
   Shape sizes() const { return sizes(dims); }
 };
 
-// Slides along each dimension.
+// The window along each dimension.
 struct Window {
   std::array<Sliding, kSpatial> along{Sliding{1}, Sliding{1}, Sliding{1}};
 
   int64_t taps() const {
     return along[0].kernel * along[1].kernel * along[2].kernel;
   }
-  // A number of each of the last `count` dimensions.
+  // One member of Sliding for each of the last `count` dimensions.
   Shape list(size_t count, int64_t Sliding::*number) const {
     Shape numbers;
     for (size_t d = kSpatial - count; d < kSpatial; ++d)
@@ -54,8 +54,8 @@ struct Window {
 Result<Image> imageOf(const CommandSpec &spec, const Operand &operand,
                       std::string_view name);
 
-// Reads strides, pads and dilations for a kernel of these sizes, one for each
-// of one to three dimensions, and checks their ranges.
+// Reads strides, pads and dilations for a kernel of these sizes (one to three
+// dimensions), and checks their ranges.
 Result<Window> windowOf(const CommandSpec &spec, const Shape &kernel);
 
 } // namespace dlc

@@ -15,8 +15,8 @@ namespace dlc {
 // contract.
 using KernelFunction = void (*)(void *const *args, int64_t begin, int64_t end);
 
-// Scratch memory that all commands share, since only one runs at a time.
-// Reserved at bind, and read at enqueue, since it may move.
+// Scratch memory shared by all commands, since they run one at a time. Reserved
+// at bind; its address is read at enqueue, since it may move.
 class Workspace {
 public:
   Workspace() = default;
@@ -24,7 +24,7 @@ public:
   Workspace &operator=(const Workspace &) = delete;
   ~Workspace();
 
-  // Makes it at least this large; contents are lost.
+  // Grows it to at least this size; its contents are lost.
   Status reserve(uint64_t bytes);
 
   std::byte *data() const { return data_; }
@@ -39,7 +39,7 @@ struct Kind;
 
 class CpuDevice final : public Device {
 public:
-  // 0 threads: as many as the process may run on.
+  // 0 threads: as many as the process may use.
   explicit CpuDevice(int threads = 0) : threads_(threads) {}
   ~CpuDevice() override;
 
@@ -58,7 +58,7 @@ public:
     return {regionBytes_, workspace_.bytes()};
   }
 
-  // Additional kinds of commands; they outlive the device.
+  // Adds kinds of commands, which must outlive the device.
   void add(std::span<const Kind> kinds) { added_ = kinds; }
 
   // For the files that implement kinds of commands.
@@ -82,7 +82,7 @@ private:
   std::span<const Kind> added_;
 };
 
-// A command that calls run(scratch), with so many bytes of the workspace.
+// A command that calls run(scratch) with `bytes` of the workspace.
 template <class F>
 Result<std::unique_ptr<Command>> commandWithScratch(CpuDevice &device,
                                                     uint64_t bytes, F run) {

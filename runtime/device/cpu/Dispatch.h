@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One body for all float types, and operands as arrays of such.
+// Instantiates code for all float types, with typed access to operands.
 #pragma once
 
 #include "runtime/device/Device.h"

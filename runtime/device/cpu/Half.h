@@ -59,7 +59,7 @@ DLC_INLINE F16 roundToF16(float value) {
   return {static_cast<uint16_t>(rounded | (bits >> 16 & 0x8000))};
 }
 
-// The type that T is computed in, and the way there and back.
+// The type in which T is computed, and conversions to and from it.
 template <class T> struct ComputeType { using type = T; };
 template <> struct ComputeType<Bf16> { using type = float; };
 template <> struct ComputeType<F16> { using type = float; };

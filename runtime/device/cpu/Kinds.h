@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of commands that the CPU supports: each family's file has its own,
+// The kinds of commands that the CPU supports: one table per family of ops;
 // Kinds.cpp lists the families.
 #pragma once
 
@@ -31,7 +31,7 @@ std::span<const Kind> matmulKinds();
 std::span<const Kind> orthogonalizeKinds();
 std::span<const Kind> poolKinds();
 
-// Null for a kind that neither a family nor `added` has.
+// Null if neither a family nor `added` has that kind.
 Factory findKind(std::string_view name, std::span<const Kind> added);
 
 } // namespace dlc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN primitives as one command: all of them, their memories and scratch are
-// made at bind.
+// oneDNN primitives as one command; all primitives, memories and scratch are
+// allocated at bind.
 #pragma once
 
 #include "runtime/base/process/FatalAllocations.h"
@@ -16,18 +16,18 @@ namespace dlc {
 const dnnl::engine &onednnEngine();
 const dnnl::stream &onednnStream();
 
-// Whether the library has bf16 on this CPU: not below AVX-512.
+// Whether the library supports bf16 on this CPU, which needs AVX-512.
 bool onednnHasBf16();
 bool onednnHasAvx512();
-bool onednnHasAmx(); // and may use it: ONEDNN_MAX_CPU_ISA
+bool onednnHasAmx(); // and ONEDNN_MAX_CPU_ISA allows it
 
-// What the library computes an element type in: f32 in itself, bf16 too where
-// it can, f16 in f32; anything else throws dnnl::error.
+// The type in which the library computes an element type: f32 in f32, bf16 in
+// bf16 if supported, f16 in f32; other types throw dnnl::error.
 dnnl::memory::data_type onednnType(plan::DType type);
 
-// A chain of primitives run in order. Build it inside buildOnednn(). Halves
-// that are computed in f32 are emulated: operands are widened to f32 scratch
-// before the chain, results rounded once after it.
+// A chain of primitives run in order. Build it inside buildOnednn(). 16-bit
+// types that are computed in f32 are emulated: operands are converted to f32
+// scratch before the chain, and results rounded once after it.
 class OnednnCommand final : public Command {
 public:
   using Desc = dnnl::memory::desc;
@@ -39,19 +39,19 @@ public:
   OnednnCommand(CpuDevice &device, const CommandSpec &spec)
       : device_(device), name_(describe(spec)) {}
 
-  // A buffer of the plan that the chain reads or writes, seen as `desc`, which
-  // lists its elements in the order in which the plan holds them.
+  // A buffer of the plan that the chain reads or writes, with layout `desc`,
+  // whose elements must be in the order of the buffer.
   dnnl::memory source(const Desc &desc, const Operand &operand);
   dnnl::memory result(const Desc &desc, const Operand &operand);
-  // Memory for the time of this command.
+  // Memory that is valid while this command runs.
   dnnl::memory scratch(const Desc &desc);
-  // `from` as `desc`: itself, or scratch that a reorder fills before what is
-  // added next.
+  // `from` with layout `desc`: itself, or scratch that a reorder fills before
+  // the next step of the chain.
   dnnl::memory input(const dnnl::memory &from, const Desc &desc);
-  // Where a primitive should write `desc` so that reorder() can bring it to
-  // `to`: `to` itself if it can.
+  // Where a primitive should write a result of layout `desc`, which reorder()
+  // then copies to `to`: `to` itself if the layouts are equal.
   dnnl::memory target(const dnnl::memory &to, const Desc &desc);
-  // Nothing if both are the same.
+  // Adds a reorder, unless both are the same memory.
   void reorder(const dnnl::memory &from, const dnnl::memory &to);
   void add(const dnnl::primitive &primitive, const Desc &scratchpad,
            std::initializer_list<Argument> arguments);
@@ -85,16 +85,16 @@ private:
   std::string name_;
   std::vector<Step> steps_;
   std::vector<Conversion> widened_, narrowed_; // before and after the steps
-  std::vector<dnnl::memory> memories_; // keeps the handles in steps_ alive
+  std::vector<dnnl::memory> memories_;         // keeps handles in steps_ alive
   std::vector<Scratch> scratch_;
   uint64_t scratchBytes_ = 0;
   std::byte *workspace_ = nullptr;
 };
 
-// Attributes that every primitive here has: scratchpads are ours.
+// Attributes of all primitives here: scratchpads are allocated by dlc.
 dnnl::primitive_attr onednnAttributes();
 
-// The epilogue of `activation`, if the command has one. Throws dnnl::error for
+// The activation that the command has as its epilogue. Throws dnnl::error for
 // an unknown name.
 dnnl::primitive_attr onednnEpilogue(const CommandSpec &spec);
 
@@ -102,9 +102,9 @@ Result<std::unique_ptr<Command>>
 reserveWorkspace(CpuDevice &device, std::unique_ptr<OnednnCommand> command);
 Status onednnError(const CommandSpec &spec, const dnnl::error &error);
 
-// Runs build(command) and returns the command; an exception of oneDNN becomes a
-// Status. An allocation that fails in it ends the program: oneDNN does not look
-// at what some return, and frees twice where others throw.
+// Calls build(command) and returns the command; an exception of oneDNN becomes
+// a Status. A failed allocation in it ends the program: oneDNN ignores some
+// null results, and double-frees after some exceptions.
 template <class F>
 Result<std::unique_ptr<Command>>
 buildOnednn(CpuDevice &device, const CommandSpec &spec, F &&build) {

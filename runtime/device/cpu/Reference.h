@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain loops in double, for f64, for empty tensors, and as the reference for
-// tests.
+// Plain loops in f64: for f64 operands, for empty tensors, and as the reference
+// of tests.
 #pragma once
 
 #include "runtime/device/commands/Checks.h"
@@ -9,7 +9,7 @@
 
 namespace dlc {
 
-// Elements of an operand of any float type, read and written as double.
+// Elements of an operand of any float type, read and written as f64.
 class Elements {
 public:
   explicit Elements(const Operand &operand)
@@ -31,10 +31,10 @@ private:
   plan::DType type_;
 };
 
-// True where the reference is used: an operand is f64, or one is empty.
+// Whether the reference is used: an operand is f64 or empty.
 bool wantsReference(const CommandSpec &spec);
 
-// A command that calls `function`, which keeps what it needs, and may return a
+// A command that calls `function`, which must own its data and may return a
 // Status.
 template <class F> std::unique_ptr<Command> makeReference(F function) {
   class Reference final : public Command {

@@ -13,13 +13,13 @@ namespace dlc {
 
 class Threads {
 public:
-  // 0: as many as the process may run on.
+  // 0: as many as the process may use.
   explicit Threads(int count);
 
   int count() const { return count_; }
 
-  // Code::Limit if the system cannot create so many threads, for which libgomp
-  // would end the process.
+  // Code::Limit if the system cannot create that many threads, in which case
+  // libgomp would end the process.
   Status check() const;
 
   // Makes oneDNN's parallel regions, started by the calling thread, use this
@@ -35,7 +35,7 @@ public:
                   [&](int, int64_t begin, int64_t end) { fn(begin, end); });
   }
 
-  // The same with the range's number, below count(), for per-range memory.
+  // The same with the index of the range, below count(), for per-range memory.
   template <class F>
   void parallelParts(int64_t extent, int64_t grain, F &&fn) const {
     const int64_t most = (extent + grain - 1) / std::max<int64_t>(grain, 1);

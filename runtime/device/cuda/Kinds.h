@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of commands that GPUs support: each family's file has its own,
+// The kinds of commands that GPUs support: one table per family of ops;
 // Kinds.cpp lists the families.
 #pragma once
 
@@ -30,7 +30,7 @@ std::span<const GpuKind> gpuNormKinds();
 // libraries refuse.
 std::unique_ptr<Command> bindZeros(CudaDevice &device, const CommandSpec &spec);
 
-// Null for a kind that no family has.
+// Null if no family has that kind.
 GpuFactory findGpuKind(std::string_view name);
 
 } // namespace dlc

@@ -33,9 +33,9 @@ private:
   Status cudnnStatus_;
 };
 
-// The library with which cuDNN compiles kernels of attention and norms where it
-// runs; without it, it has no plan for an attention. Incompatible if the loader
-// does not find it.
+// Opens the library with which cuDNN compiles kernels of attention and norms at
+// run time; cuDNN has no plan for attention without it. Incompatible if the
+// loader does not find it.
 Result<SharedLibrary> openNvrtc();
 
 } // namespace dlc

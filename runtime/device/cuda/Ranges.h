@@ -7,7 +7,7 @@
 
 namespace dlc {
 
-// `command` in a range called as describe(spec): kind and nodes.
+// Runs `command` in a range named as describe(spec), with kind and nodes.
 Result<std::unique_ptr<Command>> inRange(const CommandSpec &spec,
                                          std::unique_ptr<Command> command);
 

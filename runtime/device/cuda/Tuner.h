@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses among the algorithms of a library: by its cache on disk, or by
-// measuring them.
+// Chooses among the algorithms of a library, by measurements on disk or new
+// ones.
 #pragma once
 
 #include "runtime/device/TuneChoices.h"
@@ -25,7 +25,7 @@ class Draft;
 
 class Tuner {
 public:
-  // A cache that cannot be used is a warning.
+  // A cache that cannot be used causes a warning.
   Tuner(const GpuContext &context, TuneOptions options);
 
   const TuneOptions &options() const { return options_; }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What AttentionLoops.cpp includes for each kind of CPU: the loops of
-// AttentionLoops.h, for elements of any type.
+// The loops of AttentionLoops.h for elements of any type. AttentionLoops.cpp
+// includes this file once for each kind of CPU.
 #include "runtime/device/cpu/kernels/Lanes.h"
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kQueryBlock = 48;
-constexpr int64_t kMostKeys = 240; // of a tile, whose scores fit the L2 cache
+constexpr int64_t kMostKeys = 240; // per tile: scores fit into the L2 cache
 constexpr int64_t kWhole = std::lcm(Block::kRows, Block::kColumns);
 static_assert(kQueryBlock % Block::kRows == 0);
 
@@ -13,7 +13,7 @@ int64_t roundUp(int64_t x, int64_t unit) {
   return (x + unit - 1) / unit * unit;
 }
 
-// Sizes of the pieces of a thread's memory, from the shape alone.
+// Sizes of the arrays in a thread's memory; they depend only on the shape.
 struct Tiling {
   explicit Tiling(const AttentionGeometry &g)
       : keys(roundUp((g.keys + tilesOf(g) - 1) / tilesOf(g), Block::kColumns)),
@@ -24,12 +24,12 @@ struct Tiling {
     return std::max<int64_t>(1, (g.keys + kMostKeys - 1) / kMostKeys);
   }
 
-  int64_t keys;  // of a tile
-  int64_t ofRow; // of scores, and rows of a tile's gradients
+  int64_t keys;  // per tile
+  int64_t ofRow; // row length of scores and of gradients of a tile
   int64_t depth, valueDepth, allQueries;
 };
 
-// Hands out parts of a thread's memory.
+// Allocates arrays in a thread's memory.
 class Memory {
 public:
   explicit Memory(float *at) : at_(at) {}
@@ -43,8 +43,8 @@ private:
   float *at_;
 };
 
-// The tile of keys [begin, begin + count) before a block's queries [first,
-// first + rows).
+// The tile of keys [begin, begin + count) for a block of queries [first, first
+// + rows).
 struct Span {
   DLC_INLINE Span(const AttentionGeometry &g, int64_t first, int64_t end,
                   int64_t begin, int64_t keys)
@@ -54,20 +54,21 @@ struct Span {
             (causal ? std::min(first + rows, g.keys) : g.keys) - begin, 0,
             keys)) {}
 
-  // How many of the tile's keys row i of the block sees: its first ones.
+  // Number of keys of the tile, from the first, that row i of the block attends
+  // to.
   DLC_INLINE int64_t seen(int64_t i) const {
     return causal ? std::clamp<int64_t>(first + i + 1 - begin, 0, count)
                   : count;
   }
-  // Of all rows of the register block that begins at row i.
+  // The largest number for a row of the register block that begins at row i.
   DLC_INLINE int64_t seenByBlock(int64_t i) const {
     return seen(i + Block::kRows - 1);
   }
-  // Scores that are computed of row i, and used: to the end of a vector.
+  // Number of scores computed for row i, rounded up to vectors.
   DLC_INLINE int64_t columns(int64_t i) const {
     return roundUp(seenByBlock(i / Block::kRows * Block::kRows), kLanes);
   }
-  // The first row that sees key j of the tile.
+  // The first row that attends to key j of the tile.
   DLC_INLINE int64_t firstRow(int64_t j) const {
     return causal ? std::clamp<int64_t>(begin + j - first, 0, rows) : 0;
   }
@@ -77,9 +78,10 @@ struct Span {
   const int64_t count;
 };
 
-// Adds the mask and hides what row `i` of the block does not see.
+// Adds the mask and sets scores of keys that row `i` of the block does not
+// attend to to -inf.
 void maskRow(const AttentionMask &mask, const Span &span, int64_t i,
-                        float *scores) {
+             float *scores) {
   const int64_t seen = span.seen(i);
   if (mask.data) {
     const float *const row =
@@ -91,12 +93,10 @@ void maskRow(const AttentionMask &mask, const Span &span, int64_t i,
     scores[j] = -kInfinity;
 }
 
-// The products of scores [rows, keys], where what no query sees is left out:
-// the scores from `inner` numbers of each query and key; sums over keys; sums
-// over queries.
-void multiplyForScores(const Span &span, const float *rows,
-                                  const float *keys, int64_t inner, float *to,
-                                  int64_t ofRow) {
+// Matrix products for scores [rows, keys] that skip fully masked parts: the
+// scores, with depth `inner`; sums over keys; sums over queries.
+void multiplyForScores(const Span &span, const float *rows, const float *keys,
+                       int64_t inner, float *to, int64_t ofRow) {
   multiply<false>(
       {rows, inner, 1}, keys, inner * Block::kColumns, span.rows, span.count,
       [&](int64_t i, int64_t j) {
@@ -104,9 +104,9 @@ void multiplyForScores(const Span &span, const float *rows,
       },
       to, ofRow);
 }
-void sumOverKeys(const Span &span, const float *scores,
-                            int64_t ofRow, const float *panels, int64_t ofPanel,
-                            int64_t columns, float *to) {
+void sumOverKeys(const Span &span, const float *scores, int64_t ofRow,
+                 const float *panels, int64_t ofPanel, int64_t columns,
+                 float *to) {
   multiply<true>(
       {scores, ofRow, 1}, panels, ofPanel, span.rows, columns,
       [&](int64_t i, int64_t) {
@@ -114,9 +114,8 @@ void sumOverKeys(const Span &span, const float *scores,
       },
       to, columns);
 }
-void sumOverQueries(const Span &span, const float *scores,
-                               int64_t ofRow, const float *panels,
-                               int64_t columns, float *to) {
+void sumOverQueries(const Span &span, const float *scores, int64_t ofRow,
+                    const float *panels, int64_t columns, float *to) {
   multiply<true>(
       {scores, 1, ofRow}, panels, kQueryBlock * Block::kColumns, span.count,
       columns,
@@ -126,7 +125,7 @@ void sumOverQueries(const Span &span, const float *scores,
       to, columns);
 }
 
-// NaN if there is one.
+// The largest element; NaN if there is one.
 DLC_INLINE float largest(const float *x, int64_t count) {
   Lanes most = Lanes{} - kInfinity, next;
   for (int64_t j = 0; j < count; j += kLanes) {
@@ -140,7 +139,7 @@ DLC_INLINE float largest(const float *x, int64_t count) {
   return result;
 }
 
-// x = e^(x - shift), and the sum.
+// x = e^(x - shift); returns the sum.
 DLC_INLINE float exponentials(float *x, int64_t count, float shift) {
   Lanes total{}, next;
   for (int64_t j = 0; j < count; j += kLanes) {
@@ -153,10 +152,11 @@ DLC_INLINE float exponentials(float *x, int64_t count, float shift) {
   return sum(total);
 }
 
-// The block's rows of a matrix, and zeros to the end of a register block.
+// Copies the block's rows of a matrix, with zeros up to the end of a register
+// block.
 template <class T>
-void copyRows(const T *from, int64_t stride, const Span &span,
-                         int64_t columns, float factor, float *to) {
+void copyRows(const T *from, int64_t stride, const Span &span, int64_t columns,
+              float factor, float *to) {
   for (int64_t i = 0; i < span.rows; ++i, to += columns)
     for (int64_t j = 0; j < columns; ++j)
       to[j] = load(from[(span.first + i) * stride + j]) * factor;
@@ -171,8 +171,8 @@ DLC_INLINE void storeRow(const float *from, int64_t columns, float factor,
     store(to[j], from[j] * factor);
 }
 
-// The softmax's state of a block of queries: the largest score of each row so
-// far, and the sum of e^(score - largest).
+// The state of an online softmax for a block of queries: the largest score of
+// each row so far, and the sum of e^(score - largest).
 struct RowSums {
   float *most, *total;
 
@@ -180,8 +180,8 @@ struct RowSums {
     for (int64_t i = 0; i < rows; ++i)
       most[i] = -kInfinity, total[i] = 0;
   }
-  // Takes a row's scores of one more tile, which become their exponentials.
-  // Returns the factor of what was summed before.
+  // Adds a row's scores of one more tile, which are replaced by their
+  // exponentials. Returns the factor by which earlier sums must be scaled.
   DLC_INLINE float add(int64_t i, float *scores, int64_t count) {
     const float before = most[i], of = largest(scores, count),
                 now = before > of ? before : of;
@@ -254,7 +254,7 @@ template <class T> struct Tensors {
   T *dq, *dk, *dv;
 };
 
-// The gradient of one head: for each tile of keys all blocks of queries.
+// The gradient of one head: for each tile of keys, all blocks of queries.
 template <class T> class Backward {
 public:
   DLC_INLINE Backward(const AttentionGeometry &g, const AttentionMask &mask,
@@ -273,16 +273,17 @@ public:
   }
 
 private:
-  // The sums of dy * y.
+  // Computes sum(dy * y) of each row.
   DLC_INLINE void findDeltas() {
     for (int64_t i = 0; i < g.queries; ++i)
       deltas[i] =
           dot(x.dy + i * g.outStride, x.y + i * g.outStride, g.valueDepth);
   }
 
-  // A row's weights of keys are factor * e^(score - shift): lse and 1, but
-  // with a mask, whose numbers may be so low that lse cannot hold the logarithm
-  // of the sum, they are found again.
+  // Computes shift and factor of each row, with which the weight of a key is
+  // factor * e^(score - shift): lse and 1. With a mask, scores may be so low
+  // that lse cannot represent the logarithm of the sum; then they are
+  // recomputed.
   DLC_INLINE void findWeights() {
     if (!mask.data) {
       for (int64_t i = 0; i < t.allQueries; ++i) {
@@ -359,8 +360,9 @@ private:
                 dq + span.first * t.depth);
   }
 
-  // A row of scores becomes the weights, the gradient of these that of the
-  // scores; zeros in what a register block of keys reads beyond.
+  // Replaces a row of scores by weights, and the gradient of the weights by
+  // that of the scores; writes zeros where a register block of keys reads
+  // beyond the row.
   DLC_INLINE void gradientRow(const Span &span, int64_t i, float *weights,
                               float *gradients) {
     const int64_t query = span.first + i, columns = span.columns(i);

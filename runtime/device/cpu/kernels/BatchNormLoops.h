@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of batch norm: two passes over x, the first in chunks whose sums
-// are added in a fixed order.
+// The loops of batch norm: two passes over x; the first computes sums of
+// chunks, which are added in a fixed order.
 #pragma once
 
 #include "runtime/device/cpu/Half.h"
 
 namespace dlc {
 
-// x seen as [rows, lanes, inner]. nchw: N rows, C lanes, H*W inner. nhwc: inner
-// is 1 and a row may hold several pixels, so that it is long enough for the
-// vector unit; lane l is of channel l % channels.
+// x as [rows, lanes, inner]. nchw: N rows, C lanes, H*W inner. nhwc: inner is
+// 1, and a row may hold several pixels to fill vectors; lane l is of channel l
+// % channels.
 struct NormGeometry {
   int64_t rows, lanes, inner, channels;
   int64_t chunkRows, chunks; // chosen from the shape alone: results do not
                              // depend on the number of threads
 };
 
-// For each lane: forward y = (x - mean) * a + b; backward
-// dx = a * dy + (x - mean) * b + c, where `bias` masks dy: it counts where the
-// norm's result (x - mean) * a + bias passed its ReLU. Null: no ReLU.
+// Per lane: forward y = (x - mean) * a + b; backward dx = a * dy + (x - mean) *
+// b + c, where `bias` masks dy: dy is zero where the norm's result (x - mean) *
+// a + bias is not above 0. Null: no ReLU.
 template <class T> struct NormFactors {
   const Compute<T> *mean, *a, *b, *c, *bias;
 };
 
-// What follows the norm in the same pass: y = relu(norm + residual).
+// The epilogue of the norm, in the same pass: y = relu(norm + residual).
 template <class T> struct NormTail {
   const T *residual = nullptr; // null: none
   bool relu = false;

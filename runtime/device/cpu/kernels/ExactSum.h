@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of numbers >= 0 that do not depend on the order of adding.
+// Sums of non-negative numbers that do not depend on the order of summation.
 #pragma once
 
 #include "runtime/device/cpu/Simd.h"
@@ -12,9 +12,9 @@
 
 namespace dlc {
 
-// Exact: digit i counts 2^(32 i - 1074). Sums are added digit by digit, up to
-// 2^31 additions between calls of carry(); of carried ones up to 2^31, also as
-// integers by whoever adds them over ranks.
+// Exact: digit i has weight 2^(32 i - 1074). Sums are added digit by digit,
+// with up to 2^31 additions between calls of carry(); up to 2^31 carried sums
+// may be added, also as integers by a reduction over ranks.
 struct ExactSum {
   static constexpr size_t kDigits = 67, kInfinities = 67, kNans = 68;
   static constexpr size_t kWords = 69;
@@ -41,14 +41,14 @@ struct ExactSum {
     for (size_t i = 0; i < kWords; ++i)
       words[i] += other.words[i];
   }
-  // The same sum in digits below 2^32.
+  // Normalises digits to less than 2^32.
   void carry() {
     for (size_t i = 0; i + 1 < kDigits; ++i) {
       words[i + 1] += words[i] >> 32;
       words[i] &= 0xffffffff;
     }
   }
-  // Within half of a last place and a bit; of a carried sum.
+  // The rounded value of a carried sum, within slightly more than half an ulp.
   double value() const {
     if (words[kNans])
       return std::numeric_limits<double>::quiet_NaN();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of floats, and products of small matrices in registers: what
-// AttentionBody.h includes for each kind of CPU, in a namespace that has
-// kLanes, the floats of a vector, and kBlockRows. It includes nothing itself:
-// all here is compiled for that CPU.
+// Float vectors, and products of small matrices in registers. AttentionBody.h
+// includes this for each kind of CPU, in a namespace that defines kLanes, the
+// floats of a vector, and kBlockRows. Includes nothing, so that everything here
+// is compiled for that CPU.
 
 using Lanes = float __attribute__((vector_size(4 * kLanes)));
 using IntLanes = int32_t __attribute__((vector_size(4 * kLanes)));
@@ -45,7 +45,7 @@ template <class T> DLC_INLINE float dot(const T *a, const T *b, int64_t count) {
   return result;
 }
 
-// e^x within 2 ulp; 0 below -87.3, where x is -inf, too. x is at most 88.
+// e^x within 2 ulp; 0 below -87.3, including -inf. x must be at most 88.
 DLC_INLINE void exponential(Lanes &x) {
   const Lanes least = Lanes{} - 87.3f, input = x;
   x = x < least ? least : x;
@@ -64,20 +64,20 @@ DLC_INLINE void exponential(Lanes &x) {
   x = input < least ? Lanes{} : p;
 }
 
-// A product of the register block: kRows rows of `a` times a panel of kColumns
+// The sizes of the register block: kRows rows of `a` times a panel of kColumns
 // columns of `b`.
 struct Block {
   static constexpr int64_t kRows = kBlockRows, kColumns = 2 * kLanes;
 };
 
-// How a matrix is read: element (i, j) is at i * row + j * column.
+// A strided matrix: element (i, j) is at i * row + j * column.
 struct Strided {
   const float *data;
   int64_t row, column;
 };
 
-// c[kRows, Vectors * kLanes] = or += a b over `inner`; b is a panel: inner rows
-// of kColumns. Adds in the order of the inner dimension.
+// c[kRows, Vectors * kLanes] = or += a b with depth `inner`; b is a panel with
+// `inner` rows of kColumns. Sums in order of depth.
 template <bool kAdds, int Vectors>
 DLC_INLINE void multiplyBlock(const Strided &a, const float *b, int64_t inner,
                               float *c, int64_t ofRow) {
@@ -116,9 +116,9 @@ struct InnerRange {
   int64_t begin, end;
 };
 
-// c[rows, columns] = or += a b, rows rounded up to blocks and columns to
-// vectors. The block at (i, j) sums over innerOf(i, j) and is left alone where
-// that is empty. Panels of b are ofPanel floats apart.
+// c[rows, columns] = or += a b, with rows rounded up to blocks and columns to
+// vectors. The block at (i, j) sums over innerOf(i, j) and is not written if
+// that is empty. Consecutive panels of b are ofPanel floats apart.
 template <bool kAdds, class InnerOf>
 DLC_INLINE void multiply(const Strided &a, const float *b, int64_t ofPanel,
                          int64_t rows, int64_t columns, InnerOf innerOf,
@@ -142,7 +142,7 @@ DLC_INLINE void multiply(const Strided &a, const float *b, int64_t ofPanel,
     }
 }
 
-// Panels of a row-major [rows, columns] matrix, zeros in columns beyond.
+// Packs a row-major [rows, columns] matrix into panels, padded with zeros.
 template <class T>
 void packPanels(const T *from, int64_t ofRow, int64_t rows,
                            int64_t columns, float factor, float *to,
@@ -162,7 +162,7 @@ void packPanels(const T *from, int64_t ofRow, int64_t rows,
   }
 }
 
-// The vectors of each pair that lies Step apart exchange groups of Step lanes.
+// Exchanges groups of Step lanes between vectors whose indices differ by Step.
 template <int Step, int... L>
 DLC_INLINE void exchange(Lanes (&x)[kLanes], std::integer_sequence<int, L...>) {
 #pragma GCC unroll 16
@@ -175,14 +175,14 @@ DLC_INLINE void exchange(Lanes (&x)[kLanes], std::integer_sequence<int, L...>) {
           __builtin_shufflevector(a, b, (L & Step ? kLanes + L : L + Step)...);
     }
 }
-// The lanes of kLanes vectors as rows become columns.
+// Transposes kLanes vectors as a square matrix.
 template <int Step = 1> DLC_INLINE void transpose(Lanes (&x)[kLanes]) {
   exchange<Step>(x, std::make_integer_sequence<int, kLanes>());
   if constexpr (2 * Step < kLanes)
     transpose<2 * Step>(x);
 }
 
-// Panels of the transpose of a row-major [columns, rows] matrix.
+// Packs the transpose of a row-major [columns, rows] matrix into panels.
 template <class T>
 void packTransposed(const T *from, int64_t ofRow, int64_t rows,
                                int64_t columns, float *to, int64_t ofPanel) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows that are known in the step alone: the rows are copied side
-// by side, and there is a product of oneDNN for each of a few numbers of rows,
-// in which those that are missing are zeros. Each object is one thread's.
+// Products of rows that are only known when the step runs: the rows are
+// gathered and multiplied by oneDNN, with a primitive for each of a few numbers
+// of rows, padded with zeros. Each object is used by one thread.
 #pragma once
 
 #include "runtime/device/cpu/Onednn.h"
@@ -14,14 +14,14 @@
 
 namespace dlc {
 
-// Of one product.
+// Rows of one product.
 constexpr int64_t kFewestRows = 8, kMostRows = 256;
 
-// Bytes in whole cache lines.
+// Rounds up to whole cache lines.
 constexpr int64_t toLines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Rows, or `columns` of theirs, as oneDNN computes with them: halves that it
-// lacks are f32.
+// Gathers rows, or `columns` of their elements, in the type that oneDNN
+// computes in: f32 for 16-bit types that it does not support.
 class RowBuffer {
 public:
   RowBuffer(plan::DType type, int64_t whole, int64_t columns)
@@ -34,7 +34,7 @@ public:
   bool isWide() const { return isWide_; }
   int64_t bytes(int64_t rows) const { return toLines(rows * row_); }
 
-  // Rows `rows` of `from`, and zeros up to `count`.
+  // Copies rows `rows` of `from`, followed by zeros up to `count` rows.
   void take(const std::byte *from, std::span<const int64_t> rows, int64_t count,
             std::byte *buffer) const {
     for (const int64_t row : rows) {
@@ -43,7 +43,7 @@ public:
     }
     std::memset(buffer, 0, size_t((count - int64_t(rows.size())) * row_));
   }
-  // The other way.
+  // Copies the rows back.
   void put(const std::byte *buffer, std::span<const int64_t> rows,
            std::byte *to) const {
     for (const int64_t row : rows) {
@@ -81,13 +81,13 @@ private:
   int64_t stored_, row_; // bytes
 };
 
-// A product of oneDNN for each number of rows, for one thread.
+// A oneDNN product for each number of rows, for one thread.
 class RowProducts {
 public:
   struct Operands {
     dnnl::memory::desc source, weights, result;
   };
-  // `adds` to the result instead of replacing it.
+  // Whether the product `adds` to the result instead of replacing it.
   template <class F> RowProducts(int64_t most, bool adds, F operandsOf) {
     for (int64_t rows = kFewestRows;; rows *= 2) {
       const Operands o = operandsOf(rows);
@@ -114,8 +114,8 @@ public:
       bytes = std::max(bytes, size.scratchBytes);
     return toLines(int64_t(bytes));
   }
-  // Of the next product where `left` rows are left: at most a quarter of it are
-  // zeros, but of the smallest.
+  // Number of rows of the next product if `left` rows are left: at most a
+  // quarter of them is padding, except for the smallest product.
   int64_t rowsOf(int64_t left) const {
     for (const Size &size : sizes_)
       if (size.rows >= left)
@@ -152,7 +152,7 @@ private:
     int64_t rows;
     dnnl::matmul product;
     dnnl::memory source, weights, result, scratch;
-    size_t scratchBytes; // asking the memory would allocate
+    size_t scratchBytes; // cached, as querying the memory allocates
   };
   static dnnl::memory memoryOf(const dnnl::memory::desc &desc) {
     return dnnl::memory(desc, onednnEngine(), nullptr);
@@ -160,7 +160,7 @@ private:
   std::vector<Size> sizes_;
 };
 
-// Row-major, or the transpose of that.
+// A row-major matrix, or its transpose.
 inline dnnl::memory::desc matrix(int64_t rows, int64_t columns, bool transposed,
                                  dnnl::memory::data_type type) {
   return {{rows, columns},

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of bf16 and its gradient, products by tiles (TileLoops.h): softmax
-// and sums are f32, weights and the gradient of scores are rounded to bf16 for
-// products.
+// Attention of bf16 and its gradient, with products by tiles (TileLoops.h):
+// softmax and sums are f32; weights and the gradient of scores are rounded to
+// bf16 for products.
 #pragma once
 
 #include "runtime/device/cpu/kernels/AttentionLoops.h"
 
 namespace dlc {
 
-// Null where there are no tileLoops().
+// Null if there are no tileLoops().
 const AttentionLoops<Bf16> *tileAttentionLoops();
 
 } // namespace dlc

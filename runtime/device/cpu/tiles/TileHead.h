@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a head's attention and its gradient have in common: what
-// TileAttention.cpp includes where it compiles for these CPUs. It includes
-// nothing itself.
+// What a head's attention and its gradient share. TileAttention.cpp includes
+// this where it compiles for these CPUs. Includes nothing.
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kBlock = kTileBlock; // queries or keys
-constexpr int64_t kSide = 128;         // of a square of scores
+constexpr int64_t kSide = 128;         // side of a square of scores
 constexpr int64_t kBlocks = kSide / kBlock;
-constexpr int64_t kSums = 4 * kTileFloats; // of a block by a block
+constexpr int64_t kSums = 4 * kTileFloats; // of a block by a block, in floats
 
 DLC_INLINE int64_t blocksIn(int64_t count) {
   return (count + kBlock - 1) / kBlock;
 }
 
-// The first `count` of 32 elements, or all.
+// A mask of the first `count` of 32 elements, or of all.
 DLC_INLINE uint32_t firstOf(int64_t count) {
   return static_cast<uint32_t>(
       (uint64_t(1) << std::min<int64_t>(count, kBlock)) - 1);
 }
 
-// Hands out parts of a thread's memory, which are whole tiles.
+// Allocates whole tiles in a thread's memory.
 class Tiles {
 public:
   explicit Tiles(float *at) : at_(reinterpret_cast<std::byte *>(at)) {}
@@ -36,12 +35,12 @@ private:
   std::byte *at_;
 };
 
-// Tiles of 32 lines of a matrix, zeros behind its end: lines are rows or
-// columns (two tiles, each with all terms), or they are terms (a step of all
-// columns, `stride` bytes apart).
+// Packs 32 lines of a matrix into tiles, padded with zeros: lines are rows or
+// columns (two tiles with all terms), or terms (one step of all columns, tiles
+// `stride` bytes apart).
 class Packer {
 public:
-  // `zeros`: of a line.
+  // `zeros`: a line of zeros.
   Packer(const TileLoops &loops, const std::byte *zeros)
       : loops_(loops), zeros_(reinterpret_cast<const uint16_t *>(zeros)) {}
 
@@ -69,7 +68,7 @@ private:
   const uint16_t *lines_[kBlock];
 };
 
-// Both vectors of 32 queries in a row of a block's sums.
+// Reads both vectors of 32 queries in a row of a block's sums.
 DLC_INLINE void readRow(const float *sums, int64_t row, Lanes *to) {
   const float *const from = sums + tileRow(row);
   read(from, to[0]);
@@ -86,7 +85,7 @@ DLC_INLINE __m512i rounded(const Lanes &low, const Lanes &high) {
   return (__m512i)both;
 }
 
-// Two rows of 32 columns as a row of pairs in each of two tiles on the right.
+// Stores two rows of 32 columns as a row of pairs in each of two right tiles.
 DLC_INLINE void storePairs(const Lanes *even, const Lanes *odd, std::byte *to,
                            int64_t stride) {
   const __m512i order = _mm512_set_epi32(
@@ -100,8 +99,8 @@ DLC_INLINE void storePairs(const Lanes *even, const Lanes *odd, std::byte *to,
         _mm512_permutexvar_epi16(order, rounded(even[half], odd[half])));
 }
 
-// Rows of 32 channels from sums whose columns are queries, each times its
-// factor.
+// Stores rows of 32 channels, each times its factor, from sums whose columns
+// are queries.
 DLC_INLINE void storeTransposed(const float *sums, const Lanes *factors,
                                 int64_t rows, int64_t columns, Bf16 *to,
                                 int64_t ofRow) {
@@ -122,8 +121,8 @@ DLC_INLINE void storeTransposed(const float *sums, const Lanes *factors,
   }
 }
 
-// A row of scores, of key `key` and the queries from `first` on: scaled and
-// masked. A key beyond the end is seen by none.
+// A row of scores for key `key` and queries from `first` on, scaled and masked.
+// Keys beyond the end are masked for all queries.
 struct Scores {
   const AttentionGeometry &g;
   const AttentionMask &mask;
@@ -154,7 +153,7 @@ private:
     read(lanes, added);
     row += added;
   }
-  // From the first `count` queries.
+  // Masks the first `count` queries.
   static DLC_INLINE void hide(Lanes &row, int64_t count) {
     const IntLanes lane = {0, 1, 2,  3,  4,  5,  6,  7,
                            8, 9, 10, 11, 12, 13, 14, 15};
@@ -163,8 +162,8 @@ private:
   }
 };
 
-// Softmax's state of 32 queries: the largest score so far, and the sum of
-// e^(score - largest).
+// The state of an online softmax for 32 queries: the largest score so far, and
+// the sum of e^(score - largest).
 struct ColumnSums {
   Lanes most[2], total[2];
 
@@ -173,7 +172,8 @@ struct ColumnSums {
     for (int half = 0; half < 2; ++half)
       most[half] = Lanes{} - kInfinity, total[half] = Lanes{};
   }
-  // The factor of what was summed before, if `now` are the largest scores.
+  // Updates the largest scores with `now`; `kept` becomes the factor by which
+  // earlier sums must be scaled.
   DLC_INLINE void raise(const Lanes *now, Lanes *kept) {
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
@@ -183,7 +183,7 @@ struct ColumnSums {
       total[half] *= kept[half];
     }
   }
-  // A row of scores becomes its exponentials, which are added.
+  // Replaces a row of scores by its exponentials, and adds them to the sums.
   DLC_INLINE void add(const Lanes *shifts, Lanes *row) {
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
@@ -192,23 +192,23 @@ struct ColumnSums {
       total[half] += row[half];
     }
   }
-  // No score of a query that sees no key is above -infinity.
+  // Avoids inf - inf for queries whose keys are all masked.
   static DLC_INLINE Lanes shiftOf(const Lanes &most) {
     return most == Lanes{} - kInfinity ? Lanes{} : most;
   }
 };
 
-// The larger; NaN if one is.
+// The larger element; NaN if either is.
 DLC_INLINE Lanes larger(const Lanes &a, const Lanes &b) {
   return (a > b) | (a != a) ? a : b;
 }
 
-// That hold a line of zeros.
+// Tiles that a line of zeros needs.
 DLC_INLINE int64_t zeroTiles(const AttentionGeometry &g) {
   return (std::max(g.depth, g.valueDepth) * 2 - 1) / kTileBytes + 1;
 }
 
-// What the forward pass and its gradient have in common.
+// What the forward pass and the gradient share.
 class Head {
 public:
   Head(const AttentionGeometry &g, const AttentionMask &mask, float *memory)
@@ -216,23 +216,23 @@ public:
         values(blocksIn(g.valueDepth)), keyBlocks(blocksIn(g.keys)),
         tiles(memory), packer(loops, zeros()) {}
 
-  // Blocks of keys that a block of queries sees some of.
+  // Number of key blocks that a block of queries attends to, at least in part.
   int64_t seenBy(int64_t first) const {
     return g.causal ? std::min(keyBlocks, blocksIn(first + kBlock)) : keyBlocks;
   }
-  // Of a block those to compute, rounded up to pairs of terms.
+  // Keys of a block to compute, rounded up to pairs of terms.
   int64_t keysIn(int64_t block) const {
     return partOf(g.keys - block * kBlock);
   }
   int64_t queriesIn(int64_t first) const { return partOf(g.queries - first); }
-  // The products of a block of keys and one of queries.
+  // Multiplies a block of keys and a block of queries.
   void multiplyScores(const std::byte *keys, const std::byte *queries,
                       int64_t block, int64_t first, float *to) const {
     const int64_t stride = depths * kTileBytes;
     loops.multiply({keys + block * 2 * stride, queries, stride, stride, depths,
                     to, false, keysIn(block), queriesIn(first)});
   }
-  // Finished; raises `most`.
+  // Computes the scaled and masked scores; updates `most`.
   void findScores(const std::byte *keys, const std::byte *queries,
                   int64_t first, int64_t block, float *to, Lanes *most) const {
     multiplyScores(keys, queries, block, first, to);
@@ -250,12 +250,12 @@ public:
   const AttentionGeometry &g;
   const Scores scores;
   const TileLoops &loops = *tileLoops();
-  const int64_t depths, values, keyBlocks; // blocks
+  const int64_t depths, values, keyBlocks; // in blocks
   Tiles tiles;
   Packer packer;
 
 private:
-  // AMX computes all of a block.
+  // AMX always computes whole blocks.
   int64_t partOf(int64_t left) const {
     return loops.isAmx || left >= kBlock ? kBlock : (left + 1) / 2 * 2;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a head's attention: what TileAttention.cpp includes where it
-// compiles for these CPUs. It includes nothing itself.
+// The gradient of a head's attention. TileAttention.cpp includes this where it
+// compiles for these CPUs. Includes nothing.
 
 int64_t backwardTiles(const AttentionGeometry &g) {
   const int64_t depths = blocksIn(g.depth), values = blocksIn(g.valueDepth),
@@ -12,7 +12,7 @@ int64_t backwardTiles(const AttentionGeometry &g) {
          4 * kBlocks * depths + 8 + 3 * 2 * kBlocks * kBlocks;
 }
 
-// For each 128 queries all squares of 128 keys.
+// Iterates over squares of 128 queries by 128 keys.
 class HeadGradient : Head {
 public:
   struct Tensors {
@@ -89,9 +89,10 @@ private:
     return _mm512_reduce_add_ps(sums);
   }
 
-  // Weights are factor * e^(score - shift): lse and 1, but with a mask, whose
-  // numbers may be so low that lse cannot hold the logarithm of the sum, they
-  // are found again.
+  // Computes shift and factor of each query, with which the weight of a key is
+  // factor * e^(score - shift): lse and 1. With a mask, scores may be so low
+  // that lse cannot represent the logarithm of the sum; then they are
+  // recomputed.
   void findWeights(int64_t block, int64_t first) {
     float *const shifts = shifts_ + first, *const factors = factors_ + first,
                  *const deltas = deltas_ + first;
@@ -149,7 +150,7 @@ private:
       }
   }
 
-  // Blocks of queries [0, queries) from `first` on, of keys [key, key + keys).
+  // Blocks of queries [0, queries) from `first` on, and keys [key, key + keys).
   void runSquare(int64_t first, int64_t queries, int64_t key, int64_t keys) {
     const auto seen = [&](int64_t query) {
       return std::clamp<int64_t>(seenBy(first + query * kBlock) - key, 0, keys);
@@ -158,7 +159,7 @@ private:
       for (int64_t i = 0; i < seen(query); ++i)
         runBlock(first, query, key, i);
     for (int64_t i = 0; i < keys; ++i) {
-      int64_t begin = 0; // the first block of queries that sees these keys
+      int64_t begin = 0; // first block of queries that attends to them
       while (seen(begin) <= i)
         ++begin;
       const bool adds = first > 0 && key + i < seenBy(first - kBlock);
@@ -185,7 +186,7 @@ private:
                         keysIn(key + seen(query) - 1) / 2});
   }
 
-  // The weights of a block and the gradient of its scores, as tiles.
+  // Computes the weights of a block and the gradient of its scores, as tiles.
   void runBlock(int64_t first, int64_t query, int64_t key, int64_t i) {
     const int64_t from = first + query * kBlock, block = key + i,
                   stride = values * kTileBytes;
@@ -247,7 +248,7 @@ private:
                *const dv_ = tiles.takeSums(keyBlocks * values),
                *const dq_ = tiles.takeSums(kBlocks * depths),
                *const p_ = tiles.takeSums(1), *const dp_ = tiles.takeSums(1);
-  // Rows are keys and terms queries; rows are queries and terms keys.
+  // Tiles with keys as rows and queries as terms, and the other way around.
   std::byte *const weights_ = tiles.take(2 * kBlocks * kBlocks),
                    *const gradients_ = tiles.take(2 * kBlocks * kBlocks),
                    *const gradientPairs_ = tiles.take(2 * kBlocks * kBlocks);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions by Winograd's products (WinogradLoops.h) on the pool,
-// the same bits for any number of threads.
+// Winograd convolutions (WinogradLoops.h) on the thread pool; results do not
+// depend on the number of threads.
 #pragma once
 
 #include "runtime/device/commands/Conv.h"
@@ -11,14 +11,15 @@ namespace dlc {
 
 class CpuDevice;
 
-// y of x, or dx of dy.
+// Computes y from x, or dx from dy.
 class WinogradForward {
 public:
   WinogradForward(const WinogradConv &conv, const WinogradLoops &loops,
                   const Threads &threads);
 
   int64_t floats() const; // of scratch
-  // bias: null, or an element a channel of y. Scratch starts at a cache line.
+  // bias: null, or one element per channel of y. Scratch must be aligned to a
+  // cache line.
   void run(const void *x, const void *w, const void *bias, void *y,
            float *scratch) const;
 
@@ -29,11 +30,11 @@ private:
                       float *scratch) const;
   WinogradPlanes inputsAt(float *data) const;
   WinogradPlanes filtersAt(float *data) const;
-  // Planes of one block of outputs each, one after the other.
+  // Floats of the planes of one block of outputs.
   int64_t filterFloats() const;
   int64_t sumFloats() const;
-  // Sums over input channels [begin, end), whose filters these are, of tiles
-  // and some blocks of outputs; from the first channel on, or added.
+  // Sums over input channels [begin, end), which `filters` belong to, for some
+  // tiles and blocks of outputs; adds to `sums` unless `begin` is 0.
   void multiply(const WinogradPlanes &inputs, const WinogradPlanes &filters,
                 int64_t begin, int64_t end, float *sums, int64_t tiles,
                 int64_t blocks) const;
@@ -44,12 +45,12 @@ private:
   const Threads &threads_;
   const WinogradLoops &loops_;
   bool tilesOutside_;
-  int64_t columns_;  // blocks of outputs of a product
-  int64_t together_; // tiles
-  int64_t chunk_;    // input channels whose filters are held
+  int64_t columns_;  // blocks of outputs per product
+  int64_t together_; // tiles processed together
+  int64_t chunk_;    // input channels whose filters are in scratch
 };
 
-// dw of x and dy.
+// Computes dw from x and dy.
 class WinogradFilter {
 public:
   WinogradFilter(const WinogradConv &conv, const WinogradLoops &loops,
@@ -69,20 +70,20 @@ private:
   const Threads &threads_;
   const WinogradLoops &loops_;
   int64_t together_, waves_;
-  int64_t inputs_ = 4, outputs_ = 2; // blocks of an item
+  int64_t inputs_ = 4, outputs_ = 2; // blocks per item
 };
 
 enum class ConvResult { Images, Data, Filter };
 
-// Of a command whose attribute `winograd` is the tiles' size; without it, the
-// filters' gradient by plain products.
+// Binds a command whose attribute `winograd` is the size of output tiles;
+// without the attribute, computes the filter gradient by plain products.
 Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
                                               const CommandSpec &spec,
                                               const Conv &conv,
                                               ConvResult result);
 
-// Whether plain products of a filters' gradient are predicted to be faster than
-// oneDNN's.
+// Whether plain products are predicted to compute a filter gradient faster than
+// oneDNN.
 bool areProductsFaster(const CommandSpec &spec, const Conv &conv);
 
 } // namespace dlc

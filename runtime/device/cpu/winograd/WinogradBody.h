@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What WinogradLoops.cpp includes for each kind of CPU, in a namespace that has
-// kLanes, the floats of a vector, and kRows. It includes nothing itself: all
-// here is compiled for that CPU.
+// The loops of WinogradLoops.h. WinogradLoops.cpp includes this for each kind
+// of CPU, in a namespace that defines kLanes, the floats of a vector, and
+// kRows. Includes nothing, so that everything here is compiled for that CPU.
 
 typedef float Vec __attribute__((vector_size(4 * kLanes)));
 typedef float Unaligned
     __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
 
-constexpr int64_t kParts = kWinogradLanes / kLanes; // vectors of a block
+constexpr int64_t kParts = kWinogradLanes / kLanes; // vectors per block
 
 inline Vec load(const float *from) {
   return *reinterpret_cast<const Unaligned *>(from);
 }
 inline void store(float *to, Vec v) { *reinterpret_cast<Unaligned *>(to) = v; }
-// Of images in halves: as Half.h, a vector at a time.
+// Conversions of 16-bit elements, as in Half.h, for whole vectors.
 typedef uint32_t Bits __attribute__((vector_size(4 * kLanes)));
 typedef uint16_t Halves __attribute__((vector_size(2 * kLanes)));
 
@@ -54,7 +54,8 @@ inline __attribute__((always_inline)) void repeat(F &&fn) {
 
 using Transform = void(const Vec *, Vec *);
 
-// The three matrices, times vectors. n points: 0, some +-p, infinity.
+// Products of vectors with the three matrices. The n points are 0, some +-p,
+// and infinity.
 template <int M> struct Matrices;
 
 template <> struct Matrices<2> {             // 0, +-1
@@ -78,8 +79,8 @@ template <> struct Matrices<2> {             // 0, +-1
   }
 };
 
-// 0, +-p, +-q. Points near 1 whose ratio is not near 1 lose the fewest digits:
-// the rms error is half of that with 1 and 2.
+// Points 0, +-p, +-q. Points near 1 whose ratio is not near 1 lose the fewest
+// digits: the RMS error is half of that with 1 and 2.
 template <> struct Matrices<4> {
   static constexpr float p = 0.625f, q = 1.5f, pp = p * p, qq = q * q;
   static constexpr float g0 = 1 / (pp * qq), gp = 1 / (2 * pp * (pp - qq)),
@@ -119,8 +120,8 @@ template <> struct Matrices<4> {
   }
 };
 
-// `T` of each column of an array of From x From vectors, then of each
-// row: to To x To.
+// Applies `T` to each column of an array of From x From vectors, then to each
+// row, which gives To x To.
 template <Transform *T, int From, int To, class Load, class Store>
 inline __attribute__((always_inline)) void twice(Load &&load, Store &&store) {
   Vec half[To][From];
@@ -138,7 +139,8 @@ inline __attribute__((always_inline)) void twice(Load &&load, Store &&store) {
 }
 
 // Calls fn(element of the tile's first pixel, that pixel's row and column) for
-// tiles [begin, end) of an image whose tiles begin `top` and `left` before it.
+// tiles [begin, end) of an image whose first tile begins `top` rows and `left`
+// columns before it.
 template <class F>
 inline void forTiles(const WinogradConv &c, const WinogradImage &image,
                      int64_t top, int64_t left, int64_t begin, int64_t end,
@@ -152,8 +154,8 @@ inline void forTiles(const WinogradConv &c, const WinogradImage &image,
   }
 }
 
-// Size x Size pixels of the tiles of an image, zeros outside of it, transformed
-// to N x N planes.
+// Transforms Size x Size pixels of an image's tiles, with zeros outside of the
+// image, to N x N planes.
 template <Transform *T, int Size, int N, class E>
 inline void toPlanes(const WinogradConv &c, const WinogradImage &image,
                      int64_t top, int64_t left, const E *from, int64_t begin,
@@ -276,7 +278,8 @@ void filterGradients(const WinogradConv &c, const WinogradPlanes &from,
   }
 }
 
-// m = 1, of f32 alone: the pixels below each tap, zeros outside of the image.
+// For m = 1, f32 only: copies the pixels under each tap, with zeros outside of
+// the image.
 inline void copyPixel(const float *from, int64_t channels,
                       const WinogradPlanes &to, int64_t plane, int64_t row) {
   for (int64_t at = 0; at < channels; at += kWinogradLanes)
@@ -327,9 +330,9 @@ void filterGradients<1, float>(const WinogradConv &c,
             from.at(plane, at, i)[lane];
 }
 
-// `Rows` rows of `Columns` columns of a product, with all sums in registers. An
-// element of `a` is loaded once for all columns: with one vector a row, a load
-// for each multiplication would keep half of the units waiting.
+// Computes `Rows` rows of `Columns` columns of a product, with all sums in
+// registers. An element of `a` is loaded once for all columns: with one vector
+// per row, a load per multiplication would keep half of the units waiting.
 template <int Rows, int Columns>
 void rowsOf(const WinogradProduct &p, const float *a, float *c) {
   constexpr int kVectors = Columns * kParts;
@@ -366,7 +369,7 @@ void rowsOf(int64_t rows, const WinogradProduct &p, const float *a, float *c) {
   rowsOf<Rows, Columns>(p, a, c);
 }
 
-// Groups of rows of nearly equal size.
+// Splits rows into groups of nearly equal size.
 void product(const WinogradProduct &p) {
   const int64_t groups = (p.rows + kRows - 1) / kRows;
   for (int64_t g = 0; g < groups; ++g) {

@@ -51,9 +51,10 @@ public:
   // The version of cudnn-frontend, which numbers the knobs.
   virtual size_t frontendVersion() const = 0;
 
-  // conv, conv_backward_data or conv_backward_filter, as spec.command says;
-  // `conv` was checked against it. The spec must outlive the graph.
-  // Incompatible if the library does not know such a graph, with its words.
+  // The graph of conv, conv_backward_data or conv_backward_filter, as given by
+  // spec.command; `conv` must have been checked against it. The spec must
+  // outlive the graph. Incompatible, with the library's message, if the library
+  // does not support such a graph.
   virtual Result<std::unique_ptr<CudnnGraph>>
   convolution(const CommandSpec &spec, const Conv &conv) = 0;
 

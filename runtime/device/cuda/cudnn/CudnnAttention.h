@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs of attention and its gradient. For Cudnn.cpp alone.
+// Graphs of attention and its gradient. Only for Cudnn.cpp.
 #pragma once
 
 #include "runtime/device/commands/Attention.h"
@@ -42,7 +42,7 @@ private:
   }
   Sizes statistics() const { return {a_.batch, a_.heads, a_.queries, 1}; }
 
-  // What both directions are told alike.
+  // Attributes that both directions share.
   template <class Attributes> Attributes attributes() {
     Attributes attributes;
     attributes.set_attn_scale(static_cast<float>(a_.scale));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command that cuDNN computes: the choice of its plan, and its launch.
+// A command computed by cuDNN: the choice of its plan, and its launch.
 #pragma once
 
 #include "runtime/device/cuda/CudaDevice.h"

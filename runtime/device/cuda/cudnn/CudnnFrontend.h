@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the graphs of cudnn-frontend share. For Cudnn.cpp alone.
+// What the graphs of cudnn-frontend share. Only for Cudnn.cpp.
 #pragma once
 
 #include "runtime/device/commands/Checks.h"
@@ -13,11 +13,11 @@ namespace dlc {
 
 namespace fe = cudnn_frontend;
 
-// A graph whose plans can be written down and built again. The frontend offers
-// it with a JSON library only, which would double the time to compile this.
+// A graph whose plans can be serialised and restored. The frontend supports
+// this only with a JSON library, which would double the compile time of this.
 class PlanGraph : public fe::graph::Graph {
 public:
-  // Empty if the library cannot, or the plan is of no engine that does.
+  // Empty if the library does not support it, or the plan has no such engine.
   std::string textOf(int64_t plan) const {
     try {
       return plans.execution_plans[static_cast<size_t>(plan)]
@@ -29,7 +29,8 @@ public:
   fe::error_t buildFrom(cudnnHandle_t handle, const std::string &text) {
     return plans.build_plans(handle, text);
   }
-  // Whether a run begins with copies or memsets, which are the CUDA runtime's.
+  // Whether a run begins with copies or memsets, which are calls of the CUDA
+  // runtime.
   bool touchesMemory() const {
     return !cuda_graph_direct_population_eligible();
   }
@@ -38,16 +39,16 @@ public:
   }
 };
 
-// A graph of one command, and the addresses of its tensors by their numbers.
+// A graph of one command, and the addresses of its tensors by their index.
 class GraphBuilder {
 public:
   virtual ~GraphBuilder() = default;
-  // Makes the graph. Throws std::exception if the library does.
+  // Builds the graph. Throws std::exception if the library does.
   virtual Status build() = 0;
 
   PlanGraph graph;
   std::unordered_map<int64_t, void *> addresses;
-  // Tensors that are written, or parts of such.
+  // Tensors that are written, or ranges of them.
   struct Output {
     int64_t number;
     size_t index;   // of the command's output
@@ -59,7 +60,7 @@ protected:
   using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
   using Sizes = std::vector<int64_t>;
 
-  // Of tensors of `type`, computed in f32, or in f64 if that is their type.
+  // Tensors have `type`, and are computed in f32, or in f64 if `type` is f64.
   GraphBuilder(const CommandSpec &spec, plan::DType type) : spec_(spec) {
     const auto compute =
         type == plan::F64 ? fe::DataType_t::DOUBLE : fe::DataType_t::FLOAT;
@@ -115,7 +116,7 @@ private:
   }
 };
 
-// A new one for a command that outlives it.
+// Makes a new builder for a command that outlives it.
 using MakeBuilder =
     std::function<std::unique_ptr<GraphBuilder>(const CommandSpec &spec)>;
 

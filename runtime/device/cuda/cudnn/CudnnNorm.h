@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs of norms and their gradients. For Cudnn.cpp alone.
+// Graphs of norms and their gradients. Only for Cudnn.cpp.
 #pragma once
 
 #include "runtime/device/commands/Norm.h"

@@ -25,15 +25,15 @@ public:
   Result<uint64_t> completed() override;
   uint64_t passed() override;
 
-  // From now on events are recorded: nobody may query them.
+  // Called when events are recorded from now on, so that they cannot be
+  // queried.
   void forgetPoints();
 
 private:
   struct Point {
     GpuEvent computed, communicated;
   };
-  // A number, and the event after which the earlier work of both streams is
-  // done.
+  // A number, and the event after which earlier work of both streams is done.
   struct Stamp {
     uint64_t number;
     GpuEvent compute, communication;
@@ -41,7 +41,7 @@ private:
   static constexpr size_t kStamps = 16;
 
   const GpuContext &context_;
-  std::mutex mutex_; // of what follows
+  std::mutex mutex_; // of the members below
   std::deque<Point> points_;
   bool recorded_ = false;
   std::vector<Stamp> ring_;

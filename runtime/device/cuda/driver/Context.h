@@ -8,18 +8,18 @@
 
 namespace dlc {
 
-// The GPU's errors are returned by the next function that waits for it.
+// The next function that waits for the GPU returns the GPU's errors.
 constexpr std::string_view kEarlierWork = "a command that was started earlier "
                                           "failed (DLC_SYNC=1 finds which)";
 
 struct GpuProperties {
   std::string name; // "NVIDIA H200"
-  std::string uuid; // "GPU-" and 32 digits: no other GPU has it
+  std::string uuid; // "GPU-" and 32 digits, globally unique
   int sm = 0;       // 90 for compute capability 9.0
   int multiprocessors = 0;
-  int sharedPerBlock = 0; // bytes, at most, when a kernel opts in
-  uint64_t memory = 0;    // bytes in all
-  uint64_t l2 = 0;        // bytes of its cache
+  int sharedPerBlock = 0; // bytes per block with opt-in
+  uint64_t memory = 0;    // total bytes
+  uint64_t l2 = 0;        // bytes of its L2 cache
 };
 
 // The primary context, which vendors' libraries share. It is retained once and
@@ -72,7 +72,7 @@ private:
 // sleeps.
 class GpuEvent {
 public:
-  // Cheap if it is not to be timed.
+  // Cheaper if it is not timed.
   static Result<GpuEvent> create(const GpuContext &context, bool timed = false);
   GpuEvent(GpuEvent &&other) noexcept
       : context_(other.context_), event_(std::exchange(other.event_, nullptr)) {
@@ -86,7 +86,7 @@ public:
   // Whether the recorded work is done; true if nothing was recorded.
   Result<bool> done() const;
   Status wait() const; // blocks the host
-  // The time between two timed events that are done.
+  // The time between two timed events, both of which must be done.
   Result<double> millisecondsSince(const GpuEvent &start) const;
 
 private:

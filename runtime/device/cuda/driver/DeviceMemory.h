@@ -15,8 +15,8 @@ public:
   explicit GpuMemory(const GpuContext &context) : context_(context) {}
   ~GpuMemory();
 
-  // Zeroed, 256-byte aligned. Limit, with a table of what this process holds
-  // and what is free, when the GPU has not enough.
+  // Zeroed, 256-byte aligned. Limit if the GPU has too little memory, with a
+  // table of what this process holds and what is free.
   Result<CUdeviceptr> allocate(uint64_t bytes, std::string_view name);
 
   // Makes the scratch at least this large, at bind; commands read its address

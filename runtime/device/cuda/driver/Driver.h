@@ -11,9 +11,10 @@
 
 namespace dlc {
 
-// The name, and the CUDA version that brought the form of the function that dlc
-// calls: an older driver API of that name may have other parameters. Driver.cpp
-// checks both against cudaTypedefs.h, which cuda.h's own names do not follow.
+// The name, and the CUDA version that introduced the signature that dlc calls:
+// an older driver function of that name may have other parameters. Driver.cpp
+// checks both against cudaTypedefs.h, since cuda.h maps names to other
+// versions.
 #define DLC_DRIVER_FUNCTIONS(F)                                                \
   F(cuInit, 2000)                                                              \
   F(cuGetErrorName, 6000)                                                      \
@@ -82,8 +83,8 @@ public:
   Status check(CUresult result, std::string_view action) const;
 
   // Incompatible if `library` was made for a newer major version of CUDA than
-  // the driver (`cuda`: 13000): then none of its kernels runs. `isOnlyOne`: no
-  // version of it that is for an older CUDA would be loaded.
+  // the driver's (`cuda`: 13000), since none of its kernels would run.
+  // `isOnlyOne`: no version of the library for an older CUDA would be loaded.
   Status checkLibrary(std::string_view library, size_t cuda,
                       bool isOnlyOne = false) const;
 

@@ -23,8 +23,8 @@ private:
   struct Half {
     std::byte *pinned;
     CUdeviceptr arrived;
-    GpuEvent landed; // all that was put has arrived
-    GpuEvent taken;  // what was delivered is in its place
+    GpuEvent landed; // all copies have arrived
+    GpuEvent taken;  // delivered inputs are in place
     uint64_t filled = 0;
   };
   explicit Feed(const GpuContext &context) : context_(context) {}

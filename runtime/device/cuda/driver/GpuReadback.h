@@ -26,7 +26,7 @@ private:
   struct Range {
     CUdeviceptr from;
     uint64_t bytes;
-    uint64_t at; // in a slot
+    uint64_t at; // offset in a slot
   };
   struct Slot {
     std::byte *data;
@@ -40,10 +40,10 @@ private:
   std::vector<Range> ranges_, copies_;
   uint64_t bytes_ = 0; // of a slot
   CUdeviceptr leaving_ = 0;
-  GpuEvent ready_; // to leave
+  GpuEvent ready_; // results are in the buffer
   std::vector<Slot> slots_;
   uint64_t posted_ = 0, collected_ = 0;
-  std::vector<std::byte *> places_; // of what was collected last
+  std::vector<std::byte *> places_; // of the last collect()
 };
 
 } // namespace dlc

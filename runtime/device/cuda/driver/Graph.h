@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step as one CUDA graph: recorded once, launched once a step.
+// A step as one CUDA graph: recorded once, launched in every step.
 #pragma once
 
 #include "runtime/device/Device.h"

@@ -15,17 +15,17 @@ public:
   explicit GpuModules(const GpuContext &context) : context_(context) {}
   ~GpuModules();
 
-  // A file of machine code or PTX, or an artifact: then, of the files that its
-  // manifest lists, kernels.sm_90.cubin for a GPU of compute capability 9.0. If
-  // there is none or the driver is too old for it, PTX, which the driver
-  // compiles: kernels.sm_90.ptx, else that of the newest SM before.
-  // Incompatible when nothing fits, with what the driver said of each; Corrupt
-  // when a file has not the hash of the manifest.
+  // Loads a file of machine code or PTX, or an artifact: for a GPU of compute
+  // capability 9.0, kernels.sm_90.cubin of its manifest's files. If that is
+  // missing or the driver is too old for it, loads PTX, which the driver
+  // compiles: kernels.sm_90.ptx, else that of the next older SM. Incompatible
+  // if nothing can be loaded, with the driver's message for each; Corrupt if a
+  // file's hash differs from the manifest's.
   Status load(const KernelFiles &files);
 
-  // For launches of `block` threads with `shared` bytes of dynamic shared
-  // memory. Corrupt if no module has it, Incompatible if it was compiled for
-  // fewer threads, or needs more shared memory than a block has here.
+  // The function for launches of `block` threads with `shared` bytes of dynamic
+  // shared memory. Corrupt if no module has it, Incompatible if it was compiled
+  // for fewer threads, or needs more shared memory than this GPU's blocks have.
   Result<CUfunction> function(const std::string &symbol, unsigned block,
                               int64_t shared) const;
 

@@ -19,7 +19,7 @@ public:
   static Result<std::unique_ptr<Staging>> create(const GpuContext &context,
                                                  GpuMemory &memory);
 
-  // In order with the work on the compute stream.
+  // Copies in order with the work on the compute stream.
   Status upload(CUdeviceptr to, const void *from, uint64_t bytes);
   Status download(void *to, CUdeviceptr from, uint64_t bytes);
 
