@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is behind the handles of dlc.h, and how its functions fail.
+// The implementation of dlc.h's handles, and error handling of its functions.
 #pragma once
 
 #include "runtime/api/dlc/dlc.h"
@@ -14,7 +14,7 @@
 
 namespace dlc::api {
 
-// An option that outlives the call that gave it.
+// An option copied from the call that set it.
 struct KeptOption {
   std::string name;
   std::optional<std::string> value;
@@ -24,18 +24,18 @@ struct KeptOption {
 
 struct dlc_dataset {
   std::shared_ptr<const dlc::Source> source;
-  std::vector<dlc::api::KeptOption> options = {}; // of samples
+  std::vector<dlc::api::KeptOption> options = {}; // options of samples
 };
 
 namespace dlc::api {
 
-// Keeps the message for dlc_message(); the code.
+// Stores the message for dlc_message() and returns the code.
 dlc_code end(const Status &status) noexcept;
 
-// A pointer that a function must be given, and what it is in messages.
+// A pointer that must not be null, and its name in messages.
 struct Given {
   Given(const void *pointer, const char *what) : pointer(pointer), what(what) {}
-  // Of a list, which may be null if it is empty.
+  // For a list, which may be null if it is empty.
   Given(const void *list, size_t count, const char *what)
       : Given(count ? list : this, what) {}
 
@@ -44,11 +44,11 @@ struct Given {
 };
 using AllGiven = std::initializer_list<Given>;
 
-// Code::Usage if one of them is null.
+// Code::Usage if a pointer is null.
 Status expectGiven(AllGiven given);
 
-// Every function of dlc.h ends so: Code::Usage if one of `given` is null, else
-// body()'s outcome, or that of what it throws.
+// The body of every function of dlc.h: Code::Usage if one of `given` is null,
+// else the result of body(), or of the exception that it throws.
 template <class F>
 dlc_code call(std::string_view doing, AllGiven given, F &&body) noexcept {
   return end(guarded(doing, [&]() -> Status {
@@ -57,13 +57,13 @@ dlc_code call(std::string_view doing, AllGiven given, F &&body) noexcept {
   }));
 }
 
-// What a struct that begins with its size must be: of `least` bytes, those of
-// version 0.1, or more. Code::Usage if it is not, or has anything but 0 after
-// `known` bytes and is `read`.
+// Checks a struct that begins with its size: the size must be at least `least`,
+// that of version 0.1. Code::Usage if it is not, or if it is `read` and has
+// nonzero bytes after `known` bytes.
 Status expectSize(const void *given, size_t least, size_t known, bool read,
                   const char *name);
 
-// The struct that a program has made, as this version knows it.
+// A copy of the caller's struct in this version's form.
 template <class T>
 Result<T> taken(const T *given, size_t least, const char *name) {
   DLC_TRY(expectSize(given, least, sizeof(T), true, name));
@@ -72,7 +72,7 @@ Result<T> taken(const T *given, size_t least, const char *name) {
   return known;
 }
 
-// Fills the struct that a program has a place for, whose size was expected.
+// Fills the caller's struct, whose size has been checked.
 template <class T> void fill(T *place, T found) {
   const size_t size = place->size;
   found.size = size;
@@ -80,7 +80,7 @@ template <class T> void fill(T *place, T found) {
   std::memcpy(static_cast<void *>(place), &found, std::min(size, sizeof(T)));
 }
 
-// The list that body() returns, or none, and then *count is 0, where it fails.
+// The list that body() returns; null and *count = 0 if it fails.
 template <class F>
 auto list(std::string_view doing, AllGiven given, size_t *count,
           F &&body) noexcept {
@@ -94,23 +94,23 @@ auto list(std::string_view doing, AllGiven given, size_t *count,
   return found;
 }
 
-// The name, or "" for null.
+// The text, or "" for null.
 inline std::string text(const char *given) { return given ? given : ""; }
 
-// Of a tensor that a program gives. Code::Usage if it has none, or more
-// dimensions than any tensor.
+// The shape of a tensor from the caller. Code::Usage if it is missing, or has
+// too many dimensions.
 Result<std::vector<int64_t>> shapeOf(const dlc_tensor &tensor);
 
-// dlc.h's names for types; nothing for a number that is none of them.
+// The type that dlc.h's constant means; nullopt for unknown numbers.
 std::optional<DType> typeOf(dlc_dtype dtype);
 dlc_dtype typeOf(DType dtype);
 
-// Tensors that stay where they are, for the caller to read.
+// Tensors at fixed addresses, for the caller to read.
 class TensorList {
 public:
   void add(std::string name, DType dtype, std::vector<int64_t> shape,
            void *data = nullptr, uint64_t bytes = 0);
-  // Null for none.
+  // Null if the list is empty.
   const dlc_tensor *get(size_t *count);
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be chosen of a session and of a trainer, as rows.
+// The options of a session and of a trainer, as rows.
 #pragma once
 
 #include "runtime/api/Options.h"
@@ -17,7 +17,7 @@ struct SessionRows {
   SessionRows();
 };
 
-// All are fields of the rows.
+// The rows' fields are members of the arguments.
 void addTrainerRows(OptionTable &table, TrainOptions &options,
                     LaunchFlags &launch, bool &signals);
 

@@ -7,15 +7,16 @@
 
 namespace dlc::api {
 
-// Sets the options by the names of their flags and checks the whole. The keys
-// that were given; Code::Usage for an unknown name, with the nearest one.
+// Sets the options by the names of their flags and validates them together.
+// Returns the keys that were given; Code::Usage for an unknown name, with the
+// nearest known one.
 Result<OptionTable::Given> apply(OptionTable &table, const dlc_option *options,
                                  size_t count);
 
-// The same in the caller's terms, as long as `kept` lives.
+// The same options as dlc_option, valid as long as `kept`.
 std::vector<dlc_option> given(const std::vector<KeptOption> &kept);
 
-// What is made of samples, with a data set's own options instead.
+// Options of samples, overridden by a data set's own options.
 Result<SampleOptions> withOptions(SampleOptions samples,
                                   const std::vector<KeptOption> &kept);
 

@@ -27,13 +27,13 @@ class Artifact {
 public:
   enum class Use {
     Run,     // this machine must be able to run the kernels
-    Inspect, // any machine will do
-    State,   // and any version's plan: only its states are looked at
+    Inspect, // works on any machine
+    State,   // as Inspect, for a plan of any version: only states are read
   };
 
-  // Checks everything before anything is used: the version
-  // (Code::Incompatible), the hash of every file (Code::Corrupt, naming it),
-  // this machine's CPU (Code::Incompatible), the plan (Code::Corrupt).
+  // Checks everything before use: the version (Code::Incompatible), the hash of
+  // every file (Code::Corrupt, naming it), this machine's CPU
+  // (Code::Incompatible), the plan (Code::Corrupt).
   static Result<Artifact> open(const std::string &path, Use use = Use::Run);
 
   const std::string &path() const { return path_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of a plan command by name; an absent attribute has the default
-// given.
+// Attributes of a plan command by name; a missing attribute has the given
+// default.
 #pragma once
 
 #include "runtime/plan/plan.pb.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of moving averages, counted from 1: states "ema/NAME" of the first,
+// Sets of moving averages, numbered from 1: states "ema/NAME" of the first set,
 // "ema.2/NAME" of the second, and so on.
 #pragma once
 
@@ -14,7 +14,7 @@ inline std::string averagesName(int set) {
   return set == 1 ? "ema" : "ema." + std::to_string(set);
 }
 
-// Whether the state is the average, in that set, of state.of().
+// Whether the state is the average of state.of() in that set.
 inline bool isAverage(const State &state, int set) {
   return state.role() == "ema" &&
          state.name() == averagesName(set) + "/" + state.of();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peak rates of GPUs: the one table that placement, `dlc inspect --costs` and
-// the benchmarks use.
+// Peak rates of GPUs, in one table for placement, `dlc inspect --costs` and the
+// benchmarks.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@ namespace dlc {
 struct GpuFigures {
   std::string_view name; // "H100"
   int sm;                // compute capability: 90
-  double bandwidth;      // bytes a second
-  double half, single;   // FLOPs a second
+  double bandwidth;      // bytes per second
+  double half, single;   // FLOP/s
   int64_t processors;    // multiprocessors
 };
 
 /// By SM; the first GPU of an SM represents it.
 std::span<const GpuFigures> allGpuFigures();
 
-/// Those of that SM, else of the next older one, else of the oldest known.
+/// The GPU of that SM, else of the next older one, else of the oldest known.
 const GpuFigures &gpuFigures(int sm);
 /// Null if there is no such name.
 const GpuFigures *findGpu(std::string_view name);
 
-/// Efficiencies, as measured on an H200 but the last one: share of the
-/// bandwidth reached by streaming kernels; share of the tensor cores' peak
-/// reached by libraries on large products, on those with epilogues, on
-/// ResNet-50's convolutions, and on attention of 1024 rows of 64; by generated
-/// attention; and, assumed, by generated products, whose mma.sync is slower
-/// than the library's warpgroup instructions and whose pipeline is two tiles
-/// deep.
+/// Efficiencies, measured on an H200 except for the last: share of the
+/// bandwidth that streaming kernels reach; share of the tensor cores' peak that
+/// libraries reach in large products, in products with epilogues, in
+/// ResNet-50's convolutions, and in attention of 1024 rows of 64; that
+/// generated attention reaches; and, assumed, that generated products reach,
+/// whose mma.sync is slower than the library's warpgroup instructions and whose
+/// pipeline has two stages.
 constexpr double kOfBandwidth = 0.85, kOfPeakLibrary = 0.72,
                  kOfPeakEpilogue = 0.53, kOfPeakConvolution = 0.4,
                  kOfPeakAttention = 0.25, kOfPeakGeneratedAttention = 0.12,

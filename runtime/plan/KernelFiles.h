@@ -11,26 +11,27 @@
 
 namespace dlc {
 
-// A file, or those of an artifact as its manifest was when it was opened.
+// A file, or the kernel files of an artifact as listed in its manifest when it
+// was opened.
 class KernelFiles {
 public:
   KernelFiles() = default; // a plan without generated kernels
   KernelFiles(std::string file) : path_(std::move(file)) {}
   KernelFiles(const char *file) : path_(file) {}
   KernelFiles(std::string folder, const nlohmann::json &manifest);
-  // Of a folder with an artifact's manifest, as it is now.
+  // The files of a folder with an artifact's manifest, as it is now.
   static Result<KernelFiles> ofFolder(const std::string &folder);
 
   bool empty() const { return path_.empty(); }
-  const std::string &path() const { return path_; } // of the file or folder
+  const std::string &path() const { return path_; } // the file or the folder
   bool isArtifact() const { return manifest_ != nullptr; }
 
-  // Of an artifact: those whose name begins with "kernels.".
+  // For an artifact: the files whose names begin with "kernels.".
   std::vector<std::string> names() const;
   bool has(const std::string &name) const;
 
-  // A copy of the file, or of that one of an artifact, which nobody can change:
-  // of its bytes the hash was taken. Code::Corrupt if it is not the manifest's.
+  // A private copy of the file, or of file `name` of an artifact; the hash is
+  // computed from the copy. Code::Corrupt if it differs from the manifest's.
   Result<std::string> read(const std::string &name = {}) const;
 
 private:

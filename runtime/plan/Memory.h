@@ -17,14 +17,14 @@ struct ScratchTensor {
   std::string node; // label of the command that computes it, or an input's name
   plan::TensorType type;
   uint64_t bytes = 0;       // of its range
-  int64_t from = 0, to = 0; // commands between which it is needed, inclusive
+  int64_t from = 0, to = 0; // first and last command that need it
 };
 
 struct ProgramMemory {
   uint64_t bytes = 0; // of the scratch region that the program uses
-  uint64_t live = 0;  // most bytes needed at once: no plan can do with less
-  int64_t peak = 0;   // the first command where that is so
-  std::vector<ScratchTensor> alive; // at the peak, the largest first
+  uint64_t live = 0;  // most bytes live at once: a lower bound for any plan
+  int64_t peak = 0;   // the first command at which `live` is reached
+  std::vector<ScratchTensor> alive; // live at the peak, the largest first
 };
 
 // Lifetimes from a verified plan's commands. A tensor is live from the command
@@ -35,8 +35,8 @@ ProgramMemory memoryOf(const plan::Plan &plan, const plan::Program &program);
 // Bytes of all regions.
 uint64_t totalBytes(const plan::Plan &plan);
 
-// A text: state by role, gradients, scratch, and the `rows` largest tensors
-// alive at the peak of the program that needs most memory.
+// A table of state by role, gradients, scratch, and the `rows` largest tensors
+// that are live at the peak of the program with the largest memory use.
 std::string memoryTable(const plan::Plan &plan, size_t rows);
 
 } // namespace dlc

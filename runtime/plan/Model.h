@@ -12,7 +12,7 @@ namespace dlc {
 
 // A run folder contains model.dlc/, config.yaml, metrics.jsonl and checkpoints.
 // A checkpoint folder contains state.safetensors, or one file per rank with its
-// part (parts/StateFiles.h), trainer.json and manifest.json.
+// part of the state (parts/StateFiles.h), trainer.json and manifest.json.
 struct Checkpoint {
   std::string path;
   int64_t step = 0; // steps done; also in its name, checkpoint-<step>
@@ -56,8 +56,9 @@ struct Model {
 Result<Model> openModel(const std::string &path,
                         Artifact::Use use = Artifact::Use::Run);
 
-// Manifests of checkpoints. The state of version 2 is in one file, of version 3
-// in parts; of version 4, in either, without what the artifact has.
+// Manifests of checkpoints. The state of version 2 is one file, that of version
+// 3 is split into parts; version 4 allows both, and omits tensors that the
+// artifact has.
 constexpr char kCheckpointFormat[] = "dlc-checkpoint";
 constexpr uint32_t kWholeCheckpointVersion = 2, kPartsCheckpointVersion = 3,
                    kCheckpointVersion = 4;

@@ -16,41 +16,44 @@ const Program *findProgram(const Plan &plan, std::string_view kind);
 // Labels are the inputs that predict does not take.
 bool isLabel(const Plan &plan, std::string_view input);
 
-// The training programs' input of sample weights, if they were compiled with
-// --last-batch=pad: 0 for padding, and for the others the factor that makes the
-// loss their mean. No data file contains it.
+// The input for sample weights of training programs that were compiled with
+// --last-batch=pad: 0 for padding, and for other samples the factor that makes
+// the loss their mean. Data files do not contain it.
 constexpr std::string_view kSampleWeight = "dlc.sample_weight";
-// Whether the samples that do not fill the last update of an epoch are padded.
+// Whether samples that do not fill the last update of an epoch are padded.
 bool padsLast(const Plan &plan);
 
-// One text at a time, for dlc generate: all its tokens, or one more token at
-// the position in the decoding program's further input.
+// Programs for a single sequence, for dlc generate: for all its tokens, or for
+// one more token, at the position in the decoding program's additional input.
 constexpr std::string_view kPrefill = "prefill", kDecode = "decode",
                            kPosition = "dlc.position";
-// The program in which ranks that step by themselves meet, and how many steps
-// there are in between, --sync-every; 0: they do not, or the plan does not say.
+// The program that synchronises ranks with local steps, and the number of steps
+// between its runs, --sync-every; 0: no local steps, or not recorded in the
+// plan.
 constexpr std::string_view kSync = "sync_step";
 int64_t syncEvery(const Plan &plan);
 
-// The shape of a batch of the input's samples. It is the input's own, behind a
-// dimension of 1 where samples are whole inputs: the batch is 1, and none of
-// the model's inputs has one row, as of a graph's atoms and bonds.
+// The shape of a batch of the input's samples: the input's own shape, preceded
+// by a dimension of 1 if each sample is a whole input. That is so if the batch
+// is 1 and no input of the model has a single row, as for the atoms and bonds
+// of a graph.
 std::vector<int64_t> batchShape(const Plan &plan, const Program &program,
                                 const Port &input);
 
 // An input without a row per sample, shared by all samples.
 bool isShared(const Plan &plan, const Program &program, const Port &input);
 
-// Every input has one row per sample of a batch (labels one or more), or is
-// shared. The program must be the plan's. Code::Corrupt, naming the input.
+// Checks that every input has one row per sample of a batch (labels one or
+// more), or is shared. The program must belong to the plan. Code::Corrupt,
+// naming the input.
 Status checkInputs(const Plan &plan, const Program &program);
 
-// For predict's outputs: whether it has rows per sample. Others, such as a loss
-// that the model computes, belong to the whole batch.
+// Whether an output of predict has rows per sample. Other outputs, such as a
+// loss that the model computes, belong to the whole batch.
 bool isPrediction(const Plan &plan, const Program &program, const Port &output);
 
-// Checks this for every program, and that there are inputs besides the labels:
-// train, eval and predict can run. Code::Corrupt.
+// Checks the inputs of every program, and that the model has inputs besides
+// labels, so that train, eval and predict can run. Code::Corrupt.
 Status checkPorts(const Plan &plan);
 
 } // namespace dlc::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most files of the runtime include, parsed once for all of them
+// Headers that most files of the runtime include; precompiled once
 // (tools/cmake/Precompiled.cmake).
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes that a model was compiled for: each has its own programs, all share
-// one state.
+// The sizes that a model was compiled for: each has its own programs, and all
+// share one state.
 #pragma once
 
 #include "runtime/plan/plan.pb.h"
@@ -19,11 +19,11 @@ inline int64_t batchOf(const Plan &plan, const Program &program) {
 
 // "batch=8,time=128"
 std::string nameOf(const Size &size);
-// Of all sizes: "batch=32,time=128; batch=8,time=128".
+// All sizes: "batch=32,time=128; batch=8,time=128".
 std::string sizesText(const Plan &plan);
 
-// Whether both have equal dimensions, and so equal samples: only the batch may
-// differ.
+// Whether both have equal dimensions except for the batch, and so equal
+// samples.
 bool haveSameSamples(const Plan &plan, int size, int other);
 
 // The name of a program of this kind for this size: the first size has plain

@@ -15,11 +15,12 @@ namespace dlc::plan {
 // "NAME.vc", in 8 bits also "NAME.m.absmax" and so on.
 bool isReserved(std::string_view name);
 
-// Keys or values of a text's tokens, "cache/NUMBER": not part of checkpoints.
+// Whether it is a cache of keys or values, "cache/NUMBER": not part of
+// checkpoints.
 bool isCache(std::string_view state);
 
-// What the states of a teacher's tensors begin with; they are of no use but for
-// its training steps, and not part of an export.
+// Prefix of states of a teacher's tensors, which are used only in its student's
+// training steps and are not exported.
 constexpr std::string_view kTeacher = "teacher/";
 
 // The state of the model's tensor `name`; `isTensor` says whether the model has
@@ -28,7 +29,7 @@ constexpr std::string_view kTeacher = "teacher/";
 std::string stateName(const std::string &name,
                       const std::function<bool(const std::string &)> &isTensor);
 
-// The tensor that a state of role param, buffer or const is: the inverse.
+// The inverse: the tensor of a state with role param, buffer or const.
 std::string modelName(std::string_view state);
 
 } // namespace dlc::plan

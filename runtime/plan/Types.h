@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan's element types as the runtime's, and the size of a tensor.
+// Conversion of the plan's element types, and tensor sizes.
 #pragma once
 
 #include "runtime/base/numbers/Checked.h"
@@ -10,7 +10,7 @@
 
 namespace dlc::plan {
 
-// None for DTYPE_INVALID and values that this version does not know.
+// Nullopt for DTYPE_INVALID and unknown values.
 inline std::optional<dlc::DType> dtypeOf(DType type) {
   switch (type) {
   case F32:
@@ -38,7 +38,8 @@ inline std::vector<int64_t> shapeOf(const TensorType &type) {
   return {type.shape().begin(), type.shape().end()};
 }
 
-// None if the type is unknown, a dimension negative or the size too big.
+// Nullopt if the type is unknown, a dimension is negative or the size
+// overflows.
 inline std::optional<uint64_t> bytesOf(const TensorType &type) {
   const std::optional<dlc::DType> element = dtypeOf(type.dtype());
   const std::optional<uint64_t> count = checkedElements(type.shape());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who wrote each byte of a region last.
+// Tracks which command last wrote each byte of a region.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 
 namespace dlc::plan {
 
-// Ranges are [begin, end). A write or a read takes time in the number of
-// earlier writes that it meets, of which it leaves at most two.
+// Ranges are [begin, end). The time of a write or a read is linear in the
+// number of earlier ranges that it overlaps; a write leaves at most two of
+// them.
 class LastWriters {
 public:
   void write(uint64_t begin, uint64_t end, int who) {
@@ -23,7 +24,7 @@ public:
     ranges_[begin] = {end, who};
   }
 
-  // Only where nobody has written.
+  // Writes only where nothing has been written.
   void writeGaps(uint64_t begin, uint64_t end, int who) {
     auto next = firstIn(begin);
     while (begin < end) {
@@ -38,7 +39,7 @@ public:
     }
   }
 
-  // Adds all who wrote a byte of it.
+  // Adds all who wrote a byte of the range.
   void read(uint64_t begin, uint64_t end, std::set<int> &who) const {
     if (begin >= end)
       return;
@@ -51,16 +52,16 @@ private:
     uint64_t end;
     int who;
   };
-  using Ranges = std::map<uint64_t, Range>; // by begin; apart
+  using Ranges = std::map<uint64_t, Range>; // by begin; disjoint
 
-  // The first that ends behind `begin`.
+  // The first range that ends after `begin`.
   Ranges::const_iterator firstIn(uint64_t begin) const {
     auto at = ranges_.upper_bound(begin);
     if (at != ranges_.begin() && std::prev(at)->second.end > begin)
       --at;
     return at;
   }
-  // No range lies on both sides of `place`.
+  // Splits the range that contains `place`.
   void cut(uint64_t place) {
     auto at = ranges_.lower_bound(place);
     if (at == ranges_.begin())

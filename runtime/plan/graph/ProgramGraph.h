@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as nodes and edges, for pictures.
+// A program as nodes and edges, for drawings.
 #pragma once
 
 #include "runtime/plan/plan.pb.h"
@@ -10,35 +10,35 @@
 namespace dlc::plan {
 
 struct ProgramGraph {
-  // Of a training step; other programs are all Forward. What the loss is
-  // computed from; what gradients are; what states become.
+  // Part of a training step: computation of the loss, of gradients, of new
+  // states. Other programs are all Forward.
   enum class Part { Forward, Backward, Update };
   enum class Kind { Op, State, Input, Output };
 
   struct Node {
     Kind kind = Kind::Op;
     Part part = Part::Forward;
-    std::string name;  // of the ONNX nodes, "a; b"; of a state, input or output
+    std::string name;  // of ONNX nodes, "a; b"; of a state, input or output
     std::string op;    // "conv", "kernel"; a state's role
-    std::string type;  // that it computes in: "f32", "bf16"
+    std::string type;  // type of its arithmetic: "f32", "bf16"
     std::string shape; // of its result: "[4, 8]"
-    std::string by;    // "library", "generated", "decomposed"; empty: nobody is
-                       // chosen, or nobody is needed
+    std::string by;    // "library", "generated", "decomposed"; empty: no
+                       // choice was made, or none is needed
   };
   struct Edge {
     int from = 0, to = 0;
-    std::string label; // what is read: "bf16 [4, 8]"
+    std::string label; // the value read: "bf16 [4, 8]"
     bool operator==(const Edge &) const = default;
   };
 
   std::vector<Node> nodes;
-  std::vector<Edge> edges; // each once; producers come first: from < to
+  std::vector<Edge> edges; // unique; from < to: producers come first
 };
 
-// Of a plan that was verified and a program of it: a node a command
-// (but those that may run instead of another), state that is read before it is
-// written, input and output. An edge leads from each command that was the last
-// to write any byte that another one reads.
+// The graph of a program of a verified plan. Nodes are commands (except those
+// that may run instead of another), states that are read before they are
+// written, inputs and outputs. An edge connects the last command that wrote a
+// byte to a command that reads it.
 ProgramGraph graphOf(const Plan &plan, const Program &program);
 
 } // namespace dlc::plan

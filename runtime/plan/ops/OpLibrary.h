@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries with operators of a user's own, by the interface of
+// Libraries with user-defined operators, through the interface of
 // runtime/plan/ops/dlc_op.h.
 #pragma once
 
@@ -17,19 +17,19 @@
 
 namespace dlc {
 
-// Runs the library's code, which stays in the process: it may have threads and
-// handlers at exit. Copies share it.
+// Runs the library's code, which is never unloaded, since it may have threads
+// and exit handlers. Copies share the library.
 class OpLibrary {
 public:
-  // From the library's bytes, which errors call `name`; loaded once, whoever
-  // asks. Incompatible for one that is no library of operators, or of another
-  // version, or whose table has holes. Thread-safe.
+  // Loads a library, called `name` in errors, from its bytes, once per process.
+  // Incompatible if it is not an operator library, has another version or has
+  // an incomplete table. Thread-safe.
   static Result<OpLibrary> load(std::string_view bytes, std::string name);
 
   std::span<const dlc_op> ops() const {
     return {table_->ops, table_->op_count};
   }
-  // Null if it has none.
+  // Null if it does not have that operator.
   const dlc_op *find(std::string_view domain, std::string_view name) const;
   const std::string &name() const { return name_; }
 
@@ -38,19 +38,19 @@ private:
   const dlc_op_library *table_ = nullptr;
 };
 
-// What computes it on a device of that name, or null.
+// The operator's code for a device of that name, or null.
 const dlc_op_code *codeFor(const dlc_op &op, std::string_view device);
 
-// A call of an operator with everything it points to.
+// A call of an operator, which owns everything it points to.
 class OpCall {
 public:
-  // `attributes`: the text that attributesText() gives. Corrupt for another.
+  // `attributes`: the text from attributesText(); Corrupt for other texts.
   static Result<OpCall> make(std::string_view attributes);
 
   std::vector<dlc_op_tensor> inputs, outputs;
 
-  // Failed, with the function's words, where it returns anything but 0; `what`
-  // names the call. Allocates nothing but for that.
+  // Failed, with the function's message, if it does not return 0; `what` names
+  // the call in errors. Does not allocate except for errors.
   Status run(dlc_op_function function, std::string_view what,
              void *stream = nullptr);
 
@@ -66,14 +66,14 @@ private:
   std::vector<dlc_op_attribute> attributes_;
 };
 
-// The attributes of a node: texts, numbers and lists of numbers by name.
+// The attributes of a node by name: texts, numbers and lists of numbers.
 //   {"alpha": [0.5], "mode": "wrap", "pads": [1, 1]}
 using OpAttributes =
     std::map<std::string, std::variant<std::string, std::vector<int64_t>,
                                        std::vector<double>>>;
 std::string attributesText(const OpAttributes &attributes);
 
-// Those of an artifact, each loaded when it is first asked for.
+// The libraries of an artifact, each loaded on first use.
 class OpLibraries {
 public:
   void setFiles(KernelFiles files) { files_ = std::move(files); }

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators of your own, in a shared library that `dlc compile
- * --op-library=FILE` is given: plain C, so that any language makes one. The
- * library has one function of the name DLC_OP_LIBRARY, which returns its table:
+/* User-defined operators in a shared library, for `dlc compile
+ * --op-library=FILE`. The interface is plain C, for use from any language. The
+ * library exports a function named DLC_OP_LIBRARY, which returns its table:
  *
- *   static int shapes(const dlc_op_call *call) { call->outputs[0] =
- * call->inputs[0]; return 0; } static int forward(const dlc_op_call *call) {
- * ... call->outputs[0].data ...; return 0; } static const dlc_op_code codes[] =
- * {{"cpu", forward, backward}}; static const dlc_op ops[] = {{"my.domain",
- * "MyOp", shapes, codes, 1}}; static const dlc_op_library library =
- * {DLC_OP_VERSION, ops, 1}; const dlc_op_library *dlc_op_library_v1(void) {
- * return &library; }
+ *   static int shapes(const dlc_op_call *call) {
+ *     call->outputs[0] = call->inputs[0];
+ *     return 0;
+ *   }
+ *   static int forward(const dlc_op_call *call) {
+ *     ... call->outputs[0].data ...
+ *     return 0;
+ *   }
+ *   static const dlc_op_code codes[] = {{"cpu", forward, backward}};
+ *   static const dlc_op ops[] = {{"my.domain", "MyOp", shapes, codes, 1}};
+ *   static const dlc_op_library library = {DLC_OP_VERSION, ops, 1};
+ *   const dlc_op_library *dlc_op_library_v1(void) { return &library; }
  *
- * It is native code that runs inside dlc: with what it may do, nothing is
- * checked. The artifact keeps a copy of it with its hash, which runs wherever
- * the artifact does; other libraries that it needs must be there.
+ * It is native code that runs inside dlc, with all of its rights. The artifact
+ * contains a copy of the library with its hash, which is used wherever the
+ * artifact runs; other libraries that it needs must be installed there.
  *
- * An operator is a function of its inputs and attributes: no state, no random
- * numbers. A call that is not needed is left out, two of the same inputs may be
- * one, and a backward pass may make one again. Every function returns 0, or
- * anything else after it wrote why to `error`. Exceptions must not leave them.
+ * An operator is a pure function of its inputs and attributes, without state or
+ * random numbers: unused calls are removed, equal calls may be merged, and a
+ * backward pass may repeat a call. Every function returns 0, or another value
+ * after it wrote the reason to `error`. Exceptions must not leave it.
  */
 #ifndef DLC_OP_H
 #define DLC_OP_H
@@ -46,8 +51,8 @@ enum {
   DLC_OP_BOOL = 8
 };
 
-/* Dense, row-major. Memory belongs to dlc: read inputs, write outputs, keep
- * neither. */
+/* Dense, row-major. Memory belongs to dlc: inputs are read-only, outputs are
+ * written, and addresses must not be kept. */
 typedef struct {
   int32_t type;
   int32_t rank;
@@ -55,8 +60,8 @@ typedef struct {
   void *data;                 /* on the device; aligned to 64 bytes */
 } dlc_op_tensor;
 
-/* An attribute of the ONNX node. Of a number `count` is 1; integers are there
- * as `numbers`, too. */
+/* An attribute of the ONNX node. `count` is 1 for a scalar; integers are also
+ * given as `numbers`. */
 typedef struct {
   const char *name;
   size_t count;
@@ -72,34 +77,33 @@ typedef struct {
   size_t output_count;
   const dlc_op_attribute *attributes; /* sorted by name */
   size_t attribute_count;
-  void *stream; /* what to enqueue on: a CUstream; null where work is done on
+  void *stream; /* a CUstream to enqueue work on; null: work is complete on
                    return */
-  char *error;  /* room for `error_size` bytes with the 0 at the end */
+  char *error;  /* has `error_size` bytes, including the final 0 */
   size_t error_size;
 } dlc_op_call;
 
 typedef int (*dlc_op_function)(const dlc_op_call *call);
 
-/* What computes an operator on a device. The functions are called from one
- * thread at a time in each process; those of a device with a stream only
- * enqueue, since what they enqueue may be recorded and run again without them.
- */
+/* The code of an operator for a device. Each process calls the functions from
+ * one thread at a time; with a stream they must only enqueue work, since it may
+ * be recorded and replayed without them. */
 typedef struct {
-  const char *device; /* as `--target` calls it: "cpu", "cuda" */
+  const char *device; /* its name in `--target`: "cpu", "cuda" */
   dlc_op_function forward;
-  /* Null: no gradient flows through the operator, and a model that needs one is
-   * refused. Inputs: those of the forward call, its outputs, and the gradients
-   * of its floating-point outputs. Outputs: the gradients of its floating-point
-   * inputs. A gradient has the shape and type of what it belongs to. */
+  /* Null: the operator has no gradient, and a model that needs it is rejected.
+   * Inputs: those of the forward call, its outputs, and the gradients of its
+   * floating-point outputs. Outputs: the gradients of its floating-point
+   * inputs. A gradient has the shape and type of its input or output. */
   dlc_op_function backward;
 } dlc_op_code;
 
 typedef struct {
   const char *domain; /* not ONNX's own */
   const char *name;   /* op_type of the node */
-  /* Called when a model is compiled: sets type, rank and shape of the outputs,
-   * whose number the node says. `data` of an input is null unless its values
-   * are known then. */
+  /* Called when a model is compiled: sets type, rank and shape of the outputs;
+   * their number is that of the node. `data` of an input is null unless its
+   * values are known then. */
   dlc_op_function shapes;
   const dlc_op_code *codes;
   size_t code_count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each rank keeps a part of, as --zero asks for: the plan's parts, which
-// are ranges of moments and averages, of gradients that are scattered and of
-// parameters that are gathered to be used.
+// Data that is split over ranks, by --zero: the plan's parts, which are ranges
+// of moments and averages, of gradients that are scattered and of parameters
+// that are gathered for use.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -11,29 +11,31 @@
 
 namespace dlc::plan {
 
-// Items [first, last) of `extent` are this rank's.
+// A rank's items [first, last) of `extent` items.
 struct Items {
   int64_t first = 0, last = 0;
 };
 Items itemsOf(int64_t extent, int rank, int ranks);
-// How many of `bytes` each rank has.
+// Number of bytes of each rank, of `bytes` in total.
 std::vector<size_t> piecesOf(uint64_t bytes, int64_t extent, uint64_t item,
                              int ranks);
 
-// Elements of an item of a command of which ranks do a part each; 0: all of it.
+// Elements per item of a command whose items are split over ranks; 0: each rank
+// runs all of it.
 int64_t itemOf(const Command &command);
-// Whether such a kernel is given the elements that a rank has, as if there were
-// no others, rather than the numbers of its items.
+// Whether such a kernel is passed only the elements of the rank, instead of
+// item indices.
 bool takesElements(const Command &command);
-// Whether it adds up numbers of a rank's parts, which ranks then add up.
+// Whether it sums over the rank's parts, so that ranks must reduce the sums.
 bool sumsParts(const Command &command);
-// Whether the command completes what each rank has a part of in another place.
+// Whether the command completes data of which each rank has a part in another
+// place.
 bool gathersElsewhere(const Command &command);
 
-// Of a plan whose buffers, regions and states are valid: its parts are ranges
-// in order, of which states have all or nothing, and commands use what they
-// may. Code::Corrupt if not; Code::Incompatible of a plan of an early version,
-// which had parts and did not tell them.
+// Checks the parts of a plan whose buffers, regions and states are valid: they
+// are ranges in order that contain each state wholly or not at all, and
+// commands use them only as allowed. Code::Corrupt if not; Code::Incompatible
+// for an early version of plans, which did not record parts.
 Status checkParts(const Plan &plan);
 
 } // namespace dlc::plan

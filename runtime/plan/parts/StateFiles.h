@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of an artifact or of a checkpoint, in one safetensors file or in
-// one of each rank's part.
+// The state of an artifact or of a checkpoint, as one safetensors file or one
+// file per rank.
 //
-// A part is a file of its own that any library reads: a tensor that lies in it
-// whole has its name; of another it has elements [BEGIN, END), row-major, as a
-// tensor NAME[BEGIN:END] of one dimension, with the whole's shape, as "64,3,7",
-// in the file's __metadata__ under the same name.
+// Each rank's file is a complete safetensors file: a tensor that is whole has
+// its name; of other tensors it has elements [BEGIN, END), row-major, as a
+// tensor NAME[BEGIN:END] of one dimension, and in the file's __metadata__,
+// under the same name, the shape of the whole tensor, as "64,3,7".
 //
-// A checkpoint leaves out what no step changes: "dlc.frozen" in __metadata__ is
-// a JSON list of the tensors that are in ../model.dlc/state.safetensors alone.
+// A checkpoint omits tensors that no step changes: "dlc.frozen" in __metadata__
+// is a JSON list of tensors that are only in ../model.dlc/state.safetensors.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -29,23 +29,25 @@ std::string partName(int rank, int ranks);
 std::string sliceName(const std::string &tensor, uint64_t begin, uint64_t end);
 std::string extentsText(std::span<const int64_t> shape);
 
-// Adds that these are in the artifact; nothing for none.
+// Records that these tensors are in the artifact; does nothing for an empty
+// set.
 void setFrozen(std::map<std::string, std::string> &metadata,
                const std::set<std::string> &names);
 
-// The parts that a checkpoint's manifest lists, by rank; empty if its state is
-// in one file. Code::Corrupt if one is not listed.
+// The files of parts in a checkpoint's manifest, by rank; empty if the state is
+// one file. Code::Corrupt if one is missing.
 Result<std::vector<std::string>> partsOf(const Json &manifest);
 
 class StateFiles {
 public:
-  // A file, or a checkpoint's folder, whose manifest lists its parts; and what
-  // they leave to the artifact. Code::Corrupt as of SafetensorsFile, or if
-  // parts do not make up a tensor; Code::Failed without the artifact.
+  // Opens a file, or a checkpoint's folder, whose manifest lists its parts, and
+  // the artifact if they omit tensors. Code::Corrupt as for SafetensorsFile, or
+  // if parts do not make up a tensor; Code::Failed without the artifact.
   static Result<StateFiles> open(const std::string &path);
 
   std::vector<std::string> names() const;
-  // A view that lives as long as this, or of `copy`, which is then filled.
+  // A view that is valid as long as this object, or of `copy`, which is then
+  // filled.
   std::optional<NamedTensor> find(const std::string &name,
                                   std::vector<std::byte> &copy) const;
 
@@ -53,7 +55,7 @@ private:
   struct Tensor {
     dlc::DType dtype = dlc::DType::F32;
     std::vector<int64_t> shape;
-    std::map<uint64_t, NamedTensor> pieces; // by the first byte
+    std::map<uint64_t, NamedTensor> pieces; // by offset of the first byte
   };
   Status add(const SafetensorsFile &file);
   Status addFrozen(const std::string &path, const std::string &names);
