@@ -12,17 +12,18 @@ namespace dlc {
 
 using Json = nlohmann::json;
 
-// Refuses (Code::Corrupt) bad syntax, more than 32 levels and a key that is
-// given twice in one object. Takes time linear in the text.
+// Code::Corrupt for invalid syntax, more than 32 levels, and duplicate keys in
+// an object. Linear time.
 Result<Json> parseJson(std::string_view text);
 
-// Members by type: Code::Corrupt names what is missing or of another type.
+// Members by type: Code::Corrupt names a member that is missing or has another
+// type.
 Result<std::string> jsonString(const Json &object, const char *key);
 Result<uint64_t> jsonUnsigned(const Json &object, const char *key);
 
-// One line, or lines indented by `indent`; bytes that are no UTF-8 are
-// replaced, never an exception. Any nlohmann::basic_json. `ascii`: other
-// characters are written \u202e, for a terminal.
+// One line, or several lines indented by `indent`; invalid UTF-8 is replaced
+// and never throws. Accepts any nlohmann::basic_json. `ascii`: other characters
+// are escaped as \u202e, for terminals.
 template <class AnyJson>
 std::string dumpJson(const AnyJson &value, int indent = -1,
                      bool ascii = false) {

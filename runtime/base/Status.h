@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors as values. Nothing throws across a room's border.
+// Errors as values. No exception crosses the border of a room.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace dlc {
 
-// What went wrong; the numbers are the tool's exit codes.
+// Kinds of errors; the numbers are the tool's exit codes.
 enum class Code {
   Ok = 0,
   Failed = 1,
@@ -19,7 +19,7 @@ enum class Code {
   Corrupt = 4,      // an artifact or checkpoint is damaged
   Incompatible = 5, // made for another version, device or CPU
   Limit = 6,        // out of memory or over a limit
-  PeerLost = 7,     // another rank is gone or silent
+  PeerLost = 7,     // another rank has ended or does not respond
   Diverged = 8,     // the loss is no longer finite
 };
 
@@ -46,7 +46,7 @@ private:
   std::string message_;
 };
 
-// A value or the error that kept it from being made.
+// A value, or the error because of which there is none.
 template <class T> class [[nodiscard]] Result {
 public:
   Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}
@@ -63,7 +63,7 @@ public:
   explicit operator bool() const { return ok(); }
   Status status() const { return ok() ? Status() : std::get<1>(content_); }
 
-  // Only when ok().
+  // Requires ok().
   T &value() & { return std::get<0>(content_); }
   const T &value() const & { return std::get<0>(content_); }
   T &&value() && { return std::get<0>(std::move(content_)); }
@@ -77,7 +77,7 @@ private:
   std::variant<T, Status> content_;
 };
 
-// failed("cannot open '{}'", path) and so on, one for each code.
+// failed("cannot open '{}'", path) and so on, one function per code.
 #define DLC_ERROR_FUNCTION(name, code)                                         \
   template <class... Args>                                                     \
   Status name(fmt::format_string<Args...> format, Args &&...args) {            \
@@ -105,7 +105,7 @@ DLC_ERROR_FUNCTION(diverged, Code::Diverged)
       return dlcStatus;                                                        \
   } while (false)
 
-// DLC_ASSIGN(auto x, f()): x is f's value, or f's error is returned.
+// DLC_ASSIGN(auto x, f()): assigns f's value to x, or returns f's error.
 #define DLC_ASSIGN(lhs, ...)                                                   \
   auto DLC_CONCAT(dlcResult, __LINE__) = (__VA_ARGS__);                        \
   if (!DLC_CONCAT(dlcResult, __LINE__).ok())                                   \

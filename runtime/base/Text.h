@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that came from a file, a peer or a command line, made safe to print:
-// nothing in it moves a terminal's cursor, hides or turns what follows.
+// Escapes text from a file, a peer or a command line for output: the result
+// cannot move a terminal's cursor, or hide or reverse the text after it.
 #pragma once
 
 #include <cstddef>
@@ -9,30 +9,30 @@
 
 namespace dlc {
 
-// For names, paths and other text inside a message. Control characters (C0,
-// C1, DEL) and format characters that cannot be seen or that turn the direction
-// are written \n, \t, \r, \x1b, \u202e or \U000e0001; bytes that are not UTF-8
-// \xNN. A backslash is doubled only where it could be taken for one of these.
-// At most `limit` (>= 4) characters: what is longer ends in "...", and neither
-// a character nor an escape is cut in two.
+// For names, paths and other text inside a message. Control characters (C0, C1,
+// DEL), invisible format characters and those that change the text direction
+// are written as \n, \t, \r, \x1b, \u202e or \U000e0001; invalid UTF-8 as \xNN.
+// A backslash is doubled only where it would be ambiguous. Text of more than
+// `limit` (>= 4) characters is cut and ends in "..."; characters and escapes
+// are not split.
 std::string printable(std::string_view text, size_t limit = 200);
 
 // For tables and other long text: the same escapes, but newlines, tabs and
-// backslashes stay, and nothing is cut.
+// backslashes are kept, and nothing is cut.
 std::string withoutControls(std::string_view text);
 
-// What is printed of a message: control characters escaped, but for newlines
-// and tabs, and what stands in quotes cut at 200 characters, a line at 2000.
-// Log.h does so with all that it prints.
+// A message in printable form: control characters are escaped except newlines
+// and tabs, quoted text is cut at 200 characters, and lines at 2000. Log.h
+// applies this to everything that it prints.
 std::string messageText(std::string_view text);
 
-// One word of a suggested command line: as it is, or quoted for a POSIX shell;
-// as $'...' when it has characters that cannot be printed. Never cut.
+// A word of a suggested command line: quoted for a POSIX shell if necessary; as
+// $'...' if it has unprintable characters. Never cut.
 std::string shellQuoted(std::string_view word);
 
 bool isUtf8(std::string_view text);
 
-// With small letters for ASCII's capitals.
+// Converts ASCII capitals to lower case.
 std::string lowerCase(std::string text);
 
 } // namespace dlc

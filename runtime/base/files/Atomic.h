@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files and folders that appear atomically, and temporary folders.
 //
-// Until it is complete, each has a temporary name: NAME.tmp- and 20 digits, of
-// which the last 8 are a checksum of the name before them. Its creator holds a
-// lock (flock) on it. A file with such a name and a free lock was left by a
-// dead process, in whatever namespace; whoever creates the next one in that
+// Until complete, each has a temporary name: NAME.tmp- and 20 digits, the last
+// 8 of which are a checksum of the rest of the name. Its creator holds a lock
+// (flock) on it. A file with such a name and no lock was left by a dead
+// process, in whatever namespace; the next process that creates one in that
 // folder removes it. Nothing else is ever removed.
 #pragma once
 
@@ -15,13 +15,14 @@
 
 namespace dlc {
 
-// A locked file or folder with a temporary name. Removed with its owner, unless
-// it was released.
+// A locked file or folder with a temporary name. Removed by the destructor,
+// unless released.
 class Unfinished {
 public:
   enum class Kind { File, Folder };
 
-  // A new, empty one in `parent`, with the permissions of `mode` and the umask.
+  // Creates an empty one in `parent`, with the permissions of `mode` and the
+  // umask.
   static Result<Unfinished> create(Kind kind, const std::string &parent,
                                    const std::string &name, uint32_t mode);
 
@@ -30,8 +31,8 @@ public:
   ~Unfinished();
 
   const std::string &path() const { return path_; }
-  int descriptor() const { return descriptor_; } // a file's can be written to
-  void release(); // the name is no longer ours; the lock goes
+  int descriptor() const { return descriptor_; } // of a file, open for writing
+  void release(); // gives up the name and the lock
 
 private:
   Unfinished(std::string path, int descriptor)
@@ -76,12 +77,12 @@ public:
   // Fails if `path` exists and is not a folder, or if its last part is not a
   // name ("." or ".." or "/").
   static Result<AtomicDirectory> create(const std::string &path);
-  static Status check(const std::string &path); // only that
+  static Status check(const std::string &path); // only checks `path`
 
   const std::string &folder() const { return temporary_.path(); }
-  Status commit(); // files in it must be synced already
-  // As commit(), but false if the name was taken meanwhile: a nonempty folder
-  // stays unchanged, and this one is unfinished.
+  Status commit(); // files in it must have been synced
+  // As commit(), but false if the name has been taken meanwhile: a non-empty
+  // folder is not changed, and this one remains unfinished.
   Result<bool> commitIfFree();
 
 private:

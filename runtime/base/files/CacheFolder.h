@@ -25,7 +25,7 @@ class FileLock {
 public:
   // Waits until it is free.
   static Result<FileLock> take(const std::string &path);
-  // None if another process holds it for longer than this time.
+  // Nullopt if another process holds it for longer than `limit`.
   static Result<std::optional<FileLock>> take(const std::string &path,
                                               std::chrono::milliseconds limit);
 

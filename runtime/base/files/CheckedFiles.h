@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files this process has hashed, so that a start hashes the weights once.
+// Records which files this process has hashed, so that weights are hashed once.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace dlc {
 
-// A file is the same as long as its inode, size and time of change are: the
-// kernel sets that time, whatever a program says. Not for files changed within
-// the last second, since clocks tick slowly. Any thread.
+// A file counts as unchanged while its inode, size and change time are, as
+// programs cannot set the change time. Not for files changed within the last
+// second, because of the clock's resolution. Thread-safe.
 bool isChecked(const struct stat &file, const std::string &hash);
 void setChecked(const struct stat &file, const std::string &hash);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are read by mapping, and new files. What replaces a file or a
-// folder in one step is in Atomic.h.
+// Read-only mapped files, and new files. Atomic.h replaces files and folders.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -14,7 +13,7 @@
 
 namespace dlc {
 
-// A whole file, mapped read-only. Views into it live as long as it does.
+// A whole file, mapped read-only. Views are valid as long as this object.
 class MappedFile {
 public:
   static Result<MappedFile> open(const std::string &path);
@@ -49,8 +48,8 @@ Result<std::string> readFile(const std::string &path,
 // A new file, written in order. Errors name the path and the bytes wanted.
 class FileWriter {
 public:
-  // Fails if there is anything of that name, a link too. The umask decides who
-  // may read it.
+  // Fails if anything, even a link, has that name. Permissions depend on the
+  // umask.
   static Result<FileWriter> create(const std::string &path);
 
   FileWriter(FileWriter &&other) noexcept;
@@ -61,11 +60,11 @@ public:
   Status write(std::string_view text) {
     return write(text.data(), text.size());
   }
-  // From now on what is large goes past the page cache where the file system
-  // lets it: for files that nobody will read soon, as it takes neither memory
-  // nor much of the processor.
+  // From now on large writes bypass the page cache if the file system supports
+  // it: for files that will not be read soon, to save memory and processor
+  // time.
   void bypassCache() { direct_ = true; }
-  Status sync(); // everything is on the disk; nothing may follow
+  Status sync(); // waits for the disk; no call may follow
 
   uint64_t written() const { return written_; }
 
@@ -83,27 +82,28 @@ private:
   std::string path_;
 };
 
-// Writes and syncs a file that must not exist yet: for an AtomicDirectory.
+// Writes and syncs a new file, for an AtomicDirectory.
 Status writeNewFile(const std::string &path, std::string_view content);
 
-// Replaces `path` with `content` in one step, and syncs file and folder. Only a
-// file is replaced, and keeps its rights: no folder, link, FIFO or device.
+// Replaces `path` with `content` atomically, and syncs file and folder. Only
+// plain files are replaced, and their permissions kept; folders, links, FIFOs
+// and devices are errors.
 Status writeFileAtomically(const std::string &path, std::string_view content);
 
 // Makes earlier renames and removals in a folder durable.
 Status syncFolder(const std::string &path);
 
-bool exists(const std::string &path); // a link to nothing does not
+bool exists(const std::string &path); // false for a dangling link
 bool isFolder(const std::string &path);
 
-// What has this name: "a file", "a folder", "a symbolic link", "a FIFO", "a
-// socket", "a device", or "" for nothing. Links are not followed.
+// The kind of file: "a file", "a folder", "a symbolic link", "a FIFO", "a
+// socket", "a device", or "" if there is none. Links are not followed.
 std::string_view kindOfFile(const std::string &path);
 
-// Folders on the way are made as well; `mode` for those that are new.
+// Also creates missing parents; `mode` is for new folders.
 Status makeFolder(const std::string &path, uint32_t mode = 0777);
 
-// "runs" of "runs/a", "." of "a". No trailing slashes, please.
+// "runs" for "runs/a", "." for "a". The path must not end in a slash.
 std::string parentOf(const std::string &path);
 
 // "cannot open 'path': No such file or directory", from errno.

@@ -21,15 +21,15 @@ public:
   }
   ~Leftover() { forget(); }
 
-  // It was removed, or became the final file.
+  // Called when it was removed, or became the final file.
   void forget() noexcept;
 
 private:
   const std::string *path_ = nullptr; // an entry of the list
 };
 
-// Removes the listed files without allocating memory. For a process that ends
-// now: nothing may use these files any more.
+// Removes the listed files without allocating memory, for a process that is
+// about to end: nothing may use the files afterwards.
 void removeLeftovers() noexcept;
 
 } // namespace dlc

@@ -18,9 +18,9 @@ namespace dlc {
 // "a FIFO", "a folder", ...
 std::string_view kindOfFile(mode_t mode);
 
-// A descriptor of a file at `path`, for the caller to close, and its size in
-// bytes. Code::Failed at once for anything but a file: a FIFO or a device does
-// not block.
+// An open file and its size in bytes; the caller closes the descriptor.
+// Code::Failed, without blocking, for anything but a plain file, such as a FIFO
+// or a device.
 struct OpenFile {
   int descriptor = -1;
   uint64_t size = 0;
@@ -35,7 +35,7 @@ Result<const std::byte *> mapFile(int descriptor, uint64_t size,
 void unmapFile(const std::byte *data, uint64_t size);
 
 // A hint that mapped bytes are not needed soon: they no longer count as this
-// process's memory, and are read from the file again.
+// process's memory, and are read from the file again when needed.
 void releaseMapped(const std::byte *data, uint64_t size);
 
 // Code::Failed, naming the file, once a mapped file has lost bytes that were

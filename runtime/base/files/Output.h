@@ -21,10 +21,10 @@ void printOut(fmt::format_string<T...> format, T &&...args) {
 // Flushes the output.
 void flushOutput();
 
-// At the end of a program: its exit code is `code`, unless its output could not
-// be written. If the reader has closed the pipe, as in `dlc inspect x | head`,
-// the exit code is 141, as for SIGPIPE, without a message; anything else is an
-// error with a message.
+// Called at the end of a program; returns its exit code: `code`, unless output
+// was lost. If the reader has closed the pipe, as in `dlc inspect x | head`,
+// the exit code is 141, as for SIGPIPE, without a message; other failures are
+// errors with a message.
 int finishOutput(int code);
 
 } // namespace dlc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a program writes in place in its own folder, such as a run's. A
-// link in such a folder may lead to another's file: nothing is opened, created
-// or truncated through a link.
+// Files that a program writes in place in its own folder, such as a run's
+// folder. A link in it could lead to another user's file, so nothing is opened,
+// created or truncated through a link.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The safetensors format: u64 header length, JSON header, contiguous tensors.
-// Reading trusts nothing in the file; every tensor lies inside it.
+// Reading validates everything; every tensor is within the file.
 #pragma once
 
 #include "runtime/base/files/Files.h"
@@ -14,24 +14,25 @@
 
 namespace dlc {
 
-// A named array somewhere in memory, row-major. Does not own its bytes.
+// A named, row-major array. Does not own its bytes.
 struct NamedTensor {
   std::string name;
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
   const std::byte *data = nullptr;
   uint64_t bytes = 0; // product(shape) * sizeOf(dtype)
-  // The type in the file, where `dtype` is what holds it and `bytes` are fewer:
-  // I8, I16, U16 (i32), U32 (i64). Of open() with `narrow` only.
+  // The file's type, if `dtype` is a wider type that can hold it and the file
+  // has fewer bytes: I8, I16, U16 (i32), U32 (i64). Only set by open() with
+  // `narrow`.
   std::string_view stored = {};
 };
 
-// A mapped file; its views live as long as it does.
+// A mapped file; its views are valid as long as this object.
 class SafetensorsFile {
 public:
-  // Code::Corrupt: the header is over 100 MB or not valid, a tensor's dtype,
-  // shape and range disagree, ranges overlap or leave gaps, a key repeats.
-  // `narrow`: integers of types that tensors of ours do not have are taken.
+  // Code::Corrupt: the header is over 100 MB or invalid; a tensor's dtype,
+  // shape and range are inconsistent; ranges overlap or leave gaps; a key is
+  // repeated. `narrow`: accepts integer types that dlc's tensors do not have.
   static Result<SafetensorsFile> open(const std::string &path,
                                       bool narrow = false);
 
@@ -48,13 +49,13 @@ private:
   std::map<std::string, std::string> metadata_;
 };
 
-// Replaces the file in one step, and syncs it. Tensors are stored in the order
-// given.
+// Replaces the file atomically, and syncs it. Tensors are stored in the given
+// order.
 Status
 writeSafetensors(const std::string &path,
                  const std::vector<NamedTensor> &tensors,
                  const std::map<std::string, std::string> &metadata = {});
-// The same into a file of the caller's, who syncs it; and into `hash`.
+// Writes into a file that the caller syncs; updates `hash`.
 Status writeSafetensors(FileWriter &file,
                         const std::vector<NamedTensor> &tensors,
                         const std::map<std::string, std::string> &metadata = {},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic on sizes from files: no value instead of a wrapped one.
+// Arithmetic on sizes from files: nullopt instead of wrapping around.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ inline std::optional<uint64_t> checkedMul(uint64_t a, uint64_t b) {
                                                 : std::optional(product);
 }
 
-// Elements of a shape; none if a dimension is negative or the product too big.
+// Elements of a shape; nullopt if a dimension is negative or the product
+// overflows.
 template <class Shape>
 std::optional<uint64_t> checkedElements(const Shape &shape) {
   std::optional<uint64_t> count = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types of tensors, their names in files, and half precision in bits.
+// Element types of tensors, their names in files, and conversions to 16 bits.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ std::string_view safetensorsNameOf(DType type); // "F32", "BOOL"
 std::optional<DType> dtypeFromName(std::string_view name);
 std::optional<DType> dtypeFromSafetensors(std::string_view name);
 
-// The bits of a number rounded to nearest, ties to even; NaN stays NaN.
+// Bits of the number rounded to nearest, ties to even; NaN remains NaN.
 uint16_t toBf16(float value);
 uint16_t toF16(float value);
 float fromBf16(uint16_t bits);

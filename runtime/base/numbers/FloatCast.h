@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tensors from one float type to another.
+// Conversion of whole tensors between float types.
 #pragma once
 
 #include "runtime/base/numbers/DType.h"
@@ -9,8 +9,8 @@
 
 namespace dlc {
 
-// The bytes of `count` numbers of `from` as `to`, rounded to nearest even.
-// Both are float types.
+// `count` numbers of type `from` as bytes of type `to`, rounded to nearest
+// even. Both must be float types.
 std::vector<std::byte> castFloats(const void *data, size_t count, DType from,
                                   DType to);
 

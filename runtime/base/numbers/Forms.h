@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types as they are stored (Word) and as they are computed with
-// (Value).
+// Element types as stored (Word) and as computed with (Value).
 #pragma once
 
 #include "runtime/base/numbers/DType.h"

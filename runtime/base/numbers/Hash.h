@@ -18,22 +18,22 @@ std::string hashBytes(std::span<const std::byte> bytes);
 std::string hashText(std::string_view text);
 Result<std::string> hashFile(const std::string &path);
 
-// SHA-256 as 64 hex digits. Throws std::bad_alloc when there is no memory: no
-// digest must stand for two contents.
+// SHA-256 as 64 hex digits. Throws std::bad_alloc if memory is exhausted, since
+// no digest may be wrong.
 std::string sha256(std::span<const std::byte> bytes);
 
-// The same for content that comes in pieces.
+// The same for content that is added in pieces.
 class Sha256 {
 public:
   Sha256();
   void add(const void *data, size_t size);
-  std::string digest(); // once
+  std::string digest(); // may be called once
 
 private:
   std::shared_ptr<void> context_;
 };
 
-// What a file's content is known by.
+// Size and digest of a file's content.
 struct FileDigest {
   uint64_t size = 0; // bytes
   std::string sha256;

@@ -31,7 +31,7 @@ constexpr PhiloxBlock philox(PhiloxKey key, PhiloxBlock counter) {
   return counter;
 }
 
-// The same with 64-bit words, low halves first.
+// The same with 64-bit arguments, low halves first.
 constexpr PhiloxBlock philox(uint64_t key, uint64_t low, uint64_t high) {
   return philox({uint32_t(key), uint32_t(key >> 32)},
                 {uint32_t(low), uint32_t(low >> 32), uint32_t(high),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The geometry of convolutions and poolings over one to three dimensions: where
-// these are in an image, and how a window moves along each. What the compiler
-// infers, decomposes and tests by, and what the runtime computes by.
+// the spatial dimensions are in an image, and how a window moves along each.
+// Used by the compiler and the runtime.
 #pragma once
 
 #include <algorithm>
@@ -11,31 +11,31 @@
 
 namespace dlc {
 
-/// A window of `kernel` taps that moves by `stride` over a dimension with `low`
-/// and `high` elements of padding; taps are `dilation` apart. All but the
-/// padding are positive.
+/// A window of `kernel` taps that moves by `stride` over a dimension with
+/// padding of `low` and `high` elements; taps are `dilation` apart. All members
+/// except the padding are positive.
 struct Sliding {
   int64_t kernel, stride = 1, low = 0, high = 0, dilation = 1;
 
-  /// Elements from the first tap to behind the last.
+  /// Elements from the first to the last tap, inclusive.
   constexpr int64_t span() const { return (kernel - 1) * dilation + 1; }
-  /// Outputs along a dimension of `in` elements; -1 where it does not fit.
+  /// Number of outputs for a dimension of `in` elements; -1 if it does not fit.
   constexpr int64_t outputs(int64_t in) const {
     const int64_t room = in + low + high - span();
     return room < 0 ? -1 : room / stride + 1;
   }
-  /// The element that a tap of an output reads; outside of [0, in) it is
-  /// padding.
+  /// Index of the element that a tap of an output reads; it is padding outside
+  /// of [0, in).
   constexpr int64_t at(int64_t output, int64_t tap) const {
     return output * stride - low + tap * dilation;
   }
-  /// The output whose tap reads a place; -1 where there is none.
+  /// The output whose tap reads the element at `place`; -1 if there is none.
   constexpr int64_t reader(int64_t place, int64_t tap) const {
     const int64_t from = place + low - tap * dilation;
     return from >= 0 && from % stride == 0 ? from / stride : -1;
   }
-  /// Taps of an output inside of the dimension or, with `padding`, inside of it
-  /// and its padding.
+  /// Number of taps of an output that are inside of the dimension or, with
+  /// `padding`, inside of it and its padding.
   constexpr int64_t counted(int64_t output, int64_t in, bool padding) const {
     int64_t n = 0;
     for (int64_t tap = 0; tap < kernel; ++tap) {
@@ -51,7 +51,8 @@ struct Sliding {
 struct WindowSizes {
   std::span<const int64_t> kernel, strides, pads, dilations;
 
-  /// Whether there is all that `dims` dimensions need, positive but for pads.
+  /// Whether all sizes for `dims` dimensions are given, and are positive except
+  /// for pads.
   constexpr bool areFor(size_t dims) const {
     bool good = pads.size() == 2 * dims;
     for (const auto &sizes : {kernel, strides, dilations})
@@ -64,7 +65,7 @@ struct WindowSizes {
     return {kernel[d], strides[d], pads[d], pads[kernel.size() + d],
             dilations[d]};
   }
-  /// Elements of the window.
+  /// Number of taps of the window.
   constexpr int64_t taps() const {
     int64_t n = 1;
     for (const int64_t k : kernel)
@@ -73,8 +74,8 @@ struct WindowSizes {
   }
 };
 
-/// Where the dimensions of images are: [N, C, ...] in the layout "nchw",
-/// [N, ..., C] in "nhwc", however many there are.
+/// The positions of an image's dimensions: [N, C, ...] in the layout "nchw",
+/// [N, ..., C] in "nhwc", for any rank.
 struct ImageDims {
   static constexpr int64_t kLeast = 3, kMost = 5; // ranks of images
 
@@ -88,7 +89,7 @@ struct ImageDims {
   }
 
   constexpr int64_t channel() const { return channelsLast ? rank - 1 : 1; }
-  /// The first of the spatial dimensions, which follow each other.
+  /// The first spatial dimension; spatial dimensions are adjacent.
   constexpr int64_t spatial() const { return channelsLast ? 1 : 2; }
   constexpr int64_t count() const { return rank - 2; }
 

@@ -11,12 +11,12 @@ namespace dlc {
 
 struct Argument {
   std::string kind, key;          // NAME and KEY, with `_` for `-`
-  std::vector<std::string> words; // of a key alone: "true"
+  std::vector<std::string> words; // of a key without value: "true"
 };
 
-// Takes what stands in parentheses behind one of `kinds` out of `text`:
-// "a:focal(gamma=2),b:mse" becomes "a:focal,b:mse". Other parentheses stay.
-// Code::Usage for arguments that are not written as above.
+// Removes the parentheses after each of `kinds` from `text` and parses them:
+// "a:focal(gamma=2),b:mse" becomes "a:focal,b:mse". Other parentheses are kept.
+// Code::Usage for arguments in another form.
 Result<std::vector<Argument>>
 takeArguments(std::string &text, const std::vector<std::string> &kinds);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists in one word of a command line.
+// Comma-separated lists in one word of a command line.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dlc {
 
-// "a,b": a and b. Of "" and behind a last comma there is nothing. Commas inside
-// of (...) and [...] part nothing.
+// "a,b" gives a and b; "" and the text after a last comma give nothing. Commas
+// inside of (...) and [...] do not separate.
 std::vector<std::string> splitAtCommas(const std::string &text);
 
 } // namespace dlc

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configuration files: YAML of sections, one inside the other by `_BASE_`
+// Configuration files: YAML sections, which may extend other files by `_BASE_`
 // or `BASE`.
 //
 //   _BASE_: common.yaml      # or a list; relative to this file; read first
 //   train:
-//     lr: 0.05               # the key "train.lr"; wins over the base's
+//     lr: 0.05               # the key "train.lr"; overrides the base's value
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -15,7 +15,8 @@
 
 namespace dlc {
 
-// One value, as words: a list's elements, or a scalar's text. null has none.
+// A value as words: the elements of a list, or the text of a scalar; none for
+// null.
 struct ConfigValue {
   std::vector<std::string> words;
   std::string where; // of the value: "exp.yaml:2:7"
@@ -25,13 +26,12 @@ struct ConfigValue {
 // Values by "section.key".
 using Config = std::map<std::string, ConfigValue>;
 
-// Reads a file and its bases. Code::Usage names file, line and column of what
-// is wrong: syntax, a key given twice, a value outside of a section, maps
-// inside of values, a base that includes itself; Code::Failed if a file cannot
-// be read.
+// Reads a file and its bases. Code::Usage, with file, line and column, for
+// invalid syntax, a duplicate key, a value outside of a section, nested maps,
+// and a base that includes itself; Code::Failed if a file cannot be read.
 Result<Config> readConfig(const std::string &path);
 
-// "section.key=VALUE" or "section.key=[A, B]", the value in YAML.
+// Parses "section.key=VALUE" or "section.key=[A, B]" with a value in YAML.
 Result<std::pair<std::string, ConfigValue>>
 parseOverride(const std::string &text);
 

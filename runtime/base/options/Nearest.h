@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "did you mean ...?"
+// Suggestions: "did you mean ...?"
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace dlc {
 
-// What the user most likely meant by `word`; "" if nothing is near.
+// The candidate most similar to `word`; "" if none is similar.
 std::string nearest(const std::string &word,
                     const std::vector<std::string> &candidates);
 
-// "; did you mean 'x'?", or nothing.
+// "; did you mean 'x'?", or "".
 std::string suggestion(const std::string &word,
                        const std::vector<std::string> &candidates);
 

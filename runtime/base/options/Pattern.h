@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions of users, matched in time linear in the text.
+// Regular expressions from users, matched in time linear in the text.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -16,17 +16,17 @@ class RE2;
 
 namespace dlc {
 
-// An expression of RE2's syntax: Perl's without look-around and references to
-// groups. Copies share it; matching is thread-safe. Text that is no UTF-8 is
-// searched, too.
+// An expression in RE2's syntax: Perl's without look-around and
+// back-references. Copies share it; matching is thread-safe. Also searches text
+// that is not UTF-8.
 class Pattern {
 public:
-  // Code::Usage says what is wrong with it.
+  // Code::Usage, with the error in the expression.
   static Result<Pattern> parse(const std::string &text);
 
-  // Whether it is found anywhere in `name`.
+  // Whether it matches anywhere in `name`.
   bool search(std::string_view name) const;
-  // The texts of its groups where it is found first.
+  // The groups of its first match.
   std::optional<std::vector<std::string>> groups(std::string_view line) const;
   const std::string &text() const;
 
@@ -38,13 +38,13 @@ private:
 Result<std::vector<Pattern>>
 parsePatterns(const std::vector<std::string> &texts);
 
-// Whether one of them is found in `name`.
+// Whether one of them matches in `name`.
 bool searchAny(const std::vector<Pattern> &patterns, std::string_view name);
 
-// An expression that matches `name` and nothing else.
+// An expression that matches only `name`.
 std::string exactPattern(std::string_view name);
 
-// What to say behind "REGEX matches no ...": the nearest of `names`, or a few
+// A hint to append to "REGEX matches no ...": the nearest of `names`, or a few
 // of them: "; did you mean 'a'?", "; there are 'a', 'b' and 7 more".
 std::string nearbyNames(const std::string &pattern,
                         const std::vector<std::string> &names);

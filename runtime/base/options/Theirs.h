@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other tools call options and their values (docs/guide/from-pytorch.md).
+// Names of options and values in other tools (docs/guide/from-pytorch.md).
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace dlc {
 
-// Small letters, without dashes before and with '-' between words.
+// In lower case, without leading dashes and with '-' between words.
 std::string plainWord(const std::string &word);
 
-// What dlc calls it, each with the arguments that make it so: "--amp
+// dlc's equivalents, each with the arguments that it needs: "--amp
 // --amp-dtype=fp16" for "fp16", "cuda" for "gpu", or a command, "dlc-data map"
-// for "mAP50". A word may be several things.
+// for "mAP50". A word may have several equivalents.
 std::vector<std::string> oursFor(const std::string &word);
 
 } // namespace dlc

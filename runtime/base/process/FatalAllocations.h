@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that a failed allocation breaks: they write to null or free twice.
+// Protection for libraries that do not survive a failed allocation: they write
+// to null or free memory twice.
 #pragma once
 
 namespace dlc {
@@ -13,7 +14,7 @@ public:
   FatalAllocations(const FatalAllocations &) = delete;
   FatalAllocations &operator=(const FatalAllocations &) = delete;
 
-  static bool here() noexcept; // in this thread; needs no memory
+  static bool here() noexcept; // for this thread; does not allocate
 };
 
 } // namespace dlc

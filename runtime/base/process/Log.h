@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages for people, on stderr; stdout is for data only.
+// Messages for users, on stderr; stdout is for data only.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,21 +10,21 @@
 namespace dlc {
 
 bool stderrIsTerminal();
-bool stderrHasColour(); // a terminal, and NO_COLOR is not set
+bool stderrHasColour(); // whether it is a terminal without NO_COLOR
 
-// Process-wide: no info() any more; warnings and errors stay.
+// Process-wide: suppresses info(), but not warnings and errors.
 void setQuiet(bool quiet);
-// Process-wide: every line starts with "[rank N] "; below 0: none.
+// Process-wide: lines begin with "[rank N] "; negative: no prefix.
 void setLogRank(int rank);
 
-// Process-wide: every line is a JSON object with "level" ("info", "warning",
-// "error"), "message", and "rank" where one is set.
+// Process-wide: lines are JSON objects with "level" ("info", "warning",
+// "error"), "message", and "rank" if it is set.
 void setLogJson(bool json);
 bool logsJson();
-// Members of an object of its own, {"rank": N, MEMBERS}, where logsJson().
+// Logs a separate object {"rank": N, MEMBERS}, if logsJson().
 void logObject(std::string_view members);
 
-// One line each; safe from any thread.
+// One line each; thread-safe.
 void logLine(std::string_view text);
 void logInfo(std::string_view text);
 void logWarning(std::string_view text);

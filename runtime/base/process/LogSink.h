@@ -9,8 +9,8 @@ namespace dlc {
 
 enum class LogLevel { Info, Warning, Error };
 
-// Receives every line, without its newline, instead of stderr; any thread may
-// call it, one at a time. Empty: stderr again. It must neither throw nor log.
+// Receives every line, without its newline, instead of stderr; called by any
+// thread, one at a time. Empty: stderr again. It must neither throw nor log.
 void setLogSink(std::function<void(LogLevel, std::string_view)> sink);
 
 } // namespace dlc

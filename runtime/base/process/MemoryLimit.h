@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory available to this process. Linux grants more than there is and
-// kills a process that uses it: check before large allocations.
+// The memory available to this process. Linux overcommits memory and kills a
+// process that uses too much: check before large allocations.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -8,13 +8,13 @@
 
 namespace dlc {
 
-// Calls work() on this thread and on `count` - 1 others, fewer if the system
-// has no more threads, and waits for all: so work() must take its share from a
-// common source. Rethrows the first exception of work().
+// Calls work() on this thread and on `count` - 1 other threads, or fewer if the
+// system cannot create them, and waits for all: work() must take its share from
+// a common source. Rethrows the first exception of work().
 void runTogether(size_t count, const std::function<void()> &work);
 
-// Cores that this process may keep busy, at least 1: its allowed cores, limited
-// by the (whole) quota of its control groups.
+// Number of cores that this process may use, at least 1: its allowed cores,
+// limited by the quota of its control groups, rounded down.
 int coresOfProcess();
 
 // The same for `allowed` cores and a quota of `granted`.

@@ -31,10 +31,10 @@ public:
     swap(other);
     return *this;
   }
-  ~PrivateLibrary(); // nothing of it may be in use
+  ~PrivateLibrary(); // nothing of it may still be in use
 
   explicit operator bool() const { return handle_ != nullptr; }
-  void *find(const char *symbol) const; // null if it has none
+  void *find(const char *symbol) const; // null if missing
   const std::string &name() const { return name_; }
 
 private:
@@ -45,7 +45,8 @@ private:
   }
 
   void *handle_ = nullptr;
-  // Open while the library is loaded: the loader identifies it by this number.
+  // Kept open while the library is loaded, as the loader identifies it by this
+  // number.
   int descriptor_ = -1;
   std::string name_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of cores that the control groups of a process grant, as a share of
-// time.
+// The number of cores granted by a process's control groups, as processor time
+// per time.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace dlc {
 
-// The smallest quota of the process's group and its parents: 1.5 for 1.5 cores;
-// nothing without a quota. `root`: the mount point of groups, "/sys/fs/cgroup";
-// `membership`: the content of /proc/self/cgroup. Both versions of control
-// groups.
+// The smallest quota of the process's group and its parents, such as 1.5 cores;
+// nullopt without a quota. `root`: the mount point of groups, "/sys/fs/cgroup";
+// `membership`: the content of /proc/self/cgroup. Supports both versions of
+// control groups.
 std::optional<double> coresOfQuota(const std::string &root,
                                    const std::string &membership);
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A clock for deadlines, which stands still while this process is stopped.
+// A clock for deadlines that does not advance while this process is stopped.
 #pragma once
 
 #include <chrono>
 
 namespace dlc {
 
-// std::chrono::steady_clock without the time for which this process did not
-// run: Ctrl-Z, SIGSTOP, a suspended job, a paused machine. It advances by at
-// most kMost between two calls, by any threads; so whoever waits until a
-// deadline does so in slices, and then looks at the clock. Any thread.
+// std::chrono::steady_clock without the time in which this process did not run:
+// Ctrl-Z, SIGSTOP, a suspended job, a paused machine. It advances by at most
+// kMost between two calls by any threads, so a thread that waits for a deadline
+// must wait in slices and check the clock after each. Thread-safe.
 struct RunningClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -20,7 +20,7 @@ struct RunningClock {
   static constexpr std::chrono::milliseconds kSlice{100}, kMost{500};
 
   static time_point now();
-  // The time to wait now for what must come until then: 0 to kSlice.
+  // How long to wait now, 0 to kSlice, for something due at `deadline`.
   static std::chrono::milliseconds sliceUntil(time_point deadline);
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that are opened at run time, so that one binary works without them
-// and names missing ones.
+// Libraries opened at run time, so that one binary works without them and can
+// name the missing ones.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -11,7 +11,7 @@
 namespace dlc {
 
 // Stays open until the process ends: vendors' libraries have threads and exit
-// handlers that do not survive being closed.
+// handlers that do not survive unloading.
 class SharedLibrary {
 public:
   // The first of `names` that the dynamic loader finds. Incompatible, with the
@@ -19,11 +19,11 @@ public:
   static Result<SharedLibrary> open(std::initializer_list<const char *> names,
                                     const char *purpose);
 
-  void *find(const char *symbol) const; // null if it has none
+  void *find(const char *symbol) const; // null if missing
 
-  // The function's address into `function`; Incompatible if the library lacks
-  // it: names library, function, `found` version and the oldest one that is
-  // `expected`.
+  // Stores the function's address in `function`; Incompatible, naming the
+  // library, the function, its version `found` and the oldest `expected`
+  // version, if the library lacks it.
   template <class F>
   Status bind(F &function, const char *symbol, const std::string &found,
               const std::string &expected) const {

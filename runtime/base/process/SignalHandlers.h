@@ -7,8 +7,8 @@
 
 namespace dlc {
 
-// Signals that end a run after a checkpoint. If several have arrived the first
-// of this list counts.
+// Signals that end a run after a checkpoint. If several have arrived, the first
+// one in this list is handled.
 inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGXCPU, SIGHUP,
                                             SIGUSR2};
 // Signal that makes a run write a checkpoint and continue.
@@ -17,8 +17,8 @@ inline constexpr int kSaveSignal = SIGUSR1;
 inline constexpr std::array kRunSignals = {SIGINT, SIGTERM, SIGXCPU,
                                            SIGHUP, SIGUSR2, kSaveSignal};
 
-// Blocks kSaveSignal for this thread, and for programs that it becomes, until
-// it is handled: it would end a process that is not ready for it.
+// Blocks kSaveSignal for this thread, and for programs that it executes, until
+// it is handled: it would end a process without a handler.
 void holdSaveSignal();
 
 // Handles kRunSignals while it exists; interrupted calls are restarted. Signals
@@ -38,9 +38,9 @@ private:
   std::array<struct sigaction, kRunSignals.size()> before_;
 };
 
-// Writing to a closed pipe, or beyond the file size limit, is an error of the
-// write (EPIPE, EFBIG) instead of a signal. For programs: a library leaves this
-// to its program.
+// Makes writes to a closed pipe, or beyond the file size limit, fail with an
+// error (EPIPE, EFBIG) instead of raising a signal. For programs: a library
+// leaves this to its program.
 void ignoreWriteSignals();
 
 } // namespace dlc
