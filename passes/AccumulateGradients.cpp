@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient accumulation: a window of `count` micro-batches is one update.
-//   @accumulate_step, a copy of the step so far, adds the gradients and the
-//   results of one micro-batch to accumulators; the first of a window replaces
-//   what they hold. It writes what the forward pass writes (running
-//   statistics).
+// Gradient accumulation: an update is a window of `count` micro-batches.
+//   @accumulate_step, a copy of the step so far, adds the gradients and results
+//   of one micro-batch to accumulators, which the first of a window overwrites.
+//   It writes the states that the forward pass writes (running statistics).
 //   @train_step is the last micro-batch: its gradients and results are the sums
-//   of the window. All that follows here (all-reduce, clipping, update) is
-//   added to it alone, so it happens once a window.
-// Scale-loss has put the factor 1 / count into the backward graph, so that a
-// sum of gradients is the mean's.
-//   Where rows have weights (loss/TrainingLoss.h) micro-batches count by what
-// they have divided by, own: the window's gradients and losses are
-// sum(own * value) / D, and D is known when the last micro-batch has labels.
+//   of the window. Later passes (all-reduce, clipping, update) add ops only to
+//   it, so they run once per window.
+// Scale-loss has put the factor 1 / count into the backward graph, so that the
+// sum of gradients is their mean.
+//   If rows have weights (loss/TrainingLoss.h), micro-batches are weighted by
+// their divisors, own: the window's gradients and losses are sum(own * value) /
+// D, and D is known when the last micro-batch has its labels.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/loss/TrainingLoss.h"
@@ -24,7 +23,7 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Sums of halves are f32.
+/// Sums of 16-bit floats are f32.
 Type sumType(Type element) {
   return ir::isHalf(element) ? Type(Float32Type::get(element.getContext()))
                              : element;
@@ -32,15 +31,15 @@ Type sumType(Type element) {
 
 /// The states of a window, in the order of gradients and results.
 struct Window {
-  ir::StateOp position; // micro-batches done
+  ir::StateOp position; // micro-batches done in the window
   SmallVector<ir::StateOp> gradients, results;
-  ir::StateOp weights{}; // what D is made of; null: micro-batches count alike
+  ir::StateOp weights{}; // which D is computed from; null: equal weights
 };
 
-/// What a micro-batch of rows with weights is divided by; null without any.
+/// The divisors of a micro-batch whose rows have weights; null without weights.
 struct Weighing {
   Value own, whole; // of the micro-batch, of all
-  Value sum{};      // over ranks, of which `whole` is made
+  Value sum{};      // over ranks, from which `whole` is computed
 
   explicit Weighing(func::FuncOp f)
       : own(take(f, kOwnDivisor)), whole(take(f, kWholeDivisor)) {
@@ -49,7 +48,7 @@ struct Weighing {
   }
 
 private:
-  /// What was a result.
+  /// Removes a result and returns its value.
   static Value take(func::FuncOp f, StringRef name) {
     auto found = namedResults(f, name);
     if (found.empty())
@@ -126,20 +125,20 @@ struct AccumulateGradients
     return w;
   }
 
-  /// Losses are weighed, what else is reported counts alike.
+  /// Whether a result is a loss, which is weighted; other results are not.
   static bool isLoss(func::FuncOp f, size_t result) {
     auto name = f.getResultAttrOfType<StringAttr>(result, "dlc.name");
     return name.getValue() == "loss" || name.getValue().starts_with("loss.");
   }
 
-  /// By a scalar, if there is one.
+  /// Multiplies by a scalar, unless it is null.
   static Expr times(Expr value, Value factor) {
     return factor ? value * Expr(*value.b, value.loc, factor)
                                 .cast(ir::elementType(value))
                   : value;
   }
 
-  /// 1 / D, rounded once, of all weights of the window.
+  /// 1 / D for all weights of the window, rounded once.
   static Value wholeFactor(Step &step, const Window &window,
                            const Weighing &weighing) {
     auto sum = weighing.sum.getDefiningOp<ir::AllReduceOp>();

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reverse-mode differentiation of the loss by every trainable state.
-//   1. Forward: a float value is active when it depends on a read of a
-//   trainable state.
+// Reverse-mode differentiation of the loss with respect to trainable states.
+//   1. Forward: a float value is active if it depends on a trainable state.
 //   2. Backward from the loss: the path is the ops with active operands whose
 //   results reach the loss.
 //   3. From last to first, each op on the path turns the gradients of its
-//   results into those of its operands; a value
-//      used more than once adds them up. A state's gradient is declared right
-//      after its last part is there.
-// An op that depends on parameters alone (a weight's cast) counts as standing
-// where it is first used, so that gradients become ready layer by layer
-// wherever earlier passes put such ops.
-// Gradients that the model itself computes (ONNX's Gradient) have no rule, but
-// what they decompose into has: they are taken apart before.
-// Of several losses each has a backward graph of its own, if each has a scale
-// or trains other parameters (--loss-params): one that starts at this loss and
-// goes on to its parameters alone. The forward graph is one, and so all of them
-// see the parameters as they are before the step.
+//   results into those of its operands; gradients of a value with several uses
+//   are added. A state's gradient is declared right after its last part.
+// An op that depends only on parameters (a weight's cast) is treated as if it
+// were at its first use, so that gradients become available layer by layer
+// wherever earlier passes put such ops. Gradients in the model itself (ONNX's
+// Gradient) have no rule and are decomposed first. Of several losses, each has
+// its own backward graph if it has a scale or trains other parameters
+// (--loss-params): it starts at this loss and goes only to its parameters. All
+// share the forward graph, so they see the parameters as they are before the
+// step.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Locations.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -39,15 +36,15 @@ using dlc::ir::tensorType;
 namespace dlc {
 namespace {
 
-/// A scalar that is minimised, and what it counts.
+/// A scalar that is minimised, and its weight.
 struct Minimised {
   Value loss;
   double weight = 1;
 };
 
-/// What one backward graph is of.
+/// The losses and parameters of one backward graph.
 struct Part {
-  StringAttr name{}; // of the one of several losses that has a scale; null: all
+  StringAttr name{}; // the one of several losses with a scale; null: all
   SmallVector<Minimised, 1> losses{};
   /// The states that it trains.
   llvm::DenseSet<Operation *> states{};
@@ -59,7 +56,7 @@ public:
       : block(f.front()), symbols(symbols), builder(block.getTerminator()),
         part(part) {}
 
-  /// `seed` is the gradient of each of the losses that counts 1.
+  /// `seed` is the gradient of losses of weight 1.
   LogicalResult run(Value seed) {
     markActive();
     findPath();
@@ -79,11 +76,10 @@ public:
     return success();
   }
 
-  /// The states that got a gradient.
+  /// The states that have a gradient.
   const llvm::DenseSet<Operation *> &reached() const { return declared; }
-  /// Where the way back from the loss ends before a parameter: ops that depend
-  /// on one but give nothing that can be differentiated, or whose gradient is
-  /// none.
+  /// Where the backward pass ends before a parameter: ops that depend on one
+  /// but whose result is not differentiable, or that have no gradient.
   ArrayRef<Operation *> ends() const { return dead; }
 
 private:
@@ -136,7 +132,7 @@ private:
       findEnds();
   }
 
-  /// What the losses depend on, up to where parameters come in.
+  /// Collects what the losses depend on, up to parameters.
   void findEnds() {
     llvm::DenseSet<Value> needed = allLosses();
     for (Operation &op : llvm::reverse(block)) {
@@ -165,7 +161,7 @@ private:
     return failure();
   }
 
-  /// Sorts the path from last to first and notes where each state's gradient is
+  /// Sorts the path from last to first and finds where each state's gradient is
   /// complete.
   void sortPath() {
     llvm::DenseMap<Operation *, int64_t> place;
@@ -218,7 +214,7 @@ private:
     return success();
   }
 
-  /// Adds d to the gradient of v; all reads of a state share theirs.
+  /// Adds d to the gradient of v; all reads of a state share one gradient.
   void add(Value v, Value d) {
     assert(d.getType() == v.getType() &&
            "a gradient has the type of its value");
@@ -233,7 +229,7 @@ private:
       declared.insert(state);
     }
   }
-  /// A loss itself may be a state.
+  /// Handles a loss that is itself a state.
   void declareDirect() {
     for (const Minimised &m : part.losses)
       if (ir::StateOp state = trainable(m.loss);
@@ -241,7 +237,8 @@ private:
         declare(state);
   }
 
-  /// Ops built after `before` are the gradient of the op at `loc`.
+  /// Sets the locations of ops built after `before`: gradient of the op at
+  /// `loc`.
   void locate(Operation *before, Location loc) {
     Location gradient = ir::gradientLocation(loc);
     auto first = before ? std::next(before->getIterator()) : block.begin();
@@ -249,8 +246,8 @@ private:
       op.setLoc(gradient);
   }
 
-  /// Rules build a gradient for every operand; those of inputs and constants
-  /// stay unused.
+  /// Rules build gradients of all operands; those of inputs and constants are
+  /// unused.
   void eraseUnused() {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (!position.contains(&op) && isOpTriviallyDead(&op))
@@ -299,8 +296,8 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
     });
   }
 
-  /// Whether `v` is what an op gives its gradient beside the value: a norm's
-  /// mean, a recurrent layer's gates. No rule goes through it, either.
+  /// Whether `v` is a result that an op stores for its gradient: a norm's mean,
+  /// a recurrent layer's gates. No rule differentiates it.
   static bool isKept(Value v) {
     auto result = dyn_cast<OpResult>(v);
     return result && result.getResultNumber() > 0 &&
@@ -326,7 +323,7 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
     return !ops.empty();
   }
 
-  /// All losses together, or those that have a backward graph each.
+  /// One part for all losses, or one per backward graph.
   FailureOr<SmallVector<Part>> partsOf(func::FuncOp f) {
     Operation *end = f.front().getTerminator();
     Value total = end->getNumOperands() ? end->getOperand(0) : Value();
@@ -366,7 +363,7 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
     return perLoss ? parts : joined(parts);
   }
 
-  /// Those that train the same have one backward graph.
+  /// Merges losses that train the same parameters.
   static SmallVector<Part> joined(ArrayRef<Part> parts) {
     SmallVector<Part> fewer;
     for (const Part &part : parts) {

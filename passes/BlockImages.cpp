@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strided convolutions of few channels as ones without strides, of blocks:
+// Strided convolutions with few channels as convolutions of blocks with stride
+// 1:
 //   y[o] = sum of xp[s o + i] w[i] over i < k, with i = s a + b and b < s,
 //        = sum of x'[o + a, b] w'[a, b] over a < ceil(k / s) and b.
-// xp is the padded image; x' has the s^d pixels of a block as channels, and so
-// has w', where what is beyond w is zero. Libraries' kernels for halves read 8
-// channels at once: of an RGB image they would multiply by zeros mostly, and
-// make a copy of it that has them, in each call.
+// xp is the padded image; x' has the s^d pixels of a block as channels, as has
+// w', which is zero beyond w. Library kernels for 16-bit floats read 8 channels
+// at once: for an RGB image most of them would be zeros, in a padded copy that
+// each call makes.
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/ops/Windows.h"
 #include "passes/Passes.h"
@@ -28,8 +29,7 @@ using Dims = SmallVector<int64_t>;
 /// Channels that the library's kernels read at once.
 constexpr int64_t kChannels = 8;
 
-/// x with `low` zeros before, and cut or with zeros behind so that it has
-/// `sizes`.
+/// x with `low` zeros before it, cropped or padded at the end to `sizes`.
 Expr fit(Expr x, const Dims &low, const Dims &sizes) {
   const Dims zeros(x.rank(), 0), ones(x.rank(), 1);
   Dims kept, high;
@@ -44,9 +44,9 @@ Expr fit(Expr x, const Dims &low, const Dims &sizes) {
   return x;
 }
 
-/// What `x` is a cast of, if that is an input; else `x`. `casts` are the types
-/// on the way, the last one first. A cast shares a kernel with movements before
-/// it; where an op computes x, the cast is better there.
+/// The input that `x` is a cast of; else `x`. `casts` are the types of the
+/// casts, the last one first. A cast shares a kernel with movements before it;
+/// if an op computes x, the cast should stay there.
 Expr behindCasts(Expr x, SmallVectorImpl<Type> &casts) {
   Value v = x.v;
   while (auto cast = v.getDefiningOp<ir::CastOp>()) {
@@ -60,9 +60,9 @@ Expr behindCasts(Expr x, SmallVectorImpl<Type> &casts) {
 }
 
 /// x [N, C, ...] as blocks of `side` along each dimension, `counts` of them
-/// behind `low` zeros: [N, C side^d, counts...], with so many C that kernels
-/// like their number. What is cut or added are whole blocks where it can be:
-/// behind the reshape, so that it shares a kernel with the transpose.
+/// after `low` zeros: [N, C side^d, counts...], with C padded to a number that
+/// kernels handle well. Whole blocks are cropped or padded if possible: after
+/// the reshape, in one kernel with the transpose.
 Expr blocksOf(Expr x, ir::Ints low, ir::Ints counts, int64_t side) {
   const int64_t rows = x.shape()[0], dims = counts.size();
   int64_t channels = x.shape()[1], area = 1;
@@ -102,7 +102,7 @@ Expr blocksOf(Expr x, ir::Ints low, ir::Ints counts, int64_t side) {
   return x.make<ir::TransposeOp>(x.v, channelsFirst);
 }
 
-/// Whether a trainable state is behind v.
+/// Whether v depends on a trainable state.
 bool isTrained(Value v, SymbolTable &symbols) {
   llvm::SetVector<Value> behind;
   behind.insert(v);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the options of a step name must be in the model.
+// Checks that the model has everything that the step's options name.
 #include "compiler/dialect/Dlc.h"
 #include "passes/Passes.h"
 #include "passes/autocast/CastLists.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product with matrices that a gather looks up, one for each row, is a
-// grouped product. So exporters write a mixture of experts: torch's export
-// copies the whole matrix of its expert for each token.
+// A product with matrices that a gather selects per row becomes a grouped
+// product. Exporters write mixtures of experts so: torch's export copies the
+// whole matrix of its expert for each token.
 #include "compiler/dialect/Expr.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Passes.h"
@@ -16,8 +16,8 @@ namespace dlc {
 
 namespace {
 
-/// The gather of whole matrices, of a tensor of rank 3, that `v` is and that
-/// nothing else reads.
+/// The gather of whole matrices, from a tensor of rank 3, that computes `v` and
+/// has no other use.
 ir::GatherOp matricesOf(Value v) {
   auto gather = v.getDefiningOp<ir::GatherOp>();
   const bool are = gather && gather->hasOneUse() && gather.getAxis() == 0 &&
@@ -26,9 +26,9 @@ ir::GatherOp matricesOf(Value v) {
   return are ? gather : ir::GatherOp();
 }
 
-/// The vectors that `operand` has beside `matrices`, one for each index; with
-/// `isColumn` the product contracts its last dimension but one. Null if there
-/// are more for an index, or indices beside the matrices'.
+/// The vectors that `operand` multiplies with `matrices`, one per index; with
+/// `isColumn` the product contracts the second last dimension. Null if there
+/// are several per index, or further indices.
 Value vectorsOf(Expr operand, ir::GatherOp matrices, bool isColumn) {
   const ir::Ints indices = tensorType(matrices.getIndices()).getShape(),
                  shape = operand.shape();

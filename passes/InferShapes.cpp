@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static shapes, forward from the arguments: types are inferred anew through
-// InferTypeOpInterface; movement ops whose shape is their own take what their
+// Infers static shapes, forward from the arguments: types are recomputed by
+// InferTypeOpInterface; movement ops with a shape of their own take what their
 // operand determines.
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kDynamic = ShapedType::kDynamic;
 
-/// One dynamic dimension of a reshape follows from the number of elements.
+/// Computes one dynamic dimension of a reshape from the number of elements.
 RankedTensorType reshaped(ir::ReshapeOp op) {
   auto x = tensorType(op.getX()), y = tensorType(op.getY());
   if (!x.hasStaticShape() || y.getNumDynamicDims() != 1)
@@ -31,7 +31,7 @@ RankedTensorType reshaped(ir::ReshapeOp op) {
   return y.clone(shape);
 }
 
-/// Dimensions of a broadcast that its operand has.
+/// Takes dynamic dimensions of a broadcast from its operand.
 RankedTensorType broadcast(ir::BroadcastOp op) {
   auto x = tensorType(op.getX()), y = tensorType(op.getY());
   SmallVector<int64_t> shape(y.getShape());

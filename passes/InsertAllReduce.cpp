@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One all-reduce per gradient, in buckets that fill up in program order, which
-// is the order in which gradients get ready (autodiff declares them so). The
-// reported losses travel in the first bucket, the overflow flags of several
-// scalers in the last. Weights of rows, which dlc-append-loss adds up over the
-// ranks, have a bucket before all. What is to travel as thin matrices is chosen
-// by torch's rule (powerSGD_hook): where they are smaller by a rate.
+// One all-reduce per gradient, in buckets that fill in program order, which is
+// the order in which gradients become available (autodiff declares them so).
+// The reported losses are in the first bucket, the overflow flags of several
+// scalers in the last. Weights of rows, which dlc-append-loss sums over the
+// ranks, have a bucket before all others. torch's rule (powerSGD_hook) selects
+// the gradients sent as low-rank factors: those that become smaller by a given
+// rate.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/scaler/Scaler.h"
@@ -80,8 +81,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
               "--compress=bf16, or leave out one of the two";
   }
 
-  /// Names the states by which gradients travel that become smaller. All are
-  /// declared at the end, where what travelled is there.
+  /// Creates the states for gradients that are sent as low-rank factors. All
+  /// are declared at the end, where the reduced gradients are available.
   LogicalResult sendThin(func::FuncOp f) {
     Step step(f);
     bool any = false;
@@ -120,7 +121,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     return success();
   }
 
-  /// What is reduced already. Returns the next bucket.
+  /// Assigns a bucket to sums that are already reduced. Returns the next
+  /// bucket.
   int64_t takeWeights(func::FuncOp f) {
     auto weights = llvm::to_vector(f.getOps<ir::AllReduceOp>());
     Builder b(f.getContext());
@@ -144,8 +146,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
         }
   }
 
-  /// What is rounded on its way is f32 again at the end, where its bucket is
-  /// there.
+  /// Converts a compressed gradient to f32 at the end, where its bucket is
+  /// complete.
   Value gradient(OpBuilder &b, ir::GradientOp g, Value v) {
     const std::string &wire = options.allReduce.compress;
     auto of = g.getRows() ? FlatSymbolRefAttr() : g.getStateAttr();
@@ -159,9 +161,9 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     return ir::Expr(b, g.getLoc(), sent).cast(b.getF32Type()).v;
   }
 
-  /// Each rank has a place for its rows among those of all, with zeros in the
-  /// places of others: a sum brings them together. They travel as distances of
-  /// their numbers from the number of none, which is 0 where no rank is.
+  /// Gathers the rows of all ranks by a sum: each rank writes its rows to its
+  /// own place, with zeros elsewhere. Row numbers are sent as differences from
+  /// an invalid number, so that 0 means no row.
   LogicalResult exchangeRows(Step &step, OpBuilder &b, ir::GradientOp g) {
     ir::StateOp state = step.findState("rng.rank");
     if (!state && !(state = step.addScalar("rng.rank", b.getI64Type(),
@@ -204,10 +206,10 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     return success();
   }
 
-  /// The value's mean over ranks, in the bucket that is open; `of` is the
-  /// parameter whose gradient it is, if any. A bucket closes when it has
-  /// reached its size. One rank has no buckets: its all-reduce is no command,
-  /// but still where the gradient is complete and in memory.
+  /// The value's mean over ranks, in the open bucket; `of` is the parameter
+  /// whose gradient it is, if any. A bucket closes when it has reached its
+  /// size. With one rank there are no buckets: the all-reduce is no command,
+  /// but still marks where the gradient is complete and in memory.
   Value mean(OpBuilder &b, Value v, FlatSymbolRefAttr of) {
     const AllReduceOptions &o = options.allReduce;
     if (o.partners() <= 1)
@@ -225,8 +227,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
   }
 
   int64_t bucket = 0, filled = 0;
-  int64_t first = 0; // of those that fill up
-  int64_t size = 0;  // from which one is full
+  int64_t first = 0; // first bucket that fills
+  int64_t size = 0;  // at which a bucket is full
 };
 
 } // namespace

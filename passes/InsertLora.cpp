@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Low-rank adapters. Weights become constants; beside each target's product
-// stands a second one through two small trained matrices, as peft has it:
+// there is a second product through two small trained matrices, as in peft:
 //   y = W x + alpha / rank B (A x),  A from kaiming_uniform(sqrt 5), B zeros
-// Whatever else reads W, a lookup or a transposed product, reads
-// W + alpha / rank B A, too: that sum is the weight that an export writes.
-// W may be computed of a frozen state of integers, a weight of few bits; its
-// adapters have the state's name.
+// Other readers of W, such as a lookup or a transposed product, read W + alpha
+// / rank B A, which is also the weight that an export writes. W may be
+// dequantised from a frozen state of integers; its adapters then are named
+// after that state.
 #include "compiler/dialect/Locations.h"
 #include "passes/Passes.h"
 #include "passes/Step.h"
@@ -23,10 +23,10 @@ namespace {
 
 using ir::Expr;
 
-/// A weight that adapters are added to; a matrix may be [in, out].
+/// A weight with adapters; a matrix may be [in, out].
 struct Adapted {
   ir::StateOp weight;
-  Value value; // the state as it is read, or what its integers stand for
+  Value value; // the state's value, or its dequantised value
   bool inputsFirst = false, isRead = true;
 };
 
@@ -84,8 +84,8 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return success();
   }
 
-  /// Notes what is computed of constant states alone, and the largest state of
-  /// bytes among these, whose numbers it stands for; null: none.
+  /// Finds the values that are computed from constant states only, and the
+  /// largest integer state of bytes that each is dequantised from; null: none.
   void findQuantized(Step &step) {
     for (Operation &op : step.f.front()) {
       ir::StateOp codes;
@@ -114,7 +114,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
   }
 
   /// The trained or quantised weight that `op` multiplies its input with,
-  /// itself or transposed, if it is one that no pattern of `trained` names.
+  /// possibly transposed, unless a pattern of `trained` matches its name.
   std::optional<Adapted> targetOf(Operation *op, Step &step) {
     auto matmul = dyn_cast<ir::MatmulOp>(op);
     auto conv = dyn_cast<ir::ConvOp>(op);
@@ -159,7 +159,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return success();
   }
 
-  /// Adds A and B and lets every reader of the weight see them.
+  /// Adds A and B and rewrites every reader of the weight.
   LogicalResult adapt(const Adapted &target, Step &step,
                       SmallVectorImpl<Attribute> &adapters) {
     ir::StateOp weight = target.weight;
@@ -185,9 +185,9 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return success();
   }
 
-  /// Of a weight, or a matrix transposed. Readers that an adapter can stand
-  /// beside get that; the others read the sum. `others`: nodes of readers that
-  /// were not chosen.
+  /// Rewrites uses of a weight, or of a transposed matrix. Readers that support
+  /// an adapter beside them get one; the others read the sum. `others`: nodes
+  /// of readers that are not targets.
   void adaptUses(Value w, const Pair &pair, bool inputsFirst,
                  llvm::SetVector<StringRef> &others) {
     SmallPtrSet<OpOperand *, 4> adapted;
@@ -207,7 +207,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
       if (!products.count(op))
         others.insert_range(ir::nodeNames(op->getLoc()));
     }
-    // Not `uses`: an adapter may have been put beside w times w.
+    // `uses` is outdated if an adapter was added to w times w.
     auto isLeft = [&](OpOperand &use) { return !adapted.contains(&use); };
     if (llvm::none_of(w.getUses(), isLeft))
       return;
@@ -231,8 +231,8 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return Expr(b, w.getLoc(), w) + shaped * scale();
   }
 
-  /// Adds what the adapter makes of the reader's input to its result; false
-  /// where that is none of the readers below.
+  /// Adds the adapter's result for the reader's input to the reader's result;
+  /// false for readers without a form below.
   bool addBeside(OpOperand &use, const Pair &pair, bool inputsFirst) {
     Operation *op = use.getOwner();
     auto matmul = dyn_cast<ir::MatmulOp>(op);
@@ -271,8 +271,8 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return x.make<ir::MatmulOp>(x.v, w.v, Value(), transX, transW,
                                 StringAttr());
   }
-  /// B (A x), or, where the reader has the layer's weight the other way
-  /// around, as a tied decoder has it, A' (B' x).
+  /// B (A x), or A' (B' x) if the reader uses the layer's weight transposed, as
+  /// a tied decoder does.
   static Expr product(ir::MatmulOp op, Expr a, Expr up, bool inputsFirst) {
     Expr x(*a.b, a.loc, op.getA());
     if (inputsFirst != op.getTransB())
@@ -280,7 +280,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return multiply(multiply(x, up, op.getTransA(), false), a, false, false);
   }
 
-  /// Rows of B times A, or of A' times B'.
+  /// Rows of B, times A; or of A', times B'.
   static Expr lookUp(ir::GatherOp op, Expr a, Expr up, bool inputsFirst) {
     const int64_t swapped[] = {1, 0};
     Expr table = inputsFirst ? a.make<ir::TransposeOp>(a.v, swapped) : up;
@@ -289,8 +289,8 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return multiply(rows, inputsFirst ? up : a, false, inputsFirst);
   }
 
-  /// The window of `op` gives `rank` channels, a convolution of size 1 the
-  /// outputs.
+  /// A convolution with the window of `op` to `rank` channels, then one of size
+  /// 1.
   static Expr convolve(ir::ConvOp op, Expr a, Expr up) {
     Expr inner =
         a.make<ir::ConvOp>(op.getX(), a.v, Value(), op.getStrides(),
@@ -301,7 +301,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
                                op.getLayout());
   }
 
-  /// fc.weight gets fc.lora_A.weight and fc.lora_B.weight.
+  /// Adds fc.lora_A.weight and fc.lora_B.weight for fc.weight.
   LogicalResult addPair(Pair &pair, const Adapted &target, Step &step) {
     auto type = ir::tensorType(target.value);
     SmallVector<int64_t> down(type.getShape()), up(type.getRank(), 1);
@@ -312,8 +312,8 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     std::string base = ir::StateOp(target.weight).getSymName().str();
     if (StringRef(base).ends_with(".weight"))
       base.resize(base.size() - StringRef(".weight").size());
-    // Both "fc" and "fc.weight" may be adapted, or the model may have such
-    // names.
+    // The names may be taken by the model, or by adapters of "fc" and
+    // "fc.weight".
     while (step.symbols.lookup(base + ".lora_A.weight") ||
            step.symbols.lookup(base + ".lora_B.weight"))
       base += "'";
@@ -336,7 +336,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return success(pair.a && pair.b);
   }
 
-  /// What merging needs: W += scale B A, transposed where inputs come first.
+  /// Data for merging: W += scale B A, transposed if inputs come first.
   Attribute describe(const Pair &pair, ir::StateOp weight, bool inputsFirst) {
     Builder b(&getContext());
     auto named = [&](const char *name, Attribute value) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Local steps (DiLoCo, Douillard et al. 2023; local SGD): @train_step has no
-// collective, and @sync_step, which the runtime calls every --sync-every steps,
-// moves all ranks from their common anchor by the mean of their movements:
+// collectives, and @sync_step, which the runtime calls every --sync-every
+// steps, moves all ranks from their common anchor by the mean of their changes:
 //   g = mean(anchor - parameter), anchor = parameter = outer(anchor, g)
 // The moments of @train_step become each rank's own.
 #include "passes/Passes.h"
@@ -92,7 +92,7 @@ private:
     return f;
   }
 
-  /// In buckets, as gradients are.
+  /// Reduces in buckets, as gradients are.
   void reduce(Step &sync, MutableArrayRef<Synced> all) const {
     int64_t bytes = 0, filled = 0, bucket = 0;
     for (Synced &each : all)

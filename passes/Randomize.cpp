@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout and noise become functions of state: a key from the seed and the
-// rank, and the number of the draw, which goes on with each training step. So
-// every step has other numbers, every rank too, and a run resumes exactly.
-// Outside of @train_step dropout is the identity.
+// Dropout and noise become functions of state: of a key from the seed and the
+// rank, and of a draw counter that advances with each training step. So every
+// step and every rank has other numbers, and a run resumes exactly. Outside of
+// @train_step dropout is the identity.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include <numbers>
@@ -16,8 +16,8 @@ namespace {
 
 using ir::Expr;
 
-/// The random numbers of one function: each of `count` tensors has a draw of
-/// its own.
+/// The random numbers of one function: each of `count` tensors has its own
+/// draw.
 class Draws {
 public:
   Draws(func::FuncOp f, int64_t seed, size_t count) {
@@ -49,7 +49,7 @@ public:
   Value end() const { return numbers.back(); }
 
 private:
-  SmallVector<Value> numbers; // of the draws, and of the one after them
+  SmallVector<Value> numbers; // draw numbers, and the next one
   Value key;
   size_t used = 0;
 };
@@ -112,7 +112,7 @@ struct Randomize : impl::RandomizeBase<Randomize> {
     return select(kept, x * (ratio < 1 ? 1 / (1 - ratio) : 0), x.scalar(0));
   }
 
-  /// Normal numbers by Box and Muller.
+  /// Normally distributed numbers by the Box-Muller transform.
   static Value sample(OpBuilder &b, ir::NoiseOp op, Draws &draws) {
     auto type = cast<RankedTensorType>(op.getType());
     ir::UniformOp drawn = draws.draw(b, op.getLoc(), type);

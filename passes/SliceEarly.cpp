@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slice moves in front of what computes its operand row by row, if nothing
-// else reads that: elementwise ops, layer norms, products with a weight. Of a
-// classifier that reads the first token alone, the last block's norms and
-// linear layers are then computed for that one, forward and backward.
+// Moves a slice before the ops that compute its operand row by row, if they
+// have no other use: elementwise ops, layer norms, products with a weight. If a
+// classifier reads only the first token, the last block's norms and linear
+// layers are then computed for that token only, forward and backward.
 #include "compiler/dialect/Expr.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
@@ -18,17 +18,17 @@ namespace dlc {
 
 namespace {
 
-/// A slice of less of its operand than 1 / so much is worth moving.
+/// A slice is moved if it takes at most 1 / kShare of its operand.
 constexpr int64_t kShare = 2;
-constexpr int kMostLooks = 16; // at readers of a value
+constexpr int kMostLooks = 16; // users of a value that are examined
 
 class Mover {
 public:
   explicit Mover(MLIRContext *context) : rewriter(context) {}
 
-  /// What stands in place of `slice`, which has moved in front of the op that
-  /// makes its operand, or was joined with an equal one before it; else null.
-  /// The slices that are new stand before that.
+  /// The replacement of `slice` after it was moved before the op that computes
+  /// its operand, or merged with an equal slice; else null. New slices precede
+  /// it.
   Operation *move(ir::SliceOp slice) {
     if (ir::SliceOp other = equalBefore(slice)) {
       Operation *before = slice->getPrevNode();
@@ -82,8 +82,8 @@ private:
     return slice.getSizes()[d] == tensorType(slice.getX()).getDimSize(d) &&
            slice.getSteps()[d] == 1;
   }
-  /// The same part of an operand, whose shape broadcasts to that of the slice's
-  /// operand, or is that but for the columns.
+  /// The corresponding slice of an operand, whose shape broadcasts to that of
+  /// the slice's operand, or equals it except for the columns.
   Value sliced(ir::SliceOp slice, Value v, bool columns = false) {
     const auto type = tensorType(v);
     const int64_t before = tensorType(slice.getX()).getRank() - type.getRank();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm by the batches of all ranks together: each, and each gradient of
-// one, has a bucket behind those of the gradients. compiler/lower/decompose
-// makes the collectives of it.
+// Batch norm over the batches of all ranks: each norm, and each gradient of
+// one, gets a bucket after those of the gradients. compiler/lower/decompose
+// creates its collectives.
 #include "compiler/dialect/ops/Ranks.h"
 #include "passes/Passes.h"
 #include "passes/Step.h"

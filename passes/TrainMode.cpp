@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm by given statistics becomes batch norm by the batch, in
-// @train_step. A layer that is applied twice moves its statistics twice: the
-// second takes over what the first wrote.
+// Batch norm by running statistics becomes batch norm by the batch in
+// @train_step. A layer that is applied twice updates its statistics twice: the
+// second application reads what the first wrote.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "llvm/ADT/MapVector.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as exporters write it out becomes dlc.attention. The match starts
-// at the product with v and goes up: softmax, masks and factors in any order
-// that means the same, the product of q and k.
+// Fuses attention as exporters write it into dlc.attention. The match starts at
+// the product with v and goes up: softmax, masks and factors in any equivalent
+// order, the product of q and k.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/Passes.h"
@@ -19,7 +19,7 @@ namespace dlc {
 
 namespace {
 
-/// Numbers from here down are -inf to a softmax that sees anything else.
+/// Masked scores of at most this are equal to -inf in a softmax with others.
 constexpr double kNever = -1e9;
 
 /// A mask of the scores: added, or `fill` where a condition is `hides`.
@@ -37,7 +37,7 @@ struct Match {
   SmallVector<Location> locations;
 };
 
-/// softmax(x) of softmax(x), with NaN replaced by 0 or not.
+/// softmax(x) from softmax(x), with NaN replaced by 0 or not.
 ir::SoftmaxOp softmaxOf(Value p) {
   if (auto softmax = p.getDefiningOp<ir::SoftmaxOp>())
     return softmax->hasOneUse() ? softmax : ir::SoftmaxOp();
@@ -60,7 +60,7 @@ bool isBare(ir::MatmulOp op) {
   return !op.getBias() && !op.getTransA() && !op.getActivation();
 }
 
-/// One matrix for each of the other's.
+/// Whether both have the same batch dimensions.
 bool haveSameBatch(ShapedType a, ShapedType b) {
   return a.getRank() == b.getRank() &&
          a.getShape().drop_back(2) == b.getShape().drop_back(2);
@@ -78,14 +78,14 @@ bool takeProduct(ir::MatmulOp product, Match &m) {
   return true;
 }
 
-/// Takes the scores apart down to the product of q and k.
+/// Matches the scores down to the product of q and k.
 bool takeScores(Value s, Match &m) {
   Operation *op = s.getDefiningOp();
   if (!op || !op->hasOneUse())
     return false;
   m.locations.push_back(op->getLoc());
   auto same = [&](Value v) { return v.getType() == s.getType(); };
-  /// Masks inside of a factor would have to be multiplied by it.
+  /// A mask inside of a scaling would have to be scaled.
   auto masked = [&](Value scores, Mask mask) {
     Match inner = m;
     inner.masks.push_back(mask);
@@ -132,8 +132,8 @@ std::optional<Match> match(ir::MatmulOp op) {
   return m;
 }
 
-/// Whether no parameter moves `v`: an attention's mask has no gradient. Long
-/// expressions count as moved.
+/// Whether `v` does not depend on a parameter, as required of a mask, which has
+/// no gradient. Long expressions are assumed to.
 bool isFixed(Value v, const SymbolTable &symbols) {
   constexpr size_t kMost = 64;
   llvm::SmallPtrSet<Operation *, 16> seen;
@@ -161,8 +161,8 @@ public:
         at(builder, FusedLoc::get(op.getContext(), m.locations),
            op.getResult()) {}
 
-  /// Causality, and what is not that as one mask that is added, or null.
-  /// Fails where a parameter moves a mask.
+  /// Whether it is causal, and all other masks as one additive mask, or null.
+  /// Fails if a mask depends on a parameter.
   LogicalResult takeMasks() {
     for (const Mask &mask : m.masks) {
       if (isCausal(mask)) {
@@ -202,8 +202,8 @@ public:
 private:
   Expr expr(Value v) const { return Expr(*at.b, at.loc, v); }
 
-  /// A triangle that hides what is above the diagonal. A finite number hides
-  /// only if nothing else is added to it.
+  /// Whether a triangle masks what is above the diagonal. A finite value only
+  /// masks if nothing else is added to it.
   bool isCausal(const Mask &mask) const {
     auto t = triangleOf(mask.value, symbols);
     if (!t)
@@ -218,8 +218,8 @@ private:
            (!finite || m.masks.size() == 1);
   }
 
-  /// [.., T, D] of a value that may be [.., D, T]. Exporters transpose k
-  /// through a reshape that joins batch and heads.
+  /// [.., T, D] of a value that may be [.., D, T]. Exporters transpose k after
+  /// a reshape that merges batch and heads.
   Expr untransposed(Value v, bool isTransposed) const {
     if (!isTransposed)
       return expr(v);
@@ -248,7 +248,7 @@ private:
     std::swap(identity[perm.size() - 1], identity[perm.size() - 2]);
     return llvm::is_sorted(identity);
   }
-  /// What a reshape took its elements from, if that has the shape.
+  /// The operand of a reshape, if it has the given shape.
   static Value source(Value v, ir::Ints shape) {
     auto reshape = v.getDefiningOp<ir::ReshapeOp>();
     return reshape && tensorType(reshape.getX()).getShape() == shape
@@ -307,7 +307,7 @@ struct FusePattern : OpRewritePattern<ir::MatmulOp> {
     Fusion fusion(op, *m, symbols, rewriter);
     if (failed(fusion.takeMasks()))
       return failure();
-    // What is refused becomes an op, too: dlc-place-attention says why.
+    // Unsupported attention is fused, too: dlc-place-attention reports why.
     const Ways ways = waysOfAttention(target, fusion.dims(), Type(), options);
     if (placer.choose("attention", fusion.location(), ways).by ==
         By::Decomposed)
@@ -316,7 +316,7 @@ struct FusePattern : OpRewritePattern<ir::MatmulOp> {
     return success();
   }
 
-  /// Notes those of `f` that are left as they are.
+  /// Records the attentions of `f` that were not fused.
   LogicalResult noteLeft(func::FuncOp f) const {
     for (auto op : f.getOps<ir::MatmulOp>()) {
       OpBuilder builder(op);
@@ -340,7 +340,7 @@ struct FusePattern : OpRewritePattern<ir::MatmulOp> {
   Placer &placer;
 };
 
-/// Attention of transposes of [B, T, H, D], in layout bthd without them.
+/// Attention of transposes of [B, T, H, D] becomes one of layout bthd.
 struct AbsorbTransposes : OpRewritePattern<ir::AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ir::AttentionOp op,

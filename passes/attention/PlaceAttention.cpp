@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says of each attention who computes it; one that nobody can becomes products
-// and softmax, before its gradient is made.
+// Chooses how each attention is computed; one that neither library nor kernels
+// support becomes products and softmax before its gradient is built.
 #include "compiler/dialect/Expr.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Passes.h"
@@ -63,7 +63,7 @@ private:
   }
 };
 
-/// Whether attention is one op without being asked for.
+/// Whether attention is fused by default.
 bool attendsByDefault(const StepOptions &options, const Target &target) {
   return options.amp.enabled() || target.lowering().attendsInF32;
 }

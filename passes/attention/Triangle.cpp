@@ -101,7 +101,7 @@ private:
   template <class F> static Maybe map(Maybe t, F f) {
     return t ? Maybe({f(t->seen), f(t->unseen)}) : t;
   }
-  /// One operand is a number.
+  /// A binary op with a scalar operand.
   template <class F> Maybe binary(Operation *op, int depth, F f) const {
     Value a = op->getOperand(0), b = op->getOperand(1);
     if (auto n = numberOf(b))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixed precision. What computes in half (CastPainter.h) gets its operands
-// cast, except those that it pins; the others get f32. One cast per value and
-// type: a weight is cast once a step. State, results of the function and casts
-// written by the user are borders; constants are rounded here and now.
-//   At level O3 parameters and buffers are half themselves: there is nothing to
-// cast but what is pinned or denied, and what a step writes is rounded.
+// Mixed precision. Ops that compute in half (CastPainter.h) get casts of their
+// operands, except pinned ones; other ops get f32. There is one cast per value
+// and type: a weight is cast once per step. States, results of the function and
+// the user's casts are boundaries; constants are rounded here.
+//   At level O3 parameters and buffers are half themselves: only pinned or
+// denied operands are cast, and values written to states are rounded.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/autocast/CastPainter.h"
@@ -20,8 +20,7 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Ops are visited in order, so an operand has its final type before its users
-/// are.
+/// Visits ops in order, so an operand has its final type before its users.
 class Rewriter {
 public:
   Rewriter(func::FuncOp f, FloatType halfType,
@@ -30,7 +29,7 @@ public:
         builder(f.getContext()), halfStates(halfStates) {}
 
   CastsAdded run(const CastDecisions &decisions) {
-    // Only operands that were f32 are decided about.
+    // Decisions apply only to operands that were f32.
     SmallVector<std::pair<OpOperand *, bool>> operands;
     for (Operation &op : f.front()) {
       auto decided = decisions.find(&op);
@@ -150,7 +149,7 @@ struct Autocast : impl::AutocastBase<Autocast> {
     }
   }
 
-  /// The names of the states that became half.
+  /// Changes states to half and returns their names.
   static llvm::StringSet<> makeHalf(ModuleOp module, FloatType half) {
     llvm::StringSet<> names;
     for (auto state : module.getOps<ir::StateOp>()) {

@@ -22,9 +22,9 @@ struct Preset {
 constexpr CastPolicy Allow = CastPolicy::Allow, Deny = CastPolicy::Deny,
                      Infer = CastPolicy::Infer, Clear = CastPolicy::Clear;
 
-/// Operators that several ops are built for, which would each be on the infer
-/// list: their numbers want f32 as those of log and pow do, under fp16 alone or
-/// under bf16, too. Ops that only move elements stay as they are.
+/// Operators that become several ops, which by themselves would be on the infer
+/// list: their values need f32, as those of log and pow do, under fp16 only or
+/// also under bf16. Ops that only move elements are not changed.
 struct Composed {
   const char *name;
   bool underBf16;
@@ -57,8 +57,8 @@ const Composed composed[] = {
     {"Tan", false},
 };
 
-/// The list of an op by its own record and the operators that it is built for;
-/// nothing where autocast does not ask it.
+/// The list of an op by its own record and by the operators that it was built
+/// for; nothing if autocast does not decide about it.
 CastPolicy policyOf(Operation *op, bool fp16) {
   auto asked = dyn_cast<ir::CastPolicyInterface>(op);
   if (!asked)

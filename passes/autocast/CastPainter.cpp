@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Painting, as TensorFlow's and OneFlow's passes do it.
+// Painting, as in TensorFlow's and OneFlow's passes.
 //   1. Ops on the allow list compute in half.
-//   2. Ops on the deny list stay f32, and so does what lies on a way from one
-//   of them, through infer and clear ops, to a deny or infer op.
-//   3. Infer and clear ops that are left, with an allow op above and one below
-//   them, compute in half.
-//   4. Clear ops that touch one in half follow it, in both directions.
-// Promotion, as PyTorch's autocast does it at run time: ops on no list follow
-// their inputs, and f32 wins; scalars have no say.
+//   2. Ops on the deny list stay f32, and so do ops on a path from one of them,
+//   through infer and clear ops, to a deny or infer op.
+//   3. Remaining infer and clear ops with an allow op above and one below them
+//   compute in half.
+//   4. Clear ops next to one in half follow it, in both directions.
+// Promotion, as in PyTorch's autocast at run time: ops on no list follow their
+// inputs, and f32 takes precedence; scalars are ignored.
 #include "passes/autocast/CastPainter.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -48,11 +48,11 @@ bool isBeyond(const llvm::APFloat &x, FloatType type) {
 
 namespace {
 
-/// Ops, each with the one that it was reached from.
+/// Ops, each with the op that it was reached from.
 using Reached = llvm::MapVector<Operation *, Operation *>;
 
-/// The values that are constants beyond half's range, or were taken from such
-/// ones without arithmetic.
+/// Values that are constants outside half's range, or were selected from such
+/// constants without arithmetic.
 class LargeValues {
 public:
   LargeValues(func::FuncOp f, FloatType half) {
@@ -95,7 +95,7 @@ private:
         dense.getValues<llvm::APFloat>(),
         [&](const llvm::APFloat &x) { return isBeyond(x, half); });
   }
-  /// A bound of max or min seldom is the result.
+  /// A bound of max or min is seldom the result.
   bool passesLarge(Operation *op) const {
     auto policy = dyn_cast<ir::CastPolicyInterface>(op);
     return policy && policy.castPolicy(false) == CastPolicy::Clear &&
@@ -194,7 +194,7 @@ private:
       return is(op, CastPolicy::Infer) || (isClear(op) && towards.contains(op));
     });
   }
-  /// Ops whose results no op takes that autocast decides about.
+  /// Ops whose results are not used by an op that autocast decides about.
   Reached sinks(llvm::function_ref<bool(Operation *)> among) const {
     Reached found;
     for (const auto &[op, d] : decisions)
@@ -229,8 +229,8 @@ private:
     return ops;
   }
 
-  /// `from` and what follows (or precedes) it along f32 values through ops that
-  /// `through` accepts.
+  /// `from` and its successors (or predecessors) along f32 values through ops
+  /// that `through` accepts.
   Reached reach(Reached reached, bool forward,
                 llvm::function_ref<bool(Operation *)> through) const {
     for (size_t i = 0; i < reached.size(); ++i) {

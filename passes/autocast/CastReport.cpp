@@ -45,7 +45,7 @@ std::string reason(const CastDecision &d) {
   llvm_unreachable("a rule");
 }
 
-/// A column of that width, and what parts it from the next.
+/// Pads to the width of a column, and adds the separator.
 std::string padded(std::string text, size_t width) {
   text.resize(std::max(width, text.size()) + 2, ' ');
   return text;

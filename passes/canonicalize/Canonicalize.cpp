@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings a graph into the form that later passes expect: what exporters write
-// out becomes the op that it means. CanonicalizeGelu.cpp holds GELU; the
-// patterns here are one op deep.
+// Canonicalises a graph for later passes: forms that exporters write out become
+// the ops that they mean. Patterns here match one op deep; longer ones have
+// their own files.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
@@ -86,7 +86,8 @@ struct AddToConvBias : OpRewritePattern<ir::AddOp> {
     }
     return failure();
   }
-  /// Of shape [O, 1, ...], as the images' channels and pixels, or [1, O, ...].
+  /// Whether the shape is [O, 1, ...], like channels and pixels, or [1, O,
+  /// ...].
   static bool isPerChannel(RankedTensorType t, RankedTensorType weights) {
     const int64_t channels = weights.getDimSize(0),
                   axis = t.getRank() - (weights.getRank() - 1);
@@ -193,7 +194,7 @@ struct PowOfConstant : OpRewritePattern<ir::PowOp> {
   }
 };
 
-/// An op on two splats is a splat.
+/// Folds an op on two splats to a splat.
 template <class OpTy, class F> struct FoldSplats : OpRewritePattern<OpTy> {
   FoldSplats(MLIRContext *context, F compute)
       : OpRewritePattern<OpTy>(context), compute(compute) {}
@@ -213,8 +214,8 @@ void foldSplats(RewritePatternSet &set, F compute) {
   set.add<FoldSplats<OpTy, F>>(set.getContext(), compute);
 }
 
-/// A splat in another shape or precision is a splat. Broadcasts stay: they are
-/// free, a large constant is not.
+/// Folds a reshape or cast of a splat. Broadcasts are kept: they are free,
+/// large constants are not.
 template <class OpTy> struct MoveSplat : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op,
@@ -245,7 +246,7 @@ struct MergeScales : OpRewritePattern<ir::MulOp> {
     rewriter.replaceOp(op, (base * (c * d)).v);
     return success();
   }
-  /// The factor that is not a constant, and the constant.
+  /// The non-constant factor, and the constant.
   static std::pair<Value, double> scaled(ir::MulOp op) {
     if (auto c = splatOf(op.getB()))
       return {op.getA(), *c};
@@ -257,8 +258,8 @@ struct MergeScales : OpRewritePattern<ir::MulOp> {
 
 /// relu_backward(max_pool_backward(dy), x) of the pool of x
 ///   ->  max_pool_backward(relu_backward(dy, the pool's result))
-/// A window's gradient goes to the element that is its result: fewer elements
-/// are masked, and nobody needs x.
+/// A window's gradient goes to its maximum: fewer elements are masked, and x is
+/// not needed.
 struct MaskBeforePool : OpRewritePattern<ir::ReluBackwardOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ir::ReluBackwardOp mask,

@@ -6,7 +6,7 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// The p and the noise of cast(noise < p) when nothing else reads the noise.
+/// p and noise of cast(noise < p), if the noise has no other use.
 std::pair<double, ir::NoiseOp> bernoulli(Value v) {
   while (auto cast = v.getDefiningOp<ir::CastOp>())
     v = cast.getX();
@@ -42,7 +42,7 @@ struct StochasticDepth : OpRewritePattern<ir::MulOp> {
     return failure();
   }
 
-  /// Dimensions of x along which the noise is one number.
+  /// Dimensions of x along which the noise is constant.
   static std::optional<SmallVector<int64_t>> sharedDims(Value x, Value noise) {
     ir::Ints full = ir::tensorType(x).getShape(),
              drawn = ir::tensorType(noise).getShape();

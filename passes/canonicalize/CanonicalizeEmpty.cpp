@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors without elements: what makes and reads them is decided here, so that
-// no kernel and no library meets one.
+// Removes tensors without elements, so that no kernel or library call sees one.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/canonicalize/CanonicalizePatterns.h"
 
@@ -25,7 +24,7 @@ Attribute numberOf(Type element, double value) {
   return IntegerAttr::get(element, int64_t(value));
 }
 
-/// The least number of a type, or the largest.
+/// The smallest or largest number of a type.
 Attribute limitOf(Type element, bool least) {
   if (isa<FloatType>(element)) {
     const double infinity = std::numeric_limits<double>::infinity();
@@ -39,7 +38,7 @@ Attribute limitOf(Type element, bool least) {
                                          : APInt::getSignedMaxValue(bits));
 }
 
-/// Results that are nothing but their shapes.
+/// Empty results become empty constants.
 struct EmptyResults : RewritePattern {
   explicit EmptyResults(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -82,7 +81,7 @@ template <typename Op> struct OfNothing : OpRewritePattern<Op> {
   }
 
 private:
-  /// What the result is full of; null where it has something else.
+  /// The value of all elements of the result; null if they differ.
   static Attribute valueOf(Op op, Type element) {
     auto number = [&](double value) { return numberOf(element, value); };
     if constexpr (std::is_same_v<Op, ir::PadOp>)
@@ -101,7 +100,7 @@ private:
   }
 };
 
-/// A product over no columns is its bias.
+/// A product with depth 0 becomes its bias.
 struct BiasAlone : OpRewritePattern<ir::MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ir::MatmulOp op,

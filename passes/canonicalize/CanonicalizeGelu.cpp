@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// GELU as exporters write it out, in any order and grouping of the factors:
+// GELU as exporters write it, with factors in any order and grouping:
 //   tanh form  0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
 //   erf form   0.5 * x * (1 + erf(x / sqrt(2)))
-// The match starts at the last product. The argument of tanh or erf says what x
-// is; then the product without its factor (1 + ...) must be 0.5 * x.
+// The match starts at the last product. The argument of tanh or erf determines
+// x; the product without the factor (1 + ...) must then be 0.5 * x.
 #include "passes/canonicalize/CanonicalizePatterns.h"
 #include <numbers>
 
@@ -19,8 +19,8 @@ struct Product {
   double constant = 1;
   SmallVector<Value> factors;
 
-  /// Takes `v` apart down to `stop`, which stays a factor. Large trees stay as
-  /// they are.
+  /// Collects the factors of `v` down to `stop`, which is one. Stops at a depth
+  /// limit.
   void collect(Value v, Value stop, int depth = 0) {
     if (auto c = splatOf(v)) {
       constant *= *c;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// @prefill and @decode: @predict of one text, and of one more token of it.
+// @prefill and @decode: @predict for one sequence, and for one more token of
+// it.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/decode/OneText.h"

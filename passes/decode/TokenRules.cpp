@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each op does to the tokens of a text.
+// How each op treats the tokens of a sequence.
 #include "passes/decode/Writer.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -38,7 +38,7 @@ LogicalResult Writer::rewrite(Operation *op) {
 
 LogicalResult Writer::elementwise(Operation *op, Rows &operands) {
   auto dims = align(operands, 0, op->getLoc());
-  // Each token with each other one: the first dimension is of the row's.
+  // Pairs of tokens: the first dimension becomes that of the row.
   if (dims && countTimes(*dims) > 1) {
     const auto first = llvm::find_if(
         *dims, [](const Dim &dim) { return has(dim, Axis::Time); });
@@ -179,8 +179,8 @@ LogicalResult Writer::rewrite(ir::MatmulOp op, Rows &operands) {
     return row.dims[row.dims.size() - (last ? 1 : 2)];
   };
   const bool ta = op.getTransA(), tb = op.getTransB();
-  // Of two values of tokens it is the second of which all are read: queries
-  // come first.
+  // If both operands have tokens, all tokens of the second are read: queries
+  // are the first operand.
   for (int i : {0, 1}) {
     const bool isContracted =
                    has(at(operands[i], i == 0 ? !ta : tb), Axis::Time),
@@ -247,7 +247,7 @@ LogicalResult Writer::rewrite(ir::AttentionOp op, Rows &operands) {
   return success();
 }
 
-/// The mask of a causal attention: tokens up to this one.
+/// Masks a causal attention: tokens up to this one are visible.
 void Writer::see(ir::AttentionOp op, Rows &operands) {
   const Location loc = op.getLoc();
   const int64_t keys = model.length;

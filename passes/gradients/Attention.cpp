@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of attention. The mask has none: dlc-fuse-attention takes only
-// masks that no parameter moves.
+// The gradient of attention. The mask has none: dlc-fuse-attention only takes
+// masks that do not depend on parameters.
 #include "passes/Gradients.h"
 #include "passes/gradients/Rows.h"
 

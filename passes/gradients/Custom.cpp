@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of an operator of a user's library is a call of it, too.
+// The gradient of a user-defined operator is a call of its library, too.
 #include "compiler/dialect/ops/Custom.h"
 #include "passes/Gradients.h"
 #include "passes/gradients/Rows.h"

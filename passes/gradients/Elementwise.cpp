@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise gradients, one expression an operand. The family sums over
+// Elementwise gradients, one expression per operand. The common code sums over
 // broadcast dimensions, skips integer operands and, in a `wide` row, computes
-// in f32 for half floats so that only the result is rounded.
+// in f32 for 16-bit floats so that only the result is rounded.
 #include "mlir/IR/Matchers.h"
 #include "passes/Gradients.h"
 #include "passes/gradients/Rows.h"
@@ -12,7 +12,7 @@ using namespace mlir;
 namespace dlc::ir {
 namespace {
 
-/// What an expression may use: x (or a) and b, c are the operands, y the
+/// The variables of an expression: x (or a) and b, c are the operands, y the
 /// result, dy its gradient.
 template <class OpTy> struct Scalars {
   OpTy op;
@@ -64,20 +64,20 @@ Expr zeroWhere(Expr condition, Expr x) {
 Expr when(Predicate p, Expr a, Expr b, Expr x) {
   return zeroWhere(compare(p, a, b), x);
 }
-/// dy to the winner of a comparison, half of it to each at a tie; `loses` is
-/// how x loses against other.
+/// dy where x wins the comparison, dy / 2 at a tie; `loses` is the predicate by
+/// which x loses against other.
 Expr toWinner(Predicate loses, Expr x, Expr other, Expr dy) {
   Expr shared = select(compare(Predicate::eq, x, other), dy * 0.5, dy);
   return when(loses, x, other, shared);
 }
 
-/// d/da a^b. A constant exponent of two, the usual one, needs no power.
+/// d/da a^b. A constant exponent of two, the most frequent one, needs no pow.
 Expr powBase(Expr dy, Expr a, Expr b, Value exponent) {
   if (auto c = splat(exponent))
     return *c == 2 ? dy * (a * 2.0) : dy * (*c * pow(a, a.scalar(*c - 1)));
   return dy * when(Predicate::eq, b, b.scalar(0), b * pow(a, b - 1.0));
 }
-/// d/db a^b, zero where a = 0 <= b, as PyTorch has it.
+/// d/db a^b, zero where a = 0 <= b, as in PyTorch.
 Expr powExponent(Expr dy, Expr a, Expr b, Expr y, Value exponent) {
   if (matchPattern(exponent, m_Constant()))
     return Expr(*dy.b, dy.loc, {});

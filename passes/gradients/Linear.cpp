@@ -13,14 +13,14 @@ Expr product(Expr a, Expr b, bool transA, bool transB) {
   return a.make<MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
 }
 
-/// x as a matrix of its last dimension's rows.
+/// x as a matrix whose columns are its last dimension.
 Expr rows(Expr x) {
   int64_t last = x.shape().back();
   return x.reshape({x.type().getNumElements() / last, last});
 }
 
-/// With A and B the matrices after transposition, y = A B: dA = dy B^T and dB =
-/// A^T dy, transposed back.
+/// With A and B after transposition, y = A B: dA = dy B^T and dB = A^T dy,
+/// transposed back.
 Expr gradientOfA(Gradient<MatmulOp> &g, Expr a, Expr b) {
   bool ta = g.op.getTransA(), tb = g.op.getTransB();
   Expr da = ta ? product(b, g.dy, tb, true) : product(g.dy, b, false, !tb);
@@ -55,7 +55,7 @@ Values groupedMatmul(Gradient<GroupedMatmulOp> &g) {
       op.getGroups(), op.getTransW());
   return {dx, dw, Value()};
 }
-/// It is linear in both, as the product is.
+/// The op is bilinear, as the product is.
 Values groupedMatmulBackwardWeight(Gradient<GroupedMatmulBackwardWeightOp> &g) {
   auto op = g.op;
   Value dx =
@@ -86,8 +86,9 @@ Values conv(Gradient<ConvOp> &g) {
   return values;
 }
 
-/// Of a transposed convolution, which is the gradient of one: that convolution,
-/// and its filter gradient with the two images exchanged.
+/// Gradients of a transposed convolution, which is the data gradient of a
+/// convolution: that convolution, and its filter gradient with the two images
+/// exchanged.
 Values convBackwardData(Gradient<ConvBackwardDataOp> &g) {
   ConvBackwardDataOp op = g.op;
   Location loc = op.getLoc();

@@ -8,7 +8,7 @@ using namespace mlir;
 namespace dlc::ir {
 namespace {
 
-/// The loss has a fused gradient; d lse / d logits is the softmax.
+/// The gradient of the loss is a fused op; d lse / d logits is the softmax.
 Values crossEntropy(Gradient<SoftmaxCrossEntropyOp> &g) {
   SoftmaxCrossEntropyOp op = g.op;
   Expr logits = g.operand(0), dx = g.expr({});

@@ -9,7 +9,7 @@ using namespace mlir;
 namespace dlc::ir {
 namespace {
 
-/// All results of `op`, then nulls for the operands that get no gradient.
+/// All results of `op`, and nulls for the operands without a gradient.
 Values resultsOf(Operation *op, size_t operands) {
   Values values(op->getResults());
   values.resize(operands);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of recurrent layers. The steps' own gradient is an op; that of the
-// weights is one product over all steps.
+// Gradients of recurrent layers. The gradient of all steps is one op; that of
+// the weights is one product over all steps.
 #include "compiler/dialect/ops/Recurrence.h"
 #include "passes/Gradients.h"
 #include "passes/gradients/Rows.h"
@@ -10,12 +10,12 @@ using namespace mlir;
 namespace dlc::ir {
 namespace {
 
-/// What no gradient reaches has zeros.
+/// Zeros if there is no gradient.
 Value stepsGradient(const Expr &like, Value dy) {
   return dy ? dy : Value(like.scalar(0).broadcast(like.shape()));
 }
 
-/// The state before each step, given those behind: [T, B, H].
+/// The state before each step, from the states after each step: [T, B, H].
 Expr statesBefore(Expr states, Expr first, bool reverse) {
   const int64_t steps = states.shape()[0], rows = states.shape()[1],
                 units = states.shape()[2];

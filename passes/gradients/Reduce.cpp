@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of reductions: the result's gradient, spread over what was reduced.
+// Gradients of reductions: the result's gradient, broadcast over reduced axes.
 #include "passes/Gradients.h"
 #include "passes/gradients/Rows.h"
 
@@ -15,7 +15,7 @@ SmallVector<int64_t> keptShape(Ints shape, Ints axes) {
   return kept;
 }
 
-/// Reduced dimensions of a result back as dimensions of 1.
+/// Restores the reduced dimensions of a result as dimensions of 1.
 template <class OpTy> Expr kept(Gradient<OpTy> &g, Expr e) {
   return e.reshape(keptShape(g.operand(0).shape(), g.op.getAxes()));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of movement: the same elements, moved back.
+// Gradients of movement ops move elements back.
 #include "passes/Gradients.h"
 #include "passes/gradients/Rows.h"
 
@@ -19,8 +19,8 @@ Values transpose(Gradient<TransposeOp> &g) {
   return g.first(g.dy.make<TransposeOp>(g.dy.v, inverse));
 }
 
-/// Elements go back to where they were taken from, zeros between them. What a
-/// negative step took is first turned round.
+/// Elements return to where they were taken from, with zeros between them.
+/// Dimensions with a negative step are reversed first.
 Values slice(Gradient<SliceOp> &g) {
   Ints from = g.operand(0).shape(), sizes = g.op.getSizes();
   Shape starts(g.op.getStarts()), steps(g.op.getSteps());
@@ -70,8 +70,8 @@ Values concat(Gradient<ConcatOp> &g) {
   return values;
 }
 
-/// dy without what came from the padding slice; it has two indices, as one that
-/// is negative counts from the end.
+/// dy without the contributions of the padding index, which may be given as a
+/// positive or a negative number.
 Expr withoutPadding(Gradient<GatherOp> &g) {
   auto padding = g.op.getPadding();
   if (!padding)

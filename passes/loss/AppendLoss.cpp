@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes @train_step and @eval_step of @predict.
-//   1. The kind of loss decides the labels' type and which value counts as the
-//   logits: what the model's last softmax or
-//      sigmoid is applied to, because the losses contain these in a stable
-//      form.
+// Builds @train_step and @eval_step from @predict.
+//   1. The kind of loss determines the labels' type and the logits: the operand
+//      of the model's final softmax or sigmoid, because losses contain these in
+//      a numerically stable form.
 //   2. Both functions are copies of @predict with the labels as last arguments;
-//   what the logits do not need is dropped.
+//      ops that the logits do not need are removed.
 //   3. Training returns the mean over rows (TrainingLoss.h), evaluation the
-//   rows (LossResults.h).
+//      rows (LossResults.h).
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/loss/Distill.h"
@@ -28,8 +27,7 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// A copy of @predict without results; `outputs` are the values that it
-/// returned.
+/// A copy of @predict without results; `outputs` are the values it returned.
 func::FuncOp copyOf(func::FuncOp predict, StringRef name,
                     SmallVectorImpl<Value> &outputs) {
   auto f = cast<func::FuncOp>(predict->clone());
@@ -57,7 +55,7 @@ void markLoss(Operation &op) {
   if (isa<ir::CastPolicyInterface>(op))
     op.setAttr(kLossMark, UnitAttr::get(op.getContext()));
 }
-/// In a graph that computes its loss, the loss is what no product follows.
+/// Marks the loss of a graph that computes it: the ops after the last product.
 void markTail(func::FuncOp f) {
   llvm::DenseSet<Operation *> before; // ops with a product below them
   for (Operation &op : llvm::reverse(f.front())) {
@@ -74,7 +72,7 @@ void markTail(func::FuncOp f) {
   }
 }
 
-/// Labels that come as an argument are called so.
+/// Names labels that are an argument.
 void nameLabels(func::FuncOp f, ir::SoftmaxCrossEntropyOp op) {
   Value labels = op.getLabels();
   while (labels.getDefiningOp() &&
@@ -84,8 +82,8 @@ void nameLabels(func::FuncOp f, ir::SoftmaxCrossEntropyOp op) {
     nameArgument(f, argument.getArgNumber(), "y");
 }
 
-/// A loss that the graph computes is taken as it is, but for what its means
-/// are divided by. Hits are those of its cross entropy.
+/// Uses a loss that the graph computes; only divisors of its means change. Hits
+/// come from its cross entropy.
 LogicalResult appendFromGraph(func::FuncOp predict, unsigned result, bool train,
                               const StepOptions &options) {
   SmallVector<Value> outputs;
@@ -112,18 +110,18 @@ LogicalResult appendFromGraph(func::FuncOp predict, unsigned result, bool train,
   return success();
 }
 
-/// A kind of loss on an output, or on several.
+/// A kind of loss on an output or on several outputs.
 struct Term {
   const LossKind *kind;
   SmallVector<unsigned> outputs;
   LossInputs takes;
-  LossOptions options; // --class-axis is known where an output has several
+  LossOptions options; // with the class axis, if an output determines it
   double weight = 1;
-  std::string name{}; // of a loss of a list
+  std::string name{}; // of a loss in a list
   std::optional<double> label{};
 
   bool isGraph() const { return !kind->rows; }
-  /// Whether the data file has it.
+  /// Whether the data file has the array.
   bool isGiven(const LossInput &input) const {
     return !label || !input.name.empty();
   }
@@ -139,7 +137,7 @@ struct Term {
   }
 };
 
-/// What a term gives.
+/// Builds the rows of a term.
 LossRows rowsOfTerm(const Term &term, ArrayRef<Value> outs,
                     ArrayRef<Value> inputs, OpBuilder &b) {
   SmallVector<Expr> all, taken;
@@ -151,7 +149,7 @@ LossRows rowsOfTerm(const Term &term, ArrayRef<Value> outs,
   return term.kind->rows(all, taken, term.options);
 }
 
-/// Its loss, for training.
+/// Builds the loss of a term, for training.
 TrainedLoss lossOf(const Term &term, ArrayRef<Value> outs,
                    ArrayRef<Value> inputs, int64_t samples, Value present,
                    OpBuilder &b) {
@@ -166,9 +164,9 @@ TrainedLoss lossOf(const Term &term, ArrayRef<Value> outs,
 struct Copy {
   SmallVector<Value> outputs;
   func::FuncOp f;
-  SmallVector<SmallVector<Value>> inputs; // of each term
+  SmallVector<SmallVector<Value>> inputs; // per term
   int64_t samples = 1;
-  llvm::DenseSet<Operation *> model; // its ops
+  llvm::DenseSet<Operation *> model; // ops of the model
 
   Copy(func::FuncOp predict, ArrayRef<Term> terms, StringRef name)
       : f(copyOf(predict, name, outputs)) {
@@ -192,7 +190,7 @@ struct Copy {
       samples = samplesOf(predict);
   }
 
-  /// Marks what the loss has added.
+  /// Marks the ops of the loss.
   void finish() {
     eraseUnused(f);
     for (Operation &op : f.front())
@@ -228,7 +226,7 @@ LogicalResult appendTraining(func::FuncOp predict, ArrayRef<Term> terms,
   return success();
 }
 
-/// The rows of each term. Hits are those of the first that knows any.
+/// Adds the rows of each term, and the hits of the first term that has hits.
 void appendEvaluation(func::FuncOp predict, ArrayRef<Term> terms) {
   Copy copy(predict, terms, "eval_step");
   OpBuilder b(copy.f.front().getTerminator());
@@ -291,8 +289,8 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     return success();
   }
 
-  /// Samples that fill up a batch are left out of its mean: of rows, not of a
-  /// number that the graph has made of all.
+  /// --last-batch=pad: padding can be excluded from a mean over rows, but not
+  /// from a scalar that the graph computed from all samples.
   LogicalResult checkPads(func::FuncOp predict, ArrayRef<Term> terms) {
     for (unsigned i = 0; i < predict.getNumArguments(); ++i)
       if (auto name = predict.getArgAttrOfType<StringAttr>(i, "dlc.name");
@@ -311,7 +309,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     return success();
   }
 
-  /// An input that happens to have the labels' name becomes "x".
+  /// Renames an input that has the labels' name to "x".
   LogicalResult makeRoom(func::FuncOp predict, ArrayRef<Term> terms) {
     auto find = [&](StringRef name) -> std::optional<unsigned> {
       for (unsigned i = 0; i < predict.getNumArguments(); ++i)
@@ -338,7 +336,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
 
   using Terms = FailureOr<SmallVector<Term, 0>>;
 
-  /// The loss of the first output; none if the graph has its own.
+  /// The loss of the first output; empty if the graph has its own loss.
   Terms theTerm(func::FuncOp predict) {
     const LossKind &chosen =
         *findLossKind(kind() == "auto" ? "cross_entropy" : kind());
@@ -398,7 +396,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
            << "' to compute a loss of, there are " << llvm::join(known, ", ");
   }
 
-  /// Those of a kind that takes several are joined by '+'.
+  /// Outputs of a kind that takes several are separated by '+'.
   FailureOr<SmallVector<unsigned>>
   findOutputs(func::FuncOp predict, StringRef text, const LossKind &chosen) {
     SmallVector<StringRef> names{text};
@@ -441,7 +439,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     return Term{&chosen, llvm::to_vector(outputs), *takes, loss};
   }
 
-  /// One number is a label where labels are numbers.
+  /// label=NUMBER requires labels that are scalars.
   LogicalResult checkLabel(func::FuncOp predict, const Term &term) {
     for (const LossInput &input : term.takes.inputs)
       if (input.name.empty() && isa<FloatType>(input.type.getElementType()))
@@ -451,8 +449,8 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
            << " has no labels that are numbers, so label= is none of it";
   }
 
-  /// Several losses are added up sample by sample; one of the graph's counts
-  /// for each sample.
+  /// Checks that losses can be added per sample; a loss of the graph is the
+  /// same for each sample.
   LogicalResult checkSamples(func::FuncOp predict, const Term &a,
                              const Term &b) {
     if (a.isGraph() || b.isGraph() || a.takes.samples == b.takes.samples)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of how far outputs are from each other, as torch.nn.functional has
-// them.
+// Losses of distances between outputs, as in torch.nn.functional.
 #include "passes/loss/LossKinds.h"
 
 using namespace mlir;
@@ -19,7 +18,7 @@ LogicalResult checkAlike(func::FuncOp predict, StringRef name,
   return success();
 }
 
-/// 1 for rows that belong together, -1 for those that do not.
+/// Labels: 1 for similar pairs, -1 for dissimilar ones.
 FailureOr<LossInputs> pairLabels(func::FuncOp predict, OutputTypes outs,
                                  const LossOptions &) {
   if (failed(checkAlike(predict, "cosine_embedding", outs)))
@@ -58,7 +57,7 @@ FailureOr<LossInputs> tripletInputs(func::FuncOp predict, OutputTypes outs,
   return LossInputs{{}, outs[0].getDimSize(0)};
 }
 
-/// The norm of a - b along the last dimension, by torch's small number more.
+/// The norm of a - b along the last dimension, with torch's epsilon.
 Expr pairDistance(Expr a, Expr b, double norm) {
   Expr size = abs(a - b + 1e-6);
   SmallVector<int64_t> last{a.rank() - 1};

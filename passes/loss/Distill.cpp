@@ -64,7 +64,7 @@ public:
   }
 
 private:
-  /// Inputs of one name, or the only ones of both.
+  /// Connects inputs by name, or the single input of both.
   LogicalResult callTeacher() {
     const unsigned count = predict.getNumArguments();
     SmallVector<Value> inputs;
@@ -107,7 +107,7 @@ private:
                              : "");
   }
 
-  /// [samples]: the mean over what each sample has.
+  /// [samples]: the mean over each sample.
   FailureOr<Expr> rowsOf(const DistillTerm &term, Value present) {
     auto mine = find(predict, term.student, "student"),
          its = find(teacher, term.teacher, "teacher");
@@ -172,7 +172,7 @@ private:
   ArrayRef<Value> outputs;
   const StepOptions &options;
   OpBuilder &b;
-  SmallVector<Value> known; // what the teacher gives
+  SmallVector<Value> known; // results of the teacher
 };
 
 } // namespace

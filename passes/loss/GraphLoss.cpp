@@ -13,12 +13,13 @@ using dlc::ir::tensorType;
 namespace dlc {
 namespace {
 
-/// What is added to, or bounds, a sum of weights so that it is not 0.
+/// Largest constants that are added to a sum of weights, or bound it, to avoid
+/// 0.
 constexpr double kMostAdded = 1e-3, kMostBound = 1;
 
 int64_t countOf(Value v) { return tensorType(v).getNumElements(); }
 
-/// scale * sum(of); `how` leaves out what `scale` has of a reduction to a mean.
+/// scale * sum(of); `how` tells which reduction to a mean `scale` excludes.
 struct Sum {
   Value of;
   double scale;
@@ -117,7 +118,7 @@ private:
     return true;
   }
 
-  /// A batch of one sample is a row.
+  /// A single sample is one row.
   bool findRow(Value v, double factor) {
     if (samples != 1)
       return false;
@@ -125,7 +126,7 @@ private:
     return true;
   }
 
-  /// A sum or mean of all elements.
+  /// Matches a sum or mean over all elements.
   static std::optional<Sum> reduced(Value v) {
     if (countOf(v) != 1)
       return std::nullopt;
@@ -166,7 +167,7 @@ private:
     return !sum && samples == 1 && countOf(v) == 1 ? Sum{v, 1, {v}} : sum;
   }
 
-  /// A sum of weights, also one that is kept from 0.
+  /// Matches a sum of weights, possibly kept from 0.
   std::optional<Sum> sumBelow(Value v) const {
     using Kind = Divisor::Kind;
     auto without = [&](Value a, Value b, Kind kind,
@@ -205,8 +206,7 @@ StringRef nameOf(func::FuncOp predict, unsigned result) {
   return name ? name.getValue() : "";
 }
 
-/// The results that are one number for all samples, of inputs and of what is
-/// trained.
+/// The scalar results that depend on inputs and on trained states.
 SmallVector<unsigned> numbersOf(func::FuncOp predict) {
   SmallVector<unsigned> numbers;
   const bool hasSamples = samplesOf(predict) > 1;

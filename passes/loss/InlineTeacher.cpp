@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// After dlc-train-mode and dlc-randomize, which change how @train_step
+// Runs after dlc-train-mode and dlc-randomize, which change how @train_step
 // computes: a teacher computes as @predict does.
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"

@@ -141,7 +141,7 @@ LossRows ClassTargets::rows(Expr x, Expr loss, bool weighs) const {
 
 namespace {
 
-/// sum over the classes of weight (lse - x): what label smoothing adds.
+/// sum over the classes of weight (lse - x): the term of label smoothing.
 Expr evenShare(Expr x, Expr lse, const LossOptions &options) {
   const int64_t classes = x.shape()[1];
   if (options.classWeights.empty())
@@ -163,8 +163,8 @@ LossRows softCrossEntropy(Expr x, Expr y, const LossOptions &options) {
   return {-(y * logs).sum({1}), hits};
 }
 
-/// torch's: weights of the labels' classes, the smoothed part weighted by its
-/// own.
+/// As in torch: weighted by the labels' classes, the smoothed part by all
+/// weights.
 LossRows classCrossEntropy(Expr x, Expr labels, const LossOptions &options) {
   x = rowsOfClasses(x, options);
   if (options.softLabels)
@@ -184,7 +184,7 @@ LossRows classCrossEntropy(Expr x, Expr labels, const LossOptions &options) {
   return targets.rows(x, loss, false);
 }
 
-/// The output as log-probabilities, also where it is a softmax.
+/// The output as log-probabilities, computed from probabilities if necessary.
 Expr logProbabilities(Expr x) {
   Value out = x.v;
   if (auto cast = out.getDefiningOp<ir::CastOp>())
@@ -196,7 +196,7 @@ Expr logProbabilities(Expr x) {
   return x.make<ir::LogSoftmaxOp>(below.v, op.getAxis());
 }
 
-/// A label that is no class gives NaN, which training reports.
+/// Labels that are not a class give NaN, which training reports.
 LossRows negativeLogLikelihood(Expr x, Expr y, const LossOptions &options) {
   x = rowsOfClasses(logProbabilities(x), options);
   ClassTargets targets(x, y, options);
@@ -232,7 +232,7 @@ LossRows smoothL1(Expr x, Expr labels, const LossOptions &options) {
   return {rowMeans(options.delta == 1 ? each : each / options.delta), nullptr};
 }
 
-/// y (log y - x) summed over a sample, 0 where y is.
+/// y (log y - x) summed over a sample, 0 where y is 0.
 LossRows divergence(Expr x, Expr y, const LossOptions &) {
   x = logProbabilities(x);
   Expr isZero = compare(ir::Predicate::le, y, y.scalar(0));

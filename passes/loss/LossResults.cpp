@@ -8,8 +8,8 @@ using dlc::ir::Expr;
 namespace dlc {
 namespace {
 
-/// [R] in f32: of more dimensions the sum over all but the first, or the mean,
-/// where the first has rows for each sample.
+/// [R] in f32: the sum over all dimensions but the first, or the mean if the
+/// first has rows for each sample.
 Expr asRows(Expr x, bool sums, int64_t samples) {
   x = x.cast(Float32Type::get(x.b->getContext()));
   if (x.rank() > 1 && x.shape()[0] % samples == 0) {
@@ -71,7 +71,7 @@ LossMeans graphMeans(Value loss, int64_t samples) {
   return {{loss}};
 }
 
-/// A sum of a cross entropy's rows is evaluated by their mean.
+/// The sum of a cross entropy's rows is evaluated as their mean.
 void addGraphRows(func::FuncOp f, Expr loss, ir::SoftmaxCrossEntropyOp op) {
   const int64_t samples = samplesOf(f);
   LossMeans means = graphMeans(loss, samples);

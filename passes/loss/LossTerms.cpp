@@ -13,8 +13,8 @@ bool isLossList(StringRef text) { return text.contains(':'); }
 
 namespace {
 
-/// Takes one of what may follow KIND off the end of `word`; false if it ends in
-/// none, or in a second one of a sort.
+/// Removes an optional field from the end of `word`; false if there is none, or
+/// it is a duplicate.
 bool takeField(StringRef &word, LossTerm &term, bool &weighs) {
   auto [head, tail] = word.rsplit(':');
   if (!head.contains(':'))
@@ -76,7 +76,7 @@ std::optional<std::vector<LossTerm>> parseLossTerms(StringRef text,
 
 Result<LossParams> parseLossParams(const std::string &text,
                                    llvm::ArrayRef<std::string> losses) {
-  size_t found = losses.size(); // of several, the one of the longest name
+  size_t found = losses.size(); // the longest name that matches
   for (size_t i = 0; i < losses.size(); ++i)
     if (text.size() > losses[i].size() + 1 &&
         StringRef(text).ends_with(":" + losses[i]) &&

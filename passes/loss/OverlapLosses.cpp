@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses for classes of unequal size: dice by how much of each class is found,
-// focal by what is not yet told apart.
+// Losses for imbalanced classes: dice by the overlap of each class, focal with
+// lower weights for well-classified rows.
 #include "passes/loss/LossKinds.h"
 #include <limits>
 
@@ -15,7 +15,7 @@ int64_t classesOf(RankedTensorType out, const LossOptions &options) {
   return axis && out.getRank() > 1 ? out.getDimSize(*axis) : 0;
 }
 
-/// One class is told from nothing by a number's sign: labels are 0 and 1.
+/// With a single class, logits are binary: labels are 0 and 1.
 RankedTensorType overlapLabels(func::FuncOp predict, RankedTensorType out,
                                const LossOptions &options) {
   return classesOf(out, options) == 1 ? valueLabels(predict, out, options)
@@ -28,8 +28,8 @@ Value belowProbability(Value out, const LossOptions &options) {
              : belowSoftmax(out, options);
 }
 
-/// Labels as a share of each class, in the logits' shape; `counts` is 0 where
-/// they are ignored. A label that is no class gives NaN.
+/// Labels as class probabilities in the logits' shape; `counts` is 0 where they
+/// are ignored. Labels that are not a class give NaN.
 struct Shares {
   Expr probabilities, labels;
 
@@ -70,8 +70,8 @@ private:
   }
 };
 
-/// 1 - (2 sum(p y) + s) / (sum(p) + sum(y) + s) of each class of a sample; the
-/// mean over the classes, by their weights.
+/// 1 - (2 sum(p y) + s) / (sum(p) + sum(y) + s) for each class of a sample, and
+/// the weighted mean over classes.
 LossRows diceLoss(Expr x, Expr y, const LossOptions &options) {
   const int64_t axis = *classAxis(x.rank(), options), rows = x.shape()[0],
                 classes = x.shape()[axis];
@@ -96,7 +96,7 @@ LossRows diceLoss(Expr x, Expr y, const LossOptions &options) {
           nullptr};
 }
 
-/// x^n of 0 <= x; its slope is finite at 0.
+/// x^n for x >= 0, with a finite slope at 0.
 Expr raised(Expr x, double n) {
   if (n == 0)
     return x.scalar(1).broadcast(x.shape());

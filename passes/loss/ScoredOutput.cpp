@@ -30,7 +30,7 @@ void note(func::FuncOp predict, unsigned output, StringRef labels,
   module->setAttr(kScores, b.getDictionaryAttr(fields));
 }
 
-/// What changes no number and no row's place in memory.
+/// The operand of ops that change neither values nor the memory order of rows.
 Value belowViews(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<ir::ReshapeOp, ir::CastOp>(op))
@@ -48,8 +48,8 @@ bool keepsFeatures(ir::ReshapeOp view) {
          from.getShape().take_front(2) == to.getShape().take_front(2);
 }
 
-/// The axis along which the layer that computes `out`, or a softmax behind it,
-/// counts its features; nothing where none is found.
+/// The feature axis of the layer that computes `out`, or of a softmax after it;
+/// nullopt if none is found.
 std::optional<int64_t> featureAxis(Value out) {
   Operation *op = out.getDefiningOp();
   if (!op)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CTC: the labels of a sequence, without their places.
-//   1. Between labels, before and behind them stand blanks: a path's places.
-//   2. dlc.ctc_paths sums over all paths, in log space, a step after the other.
-//   3. The loss is that of the paths which end at the last label or the blank
-//   behind it.
+// CTC: labels of a sequence without alignment.
+//   1. Blanks are inserted before, between and after labels: states of a path.
+//   2. dlc.ctc_paths sums over all paths, in log space, step by step.
+//   3. The loss is that of the paths that end at the last label or the blank
+//      after it.
 #include "compiler/dialect/ops/Recurrence.h"
 #include "passes/loss/LossKinds.h"
 #include <limits>
@@ -14,10 +14,10 @@ using dlc::ir::Expr;
 namespace dlc {
 namespace {
 
-/// Every step's part of what all steps share begins as a tensor must, then.
+/// Number of states is a multiple of this, so that slices of steps are aligned.
 constexpr int64_t kPlacesTogether = 16;
 
-/// No path has so small a share.
+/// Log-probabilities below -kImpossible are those of no path.
 constexpr double kImpossible = 1e29;
 
 FailureOr<LossInputs> ctcInputs(func::FuncOp predict, OutputTypes outs,
@@ -56,8 +56,7 @@ Expr join(ArrayRef<Expr> parts, uint64_t axis) {
 Expr negated(Expr x) { return x.make<ir::NotOp>(x.v); }
 Expr either(Expr a, Expr b) { return a.make<ir::OrOp>(a.v, b.v); }
 
-/// [B, L] of labels [B, S]: blanks at even places, and behind the last up to a
-/// round number.
+/// [B, L] from labels [B, S]: blanks at even positions, and padding.
 Expr placesOf(Expr labels, int64_t blank) {
   const int64_t rows = labels.shape()[0], most = labels.shape()[1];
   const int64_t behind =
@@ -69,7 +68,7 @@ Expr placesOf(Expr labels, int64_t blank) {
               1);
 }
 
-/// Where a path may come from two places before: [B, L].
+/// Where a path may skip the blank before it: [B, L].
 Expr mayJump(Expr places) {
   const int64_t rows = places.shape()[0], count = places.shape()[1];
   Expr before = places.make<ir::SliceOp>(places.v, ArrayRef<int64_t>{0, 0},
@@ -85,10 +84,10 @@ Value belowLastSoftmax(Value out, const LossOptions &) {
   return belowSoftmax(out, {});
 }
 
-/// Lengths and labels of a batch, as they are used.
+/// Lengths and labels of a batch after validation.
 struct CtcTargets {
-  Expr labels, steps, count; // [B, S], blanks behind; [B]; [B]
-  Expr wrong;                // [B]: no such class or length
+  Expr labels, steps, count; // [B, S], padded with blanks; [B]; [B]
+  Expr wrong;                // [B]: invalid class or length
 
   CtcTargets(ExprList inputs, int64_t allSteps, int64_t classes,
              const LossOptions &options)
@@ -117,7 +116,7 @@ struct CtcTargets {
   }
 };
 
-/// The log-probability of each place at each step, [T, B, L], of [T, B, C].
+/// The log-probability of each state at each step, [T, B, L], from [T, B, C].
 Expr emissionsOf(Expr logs, Expr places) {
   const int64_t steps = logs.shape()[0], rows = logs.shape()[1],
                 classes = logs.shape()[2], count = places.shape()[1];
@@ -128,7 +127,7 @@ Expr emissionsOf(Expr logs, Expr places) {
   return flat.make<ir::GatherOp>(flat.v, at.v, uint64_t(0), IntegerAttr());
 }
 
-/// The log of the sum of what ends at places 2 count and 2 count - 1: [B].
+/// The log of the sum of paths that end in states 2 count and 2 count - 1: [B].
 Expr endOf(Expr last, Expr count) {
   const int64_t rows = last.shape()[0], places = last.shape()[1];
   Expr place = indexAlong(last, {rows, places}, 1),

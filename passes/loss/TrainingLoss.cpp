@@ -10,13 +10,13 @@ using dlc::ir::Expr;
 namespace dlc {
 namespace {
 
-/// 1 instead of 0, by which a sum of nothing can be divided.
+/// Replaces 0 by 1, so that an empty sum can be divided by it.
 Expr nonZero(Expr x) {
   return select(compare(ir::Predicate::eq, x, x.scalar(0)), x.scalar(1), x);
 }
 
-/// What `values` are made of moves to the begin of the function. Returns the
-/// first op behind it.
+/// Moves the ops that compute `values` to the beginning of the function.
+/// Returns the first op after them.
 Operation *moveToBegin(Block &block, ArrayRef<Value> values) {
   llvm::SetVector<Operation *> needed;
   for (Value v : values)
@@ -50,9 +50,9 @@ public:
 
   bool empty() const { return found.empty(); }
 
-  /// Of this batch, and nobody else's.
+  /// Keeps the divisors of this batch from 0, if there are no other batches.
   void keepFromZero() {
-    llvm::MapVector<Value, Value> made; // once for all that divide by it
+    llvm::MapVector<Value, Value> made; // one per divisor
     for (auto [division, mean] : found) {
       Value &divisor = made[division.getB()];
       if (!divisor) {
@@ -63,7 +63,7 @@ public:
     }
   }
 
-  /// Those of all, in the order of the divisions.
+  /// The divisors of all batches, in the order of the divisions.
   SmallVector<Value> ofAll() {
     sumOverRanks();
     SmallVector<Value> made;
@@ -94,7 +94,7 @@ public:
       ir::DivOp(at.first).getBMutable().assign(divisor);
   }
 
-  /// The only one, a scalar.
+  /// The only divisor, a scalar.
   Value own() const {
     ir::DivOp division = found.front().first;
     OpBuilder b(division);
@@ -102,7 +102,7 @@ public:
   }
 
 private:
-  /// [sum of each whole..., how many of them there are], in f64.
+  /// [sum of each divisor over ranks..., number of ranks], in f64.
   void sumOverRanks() {
     for (auto [division, mean] : found)
       if (!llvm::is_contained(wholes, mean->divisor.whole))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clipping as torch.nn.utils.clip_grad_value_ and clip_grad_norm_: what they
-// compute is computed always, so nothing branches.
+// Clipping as torch.nn.utils.clip_grad_value_ and clip_grad_norm_, without
+// branches: the norm is always computed.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/optimizer/ClipFactor.h"
@@ -42,9 +42,9 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
     }
   }
 
-  /// The norm of `gradient`, if it was bounded by its own (dlc-clip-each-
-  /// gradient): that norm times its factor. Nobody reads the gradient for it,
-  /// of which a rank may have a part. Factor 0 is of a norm beyond f32.
+  /// The norm of `gradient`, if dlc-clip-each-gradient bounded it: the former
+  /// norm times its factor, so that the gradient, which may be split over
+  /// ranks, is not read again. Factor 0 means that the norm overflowed f32.
   static Value boundedNorm(Step &step, Value gradient) {
     auto bounded = gradient.getDefiningOp<ir::MulOp>();
     if (!bounded || ir::tensorType(bounded.getB()).getRank() != 0)

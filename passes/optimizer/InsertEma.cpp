@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving averages beside every float parameter and buffer that the step writes,
-// updated from the written value. What is never written is its own average. In
-// a step with an overflow neither averages nor their counter move.
+// Moving averages of every float parameter and buffer that the step writes,
+// updated from the written value. States that are never written are their own
+// average. In a step with an overflow neither averages nor their counter
+// change.
 //
-// On the host they are a function of its own, @ema_step, of the state that the
-// step left: it computes the same from the same numbers.
+// On the host they are computed by a separate function, @ema_step, from the
+// state after the step, with equal results.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include <cmath>
@@ -20,7 +21,7 @@ namespace {
 /// 1 - d at the k-th update since the start, in f64; see EmaOptions.
 struct Kind {
   StringRef name;
-  /// Updates since the start that are copies.
+  /// Number of updates after the start that are copies.
   int64_t copies;
   /// Whether d depends on k.
   bool (*varies)(const EmaOptions &);
@@ -34,7 +35,7 @@ Expr ultralytics(Expr k, double decay, const EmaOptions &o) {
   return 1.0 - (1.0 - exp(-k / o.tau)) * decay;
 }
 
-/// EDM's ramp: a half-life of ramp (k - 1) updates, as long as that is less.
+/// EDM's ramp: the half-life is at most ramp (k - 1) updates.
 Expr constant(Expr k, double decay, const EmaOptions &o) {
   if (o.ramp == 0)
     return k.scalar(1 - decay);
@@ -60,7 +61,7 @@ const Kind emaKinds[] = {
     {"swa", 0, always, swa},
 };
 
-/// An empty function that follows every run of `f`.
+/// An empty function that runs after every run of `f`.
 func::FuncOp makeFollower(func::FuncOp f, StringRef name) {
   OpBuilder b(f->getContext());
   b.setInsertionPointAfter(f);
@@ -72,8 +73,8 @@ func::FuncOp makeFollower(func::FuncOp f, StringRef name) {
   return follower;
 }
 
-/// The sets of averages of one step, one for each decay. `home` is where they
-/// are computed: the step, or the function that follows it.
+/// The sets of averages of one step, one per decay. `home` is the function that
+/// computes them: the step, or its follower.
 class EmaInserter {
 public:
   EmaInserter(Step &step, Step &home, const Kind &kind, ArrayRef<double> decays,
@@ -97,7 +98,7 @@ public:
 private:
   bool follows() const { return &home != &step; }
 
-  /// Whether the averages move; a follower learns it from a state.
+  /// Whether averages change in this step; a follower reads it from a state.
   LogicalResult findFlag() {
     moves = step.updates();
     if (!moves || !follows())
@@ -148,7 +149,7 @@ private:
     return w;
   }
 
-  /// Counts the updates if anything depends on their number.
+  /// Counts updates if a decay depends on their number.
   LogicalResult makeWeights() {
     OpBuilder &b = home.builder;
     if (!kind.varies(options) && options.start == 0) {
@@ -183,7 +184,7 @@ private:
   ArrayRef<double> decays;
   const EmaOptions &options;
   Value moves;               // null: always
-  SmallVector<Expr> weights; // of each set, in f64
+  SmallVector<Expr> weights; // per set, in f64
   llvm::DenseMap<std::pair<Type, size_t>, Value> casts;
 };
 

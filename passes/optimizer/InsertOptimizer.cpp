@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns each dlc.gradient into the update of its parameter. The ops of the
-// parameters of one group are the same, in the same order and with the same
-// scalars, so that lowering makes one kernel over flat arrays of them; groups
-// stay together for that, within each bucket of the all-reduce.
+// Turns each dlc.gradient into the update of its parameter. The ops of all
+// parameters of a group are the same, in the same order and with the same
+// scalars, so that lowering can make one kernel over flat arrays of them;
+// therefore groups are contiguous within each bucket of the all-reduce.
 //   The scalars: t = @step updates done, lr = schedule(t), and what the rule
 //   derives from both, in f64, rounded once. The rule: OptimizerRules.h.
 #include "passes/Passes.h"
@@ -19,8 +19,8 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// The bucket that the gradient travelled in; what came since then has it as
-/// first operand.
+/// The bucket in which the gradient was reduced; later ops have the reduced
+/// value as their first operand.
 int64_t bucketOf(ir::GradientOp g) {
   for (Operation *op = g.getValue().getDefiningOp(); op && op->getNumOperands();
        op = op->getOperand(0).getDefiningOp())
@@ -64,7 +64,7 @@ private:
     ir::GradientOp gradient;
   };
 
-  /// The groups of one optimizer are prepared together.
+  /// Groups of one optimizer are prepared together.
   void prepare(ArrayRef<ParameterGroup> groups) {
     llvm::MapVector<std::pair<int64_t, const Rule *>,
                     SmallVector<ir::GradientOp>>
@@ -95,9 +95,8 @@ private:
         return failure();
       exact.push_back(group.rule->scalars(rates, o));
     }
-    // Tables without a gradient of their size come last, so that no gap is
-    // between the gradients of others, nor between parameters that are updated
-    // by element.
+    // Tables with gradients of rows come last, so that the gradients, and the
+    // parameters, that are updated elementwise are contiguous.
     llvm::stable_sort(targets, [](const Updated &a, const Updated &b) {
       auto key = [](Updated u) {
         return std::tuple(bool(u.gradient.getRows()), u.bucket, u.group,
@@ -118,7 +117,7 @@ private:
     return step.findState(g.getState()).getTensorType();
   }
 
-  /// Of the parameter as rows of blocks, each of which is read once.
+  /// Updates the parameter as rows of blocks, each of which is read once.
   LogicalResult updateInBlocks(ir::GradientOp g, const ParameterGroup &group,
                                ArrayRef<Expr> exact) {
     ir::StateOp parameter = step.findState(g.getState());
@@ -150,8 +149,8 @@ private:
     return success();
   }
 
-  /// The product of the rule's factors, a state that all groups of an optimizer
-  /// share. As in torch it is f32.
+  /// The product of the rule's factors, an f32 state as in torch, which all
+  /// groups of an optimizer share.
   LogicalResult multiply(const ParameterGroup &group, Rates &rates) {
     if (!group.rule->factor)
       return success();
@@ -215,8 +214,8 @@ private:
     return success();
   }
 
-  /// The number behind the last row is of none: any will do, as nobody puts
-  /// what becomes of it.
+  /// Invalid row numbers point beyond the last row; any row may be read for
+  /// them, since the results are not stored.
   static Expr rowsOf(Expr whole, Value rows) {
     Expr number(*whole.b, whole.loc, rows);
     number = minimum(number, number.scalar(double(whole.shape()[0] - 1)));
@@ -224,7 +223,7 @@ private:
                                     IntegerAttr());
   }
 
-  /// Moments are of the parameter's type unless halves are asked for.
+  /// Moments have the parameter's type unless 16-bit moments were requested.
   RankedTensorType momentType(RankedTensorType parameter, int64_t mean,
                               StringRef kept) const {
     bool isF32 = parameter.getElementType().isF32();
@@ -236,7 +235,7 @@ private:
                                             : parameter.getElementType());
   }
 
-  /// The scalars in `element`, made once.
+  /// The scalars rounded to `element`, created once.
   ArrayRef<Expr> rounded(ArrayRef<Expr> exact, Type element) {
     SmallVector<Expr> &values = casts[{exact.data(), element}];
     if (values.empty())

@@ -13,12 +13,12 @@ Expr floor(Expr a) { return a.make<ir::FloorOp>(a.v); }
 Expr ceil(Expr a) { return a.make<ir::CeilOp>(a.v); }
 Expr round(Expr a) { return a.make<ir::RoundOp>(a.v); }
 
-/// From `start` to `end` as the share x goes from 0 to 1.
+/// Interpolates from `start` to `end` by x in [0, 1], along a cosine.
 Expr anneal(Expr x, Expr start, Expr end) {
   return end + (start - end) * (cos(x * std::numbers::pi) + 1.0) * 0.5;
 }
 
-/// How far the training is, in updates or in epochs.
+/// The progress of training, in updates or in epochs.
 class Time {
 public:
   Time(Step &step, Expr updates, const ScheduleOptions &o)
@@ -35,11 +35,11 @@ public:
     return success();
   }
 
-  /// What is done; after the warm-up, what is done since.
+  /// Updates (or epochs) done; with a warm-up, since its end.
   Expr done() const { return since; }
   void endWarmup() { since = since - double(o.warmup); }
 
-  /// All that follows the warm-up, at least 1.
+  /// Length of the training after the warm-up, at least 1.
   FailureOr<Expr> length() {
     if (total)
       return *total;
@@ -77,8 +77,8 @@ private:
   Step &step;
   const ScheduleOptions &o;
   Expr since;
-  std::optional<Expr> epoch; // updates of one, when epochs count
-  std::optional<Expr> total; // what length() gave
+  std::optional<Expr> epoch; // updates per epoch, if epochs are used
+  std::optional<Expr> total; // the result of length()
 };
 
 using Curve = FailureOr<Expr> (*)(Time &, double, const ScheduleOptions &);
@@ -126,7 +126,7 @@ FailureOr<Expr> inverseSqrt(Time &time, double base, const ScheduleOptions &o) {
   return pow(t / n + 1.0, t.scalar(-0.5)) * base;
 }
 
-/// base, and in the last N steps down to min, with x from 0 to 1.
+/// base, then in the last N steps down to min, with x from 0 to 1.
 FailureOr<Expr> stableThenDecay(Time &time, double base,
                                 const ScheduleOptions &o) {
   FailureOr<Expr> length = time.length();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gradients are like, before anything bounds them.
+// Reports statistics of gradients before clipping.
 #include "passes/Passes.h"
 #include "passes/optimizer/Measure.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What parameters have become, and by how much they have moved.
+// Reports statistics of the new parameters and of their changes.
 #include "passes/Passes.h"
 #include "passes/optimizer/Measure.h"
 

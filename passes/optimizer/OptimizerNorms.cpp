@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizers that look at a whole parameter: its norm, the means of its
-// rows and columns, or its singular values.
+// Optimizers that use a whole parameter: its norm, the means of its rows and
+// columns, or its singular values.
 #include "passes/optimizer/OptimizerRules.h"
 #include <cmath>
 
@@ -18,7 +18,7 @@ static Expr norm(Expr x) {
 
 //===--- lamb: timm/optim/lamb.py -----------------------------------------===//
 
-/// Gradients have a common norm of at most 1.
+/// Clips the norm of all gradients to 1.
 void boundGradients(Step &step, ArrayRef<ir::GradientOp> gradients) {
   SmallVector<Value> all;
   for (ir::GradientOp g : gradients)
@@ -43,7 +43,7 @@ static Expr trust(Expr w, Expr u) {
   Expr ratio = select(compare(ir::Predicate::gt, b, zero), a / b, one);
   return select(compare(ir::Predicate::gt, a, zero), ratio, one);
 }
-/// The ratio is that of layers with weight decay.
+/// The trust ratio is used only with weight decay.
 Exprs lamb(const Update &u) {
   const OptimizerOptions &o = u.options;
   Expr lr = u.scalars[0];
@@ -68,8 +68,8 @@ Exprs muonScalars(const Rates &r, const OptimizerOptions &o) {
 static Expr product(Expr a, Expr b, bool transA, bool transB) {
   return a.make<ir::MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
 }
-/// Moves the singular values to about 1 by Newton and Schulz's iteration:
-/// X = a X + (b A + c A A) X with A = X X^T, or from the right where that is
+/// Moves the singular values to about 1 by the Newton-Schulz iteration X = a X
+/// + (b A + c A A) X with A = X X^T, or multiplied from the right if that is
 /// smaller.
 static Expr orthogonal(Expr x, double epsilon) {
   bool tall = x.shape()[0] > x.shape()[1];
@@ -102,8 +102,8 @@ Moments larsMoments(const OptimizerOptions &o, int64_t) {
 Exprs larsScalars(const Rates &r, const OptimizerOptions &) {
   return {r.lr, r.momentum};
 }
-/// coefficient ||w|| / (||g|| + decay ||w||), 1 where a norm is 0. Vectors,
-/// biases and norms' factors, move by sgd.
+/// coefficient ||w|| / (||g|| + decay ||w||), 1 where a norm is 0. Vectors
+/// (biases, scales of norms) are updated by sgd.
 Exprs lars(const Update &u) {
   const OptimizerOptions &o = u.options;
   Expr g = withDecay(u.g, u.w, o), momentum = u.scalars[1];
@@ -122,7 +122,7 @@ Exprs lars(const Update &u) {
 
 //===--- adafactor: torch/optim/_adafactor.py -----------------------------===//
 
-/// A matrix has means of squares by row and by column, as has a stack of them.
+/// A matrix, or a stack of matrices, has means of squares by row and by column.
 Moments adafactorMoments(const OptimizerOptions &, int64_t rank) {
   return rank > 1 ? Moments{{"vr", 0, 1}, {"vc", 0, 2}} : Moments{{"v"}};
 }

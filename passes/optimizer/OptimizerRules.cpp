@@ -34,7 +34,7 @@ Expr shrunk(Expr w, Expr by, const OptimizerOptions &o) {
 Moments sgdMoments(const OptimizerOptions &o, int64_t) {
   return *o.momentum != 0 ? Moments{{"m"}} : Moments{};
 }
-/// The first step is not dampened.
+/// Dampening does not apply to the first step.
 Exprs sgdScalars(const Rates &r, const OptimizerOptions &o) {
   Expr first = compare(ir::Predicate::eq, r.t, r.t.scalar(0));
   Expr share = select(first, r.t.scalar(1), r.t.scalar(1 - o.dampening));
@@ -56,7 +56,8 @@ Exprs sgd(const Update &u) {
 Moments adamMoments(const OptimizerOptions &o, int64_t) {
   return o.amsgrad ? Moments{{"m"}, {"v"}, {"vmax"}} : Moments{{"m"}, {"v"}};
 }
-/// n counts the updates with this one: lr / (1 - beta1^n), sqrt(1 - beta2^n).
+/// n is the number of updates including this one: lr / (1 - beta1^n), sqrt(1 -
+/// beta2^n).
 Exprs adamScalars(const Rates &r, const OptimizerOptions &o) {
   Expr n = r.t + 1.0;
   return {r.lr / (1.0 - pow(r.momentum, n)),
@@ -98,8 +99,8 @@ Exprs rmsprop(const Update &u) {
   return {u.w - lr * m, v, m};
 }
 
-/// As TensorFlow: averages start at 1, epsilon is under the root, the momentum
-/// holds steps that are already scaled by the rate.
+/// As in TensorFlow: averages start at 1, epsilon is under the root, and the
+/// momentum accumulates steps already scaled by the rate.
 Moments rmspropTfMoments(const OptimizerOptions &o, int64_t rank) {
   Moments moments = rmspropMoments(o, rank);
   moments[0].init = 1;
@@ -140,8 +141,8 @@ Exprs lion(const Update &u) {
           average(m, u.g, m.scalar(1 - *o.beta2))};
 }
 
-/// Adam's step counts in full from where the second moment has seen enough
-/// (Liu et al. 2019: rho > 5), and is that of the first moment alone before.
+/// Uses Adam's step once the second moment has enough samples (Liu et al. 2019:
+/// rho > 5), and only the first moment before.
 Exprs radamScalars(const Rates &r, const OptimizerOptions &o) {
   Expr n = r.t + 1.0, decay = pow(n.scalar(*o.beta2), n);
   const double limit = 2 / (1 - *o.beta2) - 1;
@@ -165,7 +166,7 @@ Exprs radam(const Update &u) {
 
 //===--- nadam ------------------------------------------------------------===//
 
-/// The momentum of the n-th update, which grows to beta1 (Dozat 2016).
+/// The momentum of update n, which grows to beta1 (Dozat 2016).
 Expr growing(Expr n, const Rates &r, const OptimizerOptions &o) {
   return r.momentum * (1.0 - pow(n.scalar(0.96), n * *o.momentumDecay) * 0.5);
 }
@@ -188,7 +189,7 @@ Exprs nadam(const Update &u) {
   return {w - u.scalars[0] * (g / root) - u.scalars[1] * (m / root), m, v};
 }
 
-/// Options that are numbers, by flag: what a rule reads, what is given.
+/// Numeric options by flag: the rule's default and the given value.
 struct Number {
   StringRef flag;
   std::optional<double> OptimizerReads::*own;
@@ -222,7 +223,7 @@ bool readsFlag(const OptimizerReads &reads, StringRef flag) {
   return flag != "amsgrad" || reads.amsgrad;
 }
 
-/// With the defaults of Adam's paper.
+/// Defaults of Adam's paper.
 OptimizerReads likeAdam(OptimizerReads own) {
   own.beta1 = 0.9;
   own.beta2 = 0.999;
@@ -340,7 +341,7 @@ std::vector<std::string> readersOf(StringRef flag) {
   return names;
 }
 
-/// As the option is written; none: the rule does not read it.
+/// The default in the option's syntax; nullopt if the rule does not read it.
 static std::optional<std::string> defaultText(const OptimizerReads &reads,
                                               StringRef flag) {
   if (flag == "lr" || flag == "weight-decay")

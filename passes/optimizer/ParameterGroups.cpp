@@ -10,13 +10,12 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// REGEX:VALUE, several times; the first that matches a name counts.
+/// Rules REGEX:VALUE; the first that matches a name applies.
 template <class T> class Patterns {
 public:
   Patterns(const char *flag, Operation *where) : flag(flag), where(where) {}
 
-  /// `read` makes a value of the text behind the last colon, or says what is
-  /// wrong with it.
+  /// `read` parses the text after the last colon, or returns an error message.
   template <class Read>
   LogicalResult parse(const std::vector<std::string> &texts, Read read) {
     for (const std::string &text : texts) {
@@ -34,7 +33,7 @@ public:
     }
     return success();
   }
-  /// Counted from 0; none if no pattern matches.
+  /// Index of the rule; nullopt if none matches.
   std::optional<size_t> find(const std::string &name) {
     std::optional<size_t> first;
     names.push_back(name);
@@ -76,8 +75,8 @@ std::optional<double> readFactor(StringRef text, std::string &wrong) {
   return std::nullopt;
 }
 
-/// Sets the option of that flag; false if there is none, or the words are no
-/// value of it. Both betas have a flag of their own here.
+/// Sets the option of that flag; false if there is none, or the value is
+/// invalid. Both betas have their own flags here.
 bool setOption(OptimizerOptions &o, const std::string &flag,
                const Words &words) {
   if (flag == "beta1" || flag == "beta2") {
@@ -92,7 +91,7 @@ bool setOption(OptimizerOptions &o, const std::string &flag,
   return option && flag != "optimizer" && option->set(words).ok();
 }
 
-/// NAME, NAME(KEY=VALUE,...), or in the older spelling NAME,KEY=VALUE,...
+/// Parses NAME, NAME(KEY=VALUE,...), or the older form NAME,KEY=VALUE,...
 std::optional<OptimizerOptions> readOptimizer(const std::string &text,
                                               const OptimizerOptions &main,
                                               std::string &wrong) {
@@ -133,7 +132,7 @@ std::optional<OptimizerOptions> readOptimizer(const std::string &text,
   return o;
 }
 
-/// All patterns of the options.
+/// The rules of all options.
 struct Rows {
   explicit Rows(Operation *where)
       : where(where), rates("--lr-scale", where),
@@ -169,7 +168,7 @@ bool isNormOrBias(ir::StateOp parameter) {
          parameter.getSymName().ends_with(".bias");
 }
 
-/// What moves the parameters that `rule` does not take.
+/// The optimizer of parameters that `rule` does not support.
 OptimizerOptions fallbackOptions(const OptimizerOptions &of) {
   OptimizerOptions o;
   o.name = "adamw";

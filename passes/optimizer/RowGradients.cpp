@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of an embedding table is zero but for the rows that the step has
-// looked up. Here it becomes those rows, one each, with their numbers: all that
-// follows (clipping, loss scale, ranks, update) is of so many rows, and only
-// they are read and written.
-//   That is the same function where an optimizer leaves a row alone whose
-// gradient is zero. By --sparse-embeddings=lazy others do, too: moments of rows
-// that were not looked up neither decay nor move them.
+// The gradient of an embedding table is zero except in the rows that the step
+// looked up. This pass replaces it by those rows and their indices: all later
+// ops (clipping, loss scale, ranks, update) then only read and write these
+// rows.
+//   Results do not change if the optimizer leaves rows with zero gradient
+// unchanged. With --sparse-embeddings=lazy other optimizers do so, too: moments
+// of rows that were not looked up neither decay nor change the rows.
 #include "compiler/target/Target.h"
 #include "passes/Passes.h"
 #include "passes/Step.h"
@@ -21,11 +21,11 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// What a gradient is made of.
+/// The lookups that a gradient is the sum of.
 struct Lookups {
   SmallVector<ir::ScatterAddOp> parts;
-  SmallVector<Operation *> behind; // their sum: casts and factors, last first
-  bool areAll = true;              // nothing else is in it, nor reads it
+  SmallVector<Operation *> behind; // casts and factors after it, last first
+  bool areAll = true;              // it has no other terms and no other users
 
   explicit Lookups(Value gradient) {
     Value v = gradient;
@@ -96,7 +96,8 @@ private:
         lookups.count() == 0)
       return;
     const bool isLazy = group.options.sparse == "lazy", isExact = rests(group);
-    // Sorting and moving rows twice costs about as much as half of the table.
+    // Sorting rows and moving them twice costs as much as about half of the
+    // table.
     if (!isLazy &&
         (!isExact || 2 * lookups.count() * options.allReduce.partners() >
                          type.getDimSize(0)))
@@ -119,7 +120,7 @@ private:
            o.momentum.value_or(0) == 0;
   }
 
-  /// Why no rows can do; empty: they can.
+  /// Why the whole gradient is needed; empty if rows suffice.
   std::string whyWhole(Value gradient, const Lookups &lookups,
                        const ParameterGroup &group) const {
     if (options.accumulate.count > 1)
@@ -172,7 +173,7 @@ private:
     taken = true;
   }
 
-  /// It is another function than the optimizer's.
+  /// Warns that the function is not the optimizer's.
   void sayLazy(func::FuncOp f) {
     for (const auto &[rule, names] : lazy)
       f.emitRemark() << "--sparse-embeddings=lazy: " << rule << " moves '"

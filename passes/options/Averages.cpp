@@ -8,7 +8,7 @@ namespace {
 
 const Words kEmaKinds{"auto", "ultralytics", "constant", "timm", "swa"};
 
-/// true, false, a kind, or the decays of the sets.
+/// Parses true, false, a kind, or the decays of the sets.
 Status setDecays(EmaOptions &o, const Words &words) {
   if (words.size() == 1 && isGiven(kEmaKinds, words[0])) {
     o.enabled = true;
@@ -51,14 +51,14 @@ Status check(const EmaOptions &o, const OptionTable::Given &given) {
   return {};
 }
 
-/// An argument of --ema's values.
+/// Makes a row an argument of --ema's values.
 Option &emaArgument(Option &option, const Words &kinds) {
   std::string argument = option.name();
   std::replace(argument.begin(), argument.end(), '-', '_');
   return option.named("--ema-" + option.name())
       .in("ema.decay", std::move(argument), kinds);
 }
-/// One that only these kinds read.
+/// The same for an argument that only these kinds read.
 void emaArgumentOf(Option &option, const Words &kinds) {
   emaArgument(option, kinds).only("ema.kind", kinds);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Autocast's lists of operators: names that are checked, and the file of
+// Options of autocast's lists: validation of names, and the file of
 // --amp-lists.
 #include "passes/Options.h"
 #include "passes/autocast/CastNames.h"
@@ -32,8 +32,8 @@ Status checkCastName(const std::string &name, const Words &onnxOperators) {
 ///   deny:                # or infer, clear
 ///     - HardSwish
 ///
-/// Code::Usage names file, line and column of an unknown key or op, of one that
-/// is on two lists, and of bad syntax; Code::Failed if it cannot be read.
+/// Code::Usage, with file, line and column, for an unknown key or op, an op on
+/// two lists, and invalid syntax; Code::Failed if it cannot be read.
 class ListsFile {
 public:
   ListsFile(const std::string &path, const Words &onnxOperators)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loss and what is said of it.
+// Options of the loss.
 #include "passes/Options.h"
 #include "passes/loss/Distill.h"
 #include "passes/loss/LossKinds.h"
@@ -13,12 +13,12 @@
 namespace dlc {
 namespace {
 
-/// What --loss may be, but for a list.
+/// The values of --loss other than lists.
 const Words &lossNames() {
   static const Words names = [] {
     Words all = lossKindNames();
     all.insert(all.begin(), "auto");
-    std::erase(all, "graph"); // which one: in a list alone
+    std::erase(all, "graph"); // only in a list
     return all;
   }();
   return names;
@@ -50,7 +50,7 @@ Status setLoss(std::string &kind, const Words &words) {
 
 constexpr int64_t kMostAxes = 16;
 
-/// Numbers of 0 or more.
+/// Non-negative numbers.
 Option &addWeights(OptionTable &table, const char *key,
                    std::vector<double> &field, const char *help) {
   Option &option = table.add(key, help, "W,...");
@@ -73,7 +73,7 @@ Option &addWeights(OptionTable &table, const char *key,
   return option;
 }
 
-/// The kinds that a loss has; auto may be cross_entropy.
+/// The kinds of a --loss value; auto may be cross_entropy.
 std::vector<std::string> kindsIn(const std::string &text) {
   std::string wrong;
   auto terms = isLossList(text) ? parseLossTerms(text, wrong) : std::nullopt;
@@ -85,7 +85,7 @@ std::vector<std::string> kindsIn(const std::string &text) {
   return kinds;
 }
 
-/// The kinds of loss that read a row; none: all.
+/// The kinds of loss that read a row; empty: all.
 Words lossReadersOf(const Option &row) {
   static const Words classes = {"cross_entropy", "nll", "dice", "focal"};
   static const std::map<std::string, Words> kindsOfFlags = {
@@ -100,7 +100,7 @@ Words lossReadersOf(const Option &row) {
   return found == kindsOfFlags.end() ? Words() : found->second;
 }
 
-/// What names losses needs some, and each loss is one of these.
+/// --loss-params requires named losses, and must refer to them.
 Status checkParams(const LossOptions &o) {
   if (o.params.empty())
     return {};
@@ -139,7 +139,7 @@ void addLossArgument(Option &row, const char *name, Words kinds) {
   row.in("train.loss", name, std::move(kinds));
 }
 
-/// Arguments of kinds: --loss='focal(gamma=2)'.
+/// Adds arguments of kinds: --loss='focal(gamma=2)'.
 void addLossArguments(OptionTable &table, LossOptions &o) {
   addLossArgument(
       addWeights(table, "train.pos-weight", o.posWeight,

@@ -9,7 +9,7 @@ namespace {
 
 using ParseWord = Result<std::string> (*)(const std::string &word);
 
-/// A row whose field is one word as `parse` returns it.
+/// A row whose field is one word, as returned by `parse`.
 Option &addWord(OptionTable &table, std::string key, std::string &field,
                 ParseWord parse, std::string help, std::string type) {
   Option &row = table.add(std::move(key), std::move(help), std::move(type));
@@ -21,7 +21,7 @@ Option &addWord(OptionTable &table, std::string key, std::string &field,
   return row;
 }
 
-/// true is O1 and false is O0, so that the bare flag works.
+/// Maps true to O1 and false to O0, so that the bare flag works.
 Result<std::string> parseLevel(const std::string &word) {
   const std::string level = word == "true"    ? "O1"
                             : word == "false" ? "O0"

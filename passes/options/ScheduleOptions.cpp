@@ -69,7 +69,7 @@ void addPlateau(OptionTable &table, ScheduleOptions &o) {
            "threshold");
 }
 
-/// An argument of schedules: --schedule='cosine(min_lr=0.01)'.
+/// Makes a row an argument of schedules: --schedule='cosine(min_lr=0.01)'.
 void addScheduleArgument(Option &row, const Words &names) {
   std::string argument = row.name();
   std::replace(argument.begin(), argument.end(), '-', '_');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizer, what happens to gradients, ranks.
+// Options of the optimizer, gradients and ranks.
 #include "passes/loss/LossTerms.h"
 #include "passes/optimizer/ParameterGroups.h"
 #include "llvm/ADT/StringExtras.h"
@@ -38,7 +38,7 @@ static void addBetas(OptionTable &table, OptimizerOptions &o) {
   };
 }
 
-/// An argument of the optimizers that read it.
+/// Makes a row an argument of the optimizers that read it.
 static void own(Option &row) {
   const Words readers = readersOf(row.name());
   std::string argument = row.name();
@@ -286,7 +286,7 @@ void LoraOptions::addTo(OptionTable &table) {
       .only("lora.rank", {});
 }
 
-/// What a scaler for each loss needs.
+/// Checks the requirements of one scaler per loss.
 static Status checkScaler(StepOptions step) {
   step.resolve();
   if (!step.scaler.perLoss)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each op does to the tokens of several documents.
+// How each op treats the tokens of several documents.
 #include "passes/pack/Documents.h"
 
 #include "passes/attention/Triangle.h"
@@ -85,7 +85,8 @@ Documents::Reason Documents::checkPlaces(ValueRange values,
     for (auto [i, dim] : llvm::enumerate(dims))
       if (int64_t own = int64_t(i) - more; own >= 0 && has(dim, Axis::Time)) {
         axes.push_back(own);
-        // Texts and tokens in one dimension: places are not apart any more.
+        // Sequences and tokens merged into one dimension: positions are not
+        // separate.
         if (dim.size() > 1 && tensorType(v).getDimSize(own) != 1 &&
             !numberOf(v))
           return kPlaces;
@@ -96,7 +97,7 @@ Documents::Reason Documents::checkPlaces(ValueRange values,
   return nullptr;
 }
 
-/// 0 stays 0 by a factor, a cast, or a choice between zeros.
+/// Whether zeros remain zeros: multiplication, casts, selection between zeros.
 bool Documents::isApart(Operation *op, const Rows &operands) const {
   auto zero = [&](int i) { return operands[i] && operands[i]->apart; };
   auto simple = [&](int i) {

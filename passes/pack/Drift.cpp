@@ -12,7 +12,7 @@ namespace {
 
 using Axes = SmallVector<int64_t>;
 using Drift = std::optional<double>;
-// Masks are short expressions: in depth, and in operands that are looked at.
+// Limits on the depth and size of expressions, since masks are short.
 constexpr int kDepth = 48, kMostLooks = 4096;
 
 class DriftFinder {
@@ -68,7 +68,7 @@ public:
   }
 
 private:
-  /// The same axes of what broadcasts to `v`.
+  /// The axes of `x`, which broadcasts to `v`, that correspond to `axes`.
   static Axes fromEnd(const Axes &axes, Value v, Value x) {
     const int64_t more = tensorType(v).getRank() - tensorType(x).getRank();
     Axes own;
@@ -77,8 +77,8 @@ private:
         own.push_back(a - more);
     return own;
   }
-  /// The same axes of `x`, of which `v` is a reshape that only adds or removes
-  /// dimensions of size 1.
+  /// The axes of `x` that correspond to `axes`, if `v` is a reshape of x that
+  /// only adds or removes dimensions of size 1.
   static std::optional<Axes> behindOnes(const Axes &axes, Value v, Value x) {
     auto realAxes = [](Value y) {
       Axes real;
@@ -99,8 +99,8 @@ private:
     }
     return own;
   }
-  /// An index that does not drift finds what does not either; of data that is
-  /// one number it finds that.
+  /// A gather whose index does not drift has the drift of its data; a gather
+  /// from constant data has none.
   template <class Next>
   static Drift ofGather(ir::GatherOp gather, const Axes &axes, Next next) {
     const int64_t axis = gather.getAxis(),

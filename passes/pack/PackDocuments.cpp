@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several documents in a row: each is computed as if it stood alone.
+// Several documents per row, each computed as if it were alone.
 #include "passes/Passes.h"
 #include "passes/pack/Documents.h"
 
@@ -47,7 +47,8 @@ LogicalResult Documents::run() {
   return checkResults(f.front().getTerminator());
 }
 
-/// Rows say where their documents begin; that all of their tokens count, too.
+/// Derives the starts of documents from position_ids; every token is valid, so
+/// the padding mask is removed.
 LogicalResult Documents::takeArguments() {
   BlockArgument positions = inputOf(f, kPositions);
   auto type = positions ? tensorType(positions) : RankedTensorType();
@@ -80,7 +81,7 @@ LogicalResult Documents::takeArguments() {
       dims[1] = dimOf(Axis::Time, length);
     set(argument, dims);
   }
-  // Positions grow by 1 within a document: what is taken off is its begin.
+  // Positions count from 0 in each document, so index - position is its start.
   ir::Expr position(b, f.getLoc(), positions);
   ir::Expr index = position.make<ir::IotaOp>(
       RankedTensorType::get({1, length}, type.getElementType()), uint64_t(1));

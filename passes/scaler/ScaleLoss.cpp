@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The factor that the backward graph, of each loss, starts with: 1, or the loss
-// scale, a state; divided by the micro-batches of an update.
+// The initial gradient of each loss's backward graph: 1, or the loss scale, a
+// state; divided by the number of micro-batches.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/scaler/Scaler.h"
@@ -12,7 +12,7 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// None for "none"; the options are valid.
+/// Nullopt for "none"; the options must be valid.
 std::optional<double> firstScale(const ScalerOptions &o) {
   if (o.scale == "none")
     return std::nullopt;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Undoes the loss scale after the all-reduce, so that every rank sees the same
-// sum and the same overflow, and moves the scale: GradScaler's unscale_ and
-// update as graph (torch/amp/grad_scaler.py). No host looks at the flag.
+// sum and the same overflow, and updates the scale: GradScaler's unscale_ and
+// update as ops (torch/amp/grad_scaler.py). The host does not read the flag.
 //   overflow: scale *= backoff, growth = 0
 //   else:     growth += 1; at `interval`: scale *= factor unless that is
 //   infinite, growth = 0
 // With a hysteresis (Megatron's DynamicGradScaler) an overflow only backs off
-// when it has used up the overflows that the scale bears since it last grew.
-//   Of several losses with a scaler each (apex's loss_id) unscale-losses has
-// undone the scales; here their flags are those of all ranks and micro-batches.
-// An overflow that no loss has alone counts for each.
+// once the allowed number of overflows since the last growth is used up.
+//   With one scaler per loss (apex's loss_id) unscale-losses has undone the
+// scales; the flags here are those of all ranks and micro-batches. An overflow
+// that cannot be attributed to a loss applies to all of them.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/scaler/Scaler.h"
@@ -50,7 +50,7 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     finish(step, finite);
   }
 
-  /// Nothing else is updated unless all gradients are finite.
+  /// Skips all updates unless all gradients are finite.
   static void finish(Step &step, Expr finite) {
     step.updateOnlyIf(finite);
     addResult(step.f, flag(step, finite), kFoundInf);
@@ -63,8 +63,8 @@ struct Unscale : impl::UnscaleBase<Unscale> {
                          ArrayRef<std::pair<StringAttr, unsigned>> losses) {
     Operation *end = step.f.front().getTerminator();
     Expr sum = checkFinite(step);
-    // Whether each loss is finite, whether all is, and whether a loss explains
-    // it if the sum is not.
+    // Whether each loss is finite, whether all gradients are, and whether one
+    // of the losses explains it if not.
     SmallVector<Expr> each;
     Expr all = sum, explained = sum;
     for (auto [name, index] : losses) {
@@ -102,7 +102,7 @@ struct Unscale : impl::UnscaleBase<Unscale> {
         ir::AllFiniteOp::create(step.builder, step.f.getLoc(), flag, all));
   }
 
-  /// Whether an overflow now would back off; counts it.
+  /// Whether an overflow in this step would back off; updates the counter.
   FailureOr<Expr> useHysteresis(Step &step, Expr finite, Expr grows,
                                 StringAttr loss) {
     Type i32 = step.builder.getI32Type();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several losses with a scaler each (apex.amp's num_losses and loss_id): each
-// loss's gradients are looked at and divided by its own scale, then added up.
+// One scaler per loss (apex.amp's num_losses and loss_id): the gradients of
+// each loss are checked and divided by its own scale, then added.
 //   found_inf.LOSS = whether an element of the loss's gradients is not finite
 //   gradient = sum of (gradient of LOSS) / scaler.scale.LOSS
-// This comes before gradients are added up over micro-batches and ranks, where
-// nobody could tell the losses apart; the flags are results and so become means
-// over both, as the losses do: one is above 0 if anybody's is.
+// This precedes the sums over micro-batches and ranks, which would mix the
+// losses. The flags are results, so they are averaged over both, as losses are:
+// a mean is above 0 if any flag is set.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/scaler/Scaler.h"
