@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each elementwise op computes, on scalars. Half floats arrive as f32;
-// integers and bools as they are.
+// The scalar body of each elementwise op. 16-bit floats are passed as f32;
+// integers and bools in their own type.
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -13,8 +13,7 @@ using Scalars = SmallVector<Value>;
 namespace dlc::ir {
 namespace {
 
-/// A scalar expression: arithmetic operators emit arith ops of the value's own
-/// type.
+/// A scalar expression: operators emit arith ops of the value's type.
 struct S {
   OpBuilder *b;
   Location loc;
@@ -127,8 +126,8 @@ S convert(S x, Type to) {
   return unsignedFrom ? make(arith::ExtUIOp()) : make(arith::ExtSIOp());
 }
 
-/// A half comes as f32, and leaves as what it is. Processors' own casts to bf16
-/// have no numbers below the normal ones, but its bits are the upper of f32's.
+/// Reinterprets bits. A 16-bit float is passed as f32. Native casts to bf16
+/// flush subnormals, but its bits are the upper half of f32's.
 S sameBits(S x, Type from, Type to) {
   OpBuilder &b = *x.b;
   auto cast = [&](Type type, Value v) -> Value {
@@ -147,10 +146,10 @@ S sameBits(S x, Type from, Type to) {
   return x.with(cast(to, x.v));
 }
 
-/// The dynamic map's value number k: that of the decade i with n = `first` 2^i
-/// values, of which the lowest has k = n, is (9 k - 8 n + 4.5) unit(i).
+/// Value number k of the dynamic map: decade i has n = `first` 2^i values, from
+/// k = n on, which are (9 k - 8 n + 4.5) unit(i).
 struct DynamicMap {
-  double first; // values of the lowest decade
+  double first; // number of values of the lowest decade
 
   static constexpr int kDecades = 7;
   explicit DynamicMap(bool nonNegative) : first(nonNegative ? 2 : 1) {}
@@ -158,14 +157,14 @@ struct DynamicMap {
   double unit(int i) const { return std::pow(10, i - 7) / count(i); }
   double lowest(int i) const { return (count(i) + 4.5) * unit(i); }
   double highest(int i) const { return (10 * count(i) - 4.5) * unit(i); }
-  double zero() const { return first - 1; } // k of 0, and that of 1
+  double zero() const { return first - 1; } // k of 0
   double one() const { return count(kDecades); }
-  /// Of what is nearer to a value of decade i than to those below.
+  /// The threshold from which x is rounded into decade i.
   double start(int i) const { return (highest(i - 1) + lowest(i)) / 2; }
   double startOfOne() const { return (highest(kDecades - 1) + 1) / 2; }
 
   using OfDecade = double (DynamicMap::*)(int) const;
-  /// `value` of the decade of x, whose decades begin at `from`.
+  /// `value` for the decade of x; decades begin at `from`.
   S ofDecade(S x, OfDecade from, OfDecade value) const {
     S result = x.constant((this->*value)(0));
     for (int i = 1; i < kDecades; ++i)
@@ -175,7 +174,7 @@ struct DynamicMap {
   }
   double slope(int i) const { return 1 / (9 * unit(i)); }
 
-  /// The number of what is nearest to x, at least 0; of NaN that of 0.
+  /// The number of the value nearest to x >= 0; for NaN that of 0.
   S number(S x) const {
     S n = ofDecade(x, &DynamicMap::start, &DynamicMap::count);
     S k =
@@ -196,7 +195,7 @@ struct DynamicMap {
   }
 };
 
-/// Codes of values with a sign count from -127, whose magnitude is not 1.
+/// Codes of signed values are k + 127, so -1 has none: its k is beyond -127.
 S dynamicEncode(S x, bool nonNegative) {
   const DynamicMap map(nonNegative);
   S k = map.number(nonNegative ? x : abs(x));
@@ -219,8 +218,7 @@ S dynamicDecode(S code, bool nonNegative) {
 
 } // namespace
 
-/// Defines OP's body: `x` are the scalar operands, `op` the op; the expression
-/// is its result.
+/// Defines OP's body: an expression of `x`, the scalar operands, and `op`.
 #define DLC_BODY(OP, EXPR)                                                     \
   Scalars OP::buildBody(OpBuilder &builder, ValueRange scalars) {              \
     [[maybe_unused]] OP op = *this;                                            \
@@ -283,8 +281,8 @@ DLC_BODY(LerpOp, choose(compare(Predicate::lt, abs(x[2]), x[2].constant(0.5)),
                         x[0] + x[2] * (x[1] - x[0]),
                         x[1] - (x[1] - x[0]) * (1.0 - x[2])))
 
-/// A word of Philox with its arithmetic, in 64 bits so that a product is one
-/// instruction of a vector unit.
+/// A 32-bit word of Philox, computed in 64 bits so that a product is a single
+/// vector instruction.
 static S word(S x) { return x & 0xffffffff; }
 
 Scalars UniformOp::buildBody(OpBuilder &builder, ValueRange scalars) {

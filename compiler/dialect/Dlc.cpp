@@ -58,8 +58,7 @@ Value viewedBy(Value v) {
   return v;
 }
 
-// Folds: only what needs no evaluation, so that weights never become
-// attributes.
+// Folds without evaluation, so that weights never become attributes.
 
 OpFoldResult CastOp::fold(FoldAdaptor) {
   return getX().getType() == getY().getType() ? getX() : OpFoldResult();
@@ -153,7 +152,7 @@ struct PullScaleOutOfNorm : OpRewritePattern<GlobalNormOp> {
   }
 };
 
-/// The number that all elements of `v` are, if they are one.
+/// The value of all elements of `v`, if they are equal.
 std::optional<double> numberIn(Value v) {
   DenseElementsAttr dense;
   if (!matchPattern(v, m_Constant(&dense)) || !dense.isSplat() ||
@@ -162,8 +161,8 @@ std::optional<double> numberIn(Value v) {
   return dense.getSplatValue<APFloat>().convertToDouble();
 }
 
-/// A norm of clamp(x, -c, c), clamp(y, -c, c), ... reads x and y: what clamps
-/// need not be in memory.
+/// The norm of clamp(x, -c, c), clamp(y, -c, c), ... reads x and y, so that the
+/// clamped values need not be stored.
 struct ClampInNorm : OpRewritePattern<GlobalNormOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(GlobalNormOp op,
@@ -191,7 +190,7 @@ struct ClampInNorm : OpRewritePattern<GlobalNormOp> {
   }
 };
 
-/// What takes a float of any type need not be given a wider one.
+/// Ops that accept any float type do not need a widening cast.
 template <class Op> struct DropWidening : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op,
@@ -321,8 +320,8 @@ LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
 LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   return verifyState(*this, getStateAttr(), getValue(), symbolTable);
 }
-/// The first write of a block speaks for all of them, so that the whole is
-/// linear in the number of ops.
+/// The first write of a block checks all of them, so that verification is
+/// linear.
 LogicalResult WriteOp::verify() {
   for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
     if (isa<WriteOp>(op))

@@ -33,7 +33,7 @@ template <class Op> LogicalResult checkProduct(Op op, Value y) {
   return sameElements(op.getLoc(), "(C5)", {op.getA(), op.getB(), y});
 }
 
-/// (C4), (C5): one value for each of the columns of `of`.
+/// (C4), (C5): one value per column of `of`.
 LogicalResult checkBias(Location loc, Value bias, int64_t columns, Value a) {
   if (!bias)
     return success();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point operations of library ops; elementwise and reduce ops are
-// counted by their elements. What look-ups move.
+// Floating-point operations of library ops (elementwise and reduce ops are
+// counted by their elements), and bytes that look-ups move.
 #include "compiler/dialect/MovedBytes.h"
 #include "compiler/dialect/ops/JointAttention.h"
 #include "compiler/dialect/ops/Windows.h"
@@ -52,7 +52,7 @@ int64_t ConvBackwardDataOp::countFlops() { return convFlops(getDy(), getW()); }
 int64_t ConvBackwardFilterOp::countFlops() {
   return convFlops(getDy(), getDw());
 }
-// q k^T and p v; backward the scores again, dy v^T, and three gradients.
+// q k^T and p v; the gradient recomputes scores, and has dy v^T and three more.
 int64_t AttentionOp::countFlops() {
   return attentionFlops(AttentionDims::of(*this), 2);
 }

@@ -193,7 +193,7 @@ static LogicalResult expectLayout(MaybeLoc loc, StringRef law,
                            layout);
 }
 
-/// Images' shape becomes that of their windows.
+/// Replaces image sizes by the sizes of a window's outputs.
 static LogicalResult slide(MaybeLoc loc, StringRef law,
                            const WindowSizes &window, ImageDims dims,
                            SmallVectorImpl<int64_t> &shape) {
@@ -363,7 +363,7 @@ LogicalResult checkRows(MaybeLoc loc, Value x, int64_t axis,
       return failure();
   return success();
 }
-/// One value a row: x's shape with 1 from the axis on.
+/// One value per row: x's shape with 1 from the axis on.
 static SmallVector<int64_t> rowStatistics(RankedTensorType x, int64_t axis) {
   SmallVector<int64_t> shape(x.getShape());
   std::fill(shape.begin() + axis, shape.end(), 1);

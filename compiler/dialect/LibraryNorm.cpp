@@ -8,7 +8,7 @@ using llvm::LogicalResult;
 namespace dlc::ir {
 namespace {
 
-/// (C1), (C2): images channels last, and vectors of their channels.
+/// (C1), (C2): images with channels last, and vectors of their channels.
 LogicalResult expectChannels(MaybeLoc loc, Value x, ValueRange perChannel) {
   auto tx = tensorType(x);
   if (!ImageDims::areImages(tx.getRank()))
@@ -69,8 +69,7 @@ LogicalResult inferFusedLayerNormBackward(MaybeLoc loc,
   return gradients(a, types);
 }
 
-// Operations an element: the formula; a ReLU, a sum, and to compute the norm
-// again.
+// Operations per element: the formula; a ReLU, a sum, and the recomputed norm.
 constexpr int64_t kForward = 8, kBackward = 11, kAgain = 3;
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ops that move elements see operands whose dimensions are permuted.
+// How movement ops accept operands with permuted dimensions.
 #include "compiler/dialect/Dlc.h"
 
 namespace dlc::ir {
@@ -14,7 +14,7 @@ llvm::SmallVector<int64_t> permuted(Ints dims, Ints order) {
 
 } // namespace
 
-/// Its result is in an order of its own.
+/// Its result has an order of its own.
 bool TransposeOp::permuteDims(Ints) { return false; }
 bool SliceOp::permuteDims(Ints order) {
   setStarts(permuted(getStarts(), order));

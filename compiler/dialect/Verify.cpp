@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifiers of the gradients whose result's type does not follow from their
-// operands, and of what takes any number of operands.
+// Verifiers of gradients whose result types do not follow from operands, and of
+// ops with any number of operands.
 #include "compiler/dialect/Infer.h"
 
 using namespace mlir;
@@ -8,7 +8,7 @@ using namespace mlir;
 namespace dlc::ir {
 namespace {
 
-/// That `dy` comes from the result of the convolution of x and w.
+/// Checks that `dy` has the type of the result of the convolution of x and w.
 template <class Op> LogicalResult checkConv(Op op, Value x, Value w, Value dy) {
   SmallVector<int64_t> shape;
   if (failed(convShape(op.getLoc(), tensorType(x), tensorType(w),
@@ -20,7 +20,7 @@ template <class Op> LogicalResult checkConv(Op op, Value x, Value w, Value dy) {
   return expectConvBy(op.getLoc(), "(C10)", op.getBy());
 }
 
-/// That each of `behind` comes from the result of the pooling of x.
+/// Checks that each of `behind` has the type of the pooling's result for x.
 template <class Op> LogicalResult checkPool(Op op, Value x, ValueRange behind) {
   SmallVector<int64_t> shape;
   if (failed(poolShape(op.getLoc(), tensorType(x), windowOf(op), op.getLayout(),

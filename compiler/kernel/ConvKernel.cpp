@@ -11,19 +11,19 @@ using dlc::ir::tensorType;
 namespace dlc {
 namespace {
 
-/// Products that the loops have in a row, as code.
+/// Largest number of products that the loops unroll.
 constexpr int64_t kMostProducts = 128;
-/// Elements of a tile's copy: what the second-level cache holds beside what is
-/// streamed, and at most on a thread's stack.
+/// Elements of a tile's copy: as many as fit into the L2 cache beside streamed
+/// data, and the most on a thread's stack.
 constexpr int64_t kTile = 1 << 14, kMostTile = 1 << 16;
-/// Channels: of a cache line, and of an item at most.
+/// Channels of a cache line, and the most per item.
 constexpr int64_t kLine = 16, kWide = 128;
-/// Positions of an item, so that the copy of the filter costs little, and items
-/// that many threads can share.
+/// Positions per item, so that copying the filter is amortised; items that keep
+/// many threads busy.
 constexpr int64_t kPositions = 512, kItems = 32;
 constexpr int64_t kFewBlocks = 4;
 
-/// The most of `channels` up to `most` that divides them, better in lines.
+/// The largest divisor of `channels` up to `most`, preferably whole lines.
 int64_t channelsOf(int64_t channels, int64_t most) {
   if (channels <= most)
     return channels;
@@ -34,7 +34,7 @@ int64_t channelsOf(int64_t channels, int64_t most) {
   return most;
 }
 
-/// `image`: what taps read; `behind`: the other.
+/// `image`: read by taps; `behind`: the other operand or result.
 template <class Op>
 ConvKernel loopsOf(Op op, ConvKernel::Kind kind, Value image, Value w,
                    Value behind) {
@@ -73,7 +73,7 @@ void findOffsets(ConvKernel::Axis &axis) {
     }
 }
 
-/// Tiles that fit, whole rows where they can be.
+/// Chooses tiles that fit, whole rows if possible.
 void findTiles(ConvKernel &k) {
   for (auto &axis : k.axes)
     axis.tile = axis.positions(0);
@@ -90,7 +90,7 @@ void schedule(ConvKernel &k) {
     for (auto &axis : k.axes)
       if (axis.window.kernel > 1 && k.parts() == 1)
         axis.apart = true;
-  // What its one tap reads lies apart; columns are copied without gaps.
+  // Inputs of a single tap are strided; columns are copied without gaps.
   for (auto &axis : MutableArrayRef(k.axes).drop_back())
     if (axis.apart)
       std::swap(axis.step, axis.between);

@@ -14,8 +14,8 @@ using dlc::ir::tensorType;
 namespace dlc {
 namespace {
 
-/// A value read at many indices is a node for each: without a bound, slices and
-/// concats of one another would double them at every op.
+/// A value read at several indices has a node for each: without a limit, nested
+/// slices and concats would double the nodes at every op.
 constexpr size_t kMaxNodes = 20000;
 
 int64_t product(Ints sizes) {
@@ -64,7 +64,7 @@ private:
     Ints shape = tensorType(v).getShape();
     int64_t n = product(shape), rows = graph.extent(false),
             all = rows * graph.extent(true);
-    // Where nothing is left to reduce the two are equal; then it is a row's.
+    // If nothing is reduced, both are equal; then it is one per row.
     bool full = n == all && !(graph.reduces && n == rows);
     if (full && graph.contraction.op)
       return fail("an output has the elements that are contracted");
@@ -89,7 +89,7 @@ private:
       return false;
     for (int64_t axis : axes)
       at[axis] = IndexForm();
-    // Without the summed dimensions the order of the others is the same.
+    // Removing the summed dimensions keeps the order of the others.
     Forms index;
     for (auto [i, form] : llvm::enumerate(at))
       if (result.size() == at.size() || !llvm::is_contained(axes, (int64_t)i))
@@ -114,8 +114,8 @@ private:
     }
     for (unsigned v : loops.reduced)
       node->varies |= graph.readsLoop(*node, v);
-    // A reduction is one value a row, and what reads it wants one more pass
-    // over the row than it took itself.
+    // A reduction has one value per row, and its readers need another pass over
+    // the row.
     if (node->kind == KernelNode::Reduce) {
       node->varies = false;
       graph.depth = std::max(graph.depth, ++node->depth);
@@ -188,7 +188,7 @@ private:
     return failNode(op, "cannot be part of a kernel");
   }
 
-  /// Of an op that moves elements: that of an operand at another index.
+  /// An element of a movement op: an element of an operand at another index.
   KernelNode *computeMoved(Operation *op, ArrayRef<IndexForm> index) {
     if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
       return evalBroadcast(broadcast.getX(), index);
@@ -223,8 +223,9 @@ private:
     return make(KernelNode::Load, v, reads, at);
   }
 
-  /// The row is a variable of the forms. So its index must lie in memory: forms
-  /// are emitted wherever an address is, and may not compute anything.
+  /// The row number becomes a variable of the forms. The index must be in
+  /// memory: forms are emitted wherever addresses are, and cannot compute
+  /// anything.
   KernelNode *computeGather(ir::GatherOp gather, ArrayRef<IndexForm> index) {
     int64_t axis = gather.getAxis(),
             rank = tensorType(gather.getIndices()).getRank();
@@ -258,7 +259,8 @@ private:
       int64_t size = tensorType(pad.getX()).getDimSize(d),
               step = pad.getInterior()[d] + 1;
       int64_t high = (size - 1) * step + 1;
-      // Only where the index can lie outside: a condition costs a branch.
+      // Adds a condition, which costs a branch, only if the index can be
+      // outside.
       if (auto [least, most] = forms.range(t); least < 0 || most >= high)
         node->bounds.push_back({t, 0, high});
       if (step > 1 && size > 1) {
@@ -299,8 +301,8 @@ private:
     return finish(std::move(node));
   }
 
-  /// What is only read where a condition holds must not be reduced: reductions
-  /// run over all rows.
+  /// Values read only under a condition must not be reduced: reductions run
+  /// over all rows.
   KernelNode *evalGuarded(Operation *op, Value v, ArrayRef<IndexForm> index) {
     KernelNode *child = eval(v, index);
     if (child && child->depth)
@@ -325,7 +327,7 @@ private:
       } else if (size == 1) {
         at.push_back(IndexForm());
       } else {
-        // All reductions of the cluster run over the same loops, in order.
+        // All reductions of a cluster run over the same loops, in order.
         unsigned v =
             isReduced ? loops.reduced[nextReduced++] : loops.kept[nextKept++];
         at.push_back(IndexForm::variable(v));
@@ -364,7 +366,7 @@ private:
     if (a->depth || b->depth)
       return failNode(op, "cannot follow a reduction in one cluster");
     KernelNode *product = make(KernelNode::Product, op.getY(), {a, b});
-    product->varies = true; // also where nothing is contracted
+    product->varies = true; // even with depth 1
     return make(KernelNode::Reduce, op.getY(), product);
   }
 

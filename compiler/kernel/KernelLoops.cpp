@@ -16,7 +16,7 @@ bool KernelLoops::fail(Operation *op, const Twine &message) {
   return false;
 }
 
-/// What contracts or reduces says what a row is, so it comes first; without it
+/// A contraction or reduction defines the rows, so it comes first; otherwise
 /// the loops are those of any output.
 bool KernelLoops::find(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) {
   for (Operation *op : ops)
@@ -44,7 +44,7 @@ bool KernelLoops::find(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) {
   return true;
 }
 
-/// Of all sizes of y, and over what is contracted.
+/// Loops over all dimensions of y, and over the contracted one.
 bool KernelLoops::addContraction(ir::MatmulOp op) {
   if (graph.contraction.op)
     return fail(op, "one kernel has one product");
@@ -74,8 +74,8 @@ int64_t KernelLoops::reducedCount(ir::ReductionInterface op) {
   return n;
 }
 
-/// Dimensions of size one have no loop: shapes that differ in those alone share
-/// one index space.
+/// Dimensions of size one have no loop, so shapes that differ only in these
+/// share an index space.
 void KernelLoops::addLoops(Ints shape, Ints axes) {
   for (auto [i, size] : llvm::enumerate(shape)) {
     const bool reduces = llvm::is_contained(axes, (int64_t)i);
@@ -95,8 +95,8 @@ bool KernelLoops::matchesLoops(ir::ReductionInterface op) const {
   return sizes[0] == loops[0] && sizes[1] == loops[1];
 }
 
-/// Whether `op` sums columns beside reductions of rows: over the last kept
-/// loops, with at least one left, and for who reads the kernel's results alone.
+/// Whether `op` sums columns in a kernel that also reduces rows: over the last
+/// kept loops, leaving at least one, and only outputs use it.
 bool KernelLoops::isColumnSum(ir::ReductionInterface op,
                               ArrayRef<Operation *> ops,
                               ArrayRef<Value> outputs) const {
@@ -105,7 +105,7 @@ bool KernelLoops::isColumnSum(ir::ReductionInterface op,
       llvm::any_of(op->getUsers(),
                    [&](Operation *u) { return llvm::is_contained(ops, u); }))
     return false;
-  SmallVector<bool> summed; // of each loop
+  SmallVector<bool> summed; // per loop
   Ints shape = tensorType(op->getOperand(0)).getShape();
   for (auto [i, size] : llvm::enumerate(shape)) {
     if (size == 1)

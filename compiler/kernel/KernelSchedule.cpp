@@ -18,20 +18,19 @@ bool isCostly(Operation *op) {
 
 namespace {
 
-/// Elements of an elementwise item: enough for the vector loop, few enough for
-/// the first-level cache.
+/// Elements of an elementwise item: enough to vectorise, and few enough for the
+/// L1 cache.
 constexpr int64_t kItem = 2048;
-/// Most and fewest kept elements of a column item: what registers hold, and one
-/// cache line of f32.
+/// Most and fewest kept elements of a column item: as many as registers hold,
+/// and one cache line of f32.
 constexpr int64_t kWideTile = 256, kNarrowTile = 16;
 constexpr int64_t kFewItems = 2;
-/// Work of one thread in units of a cheap operation on one element, about 20
-/// us.
+/// Work of one thread (about 20 us), in cheap operations on one element.
 constexpr int64_t kThreadWork = 1 << 17;
 
 using Groups = SmallVector<LoopGroup, 4>;
 
-/// Whether all accesses see loop v, inside of loop `outer`, as one with it.
+/// Whether loops v and `outer` around it are contiguous in all accesses.
 bool joins(const KernelGraph &graph, unsigned outer, unsigned v) {
   bool joins = true;
   graph.forEachForm([&](const IndexForm &f) {
@@ -40,8 +39,8 @@ bool joins(const KernelGraph &graph, unsigned outer, unsigned v) {
   return joins;
 }
 
-/// The loops with this `reduced`, adjacent ones joined where all forms allow
-/// it.
+/// The loops with this `reduced`, with adjacent ones merged where all forms
+/// allow it.
 Groups collapse(const KernelGraph &graph, bool reduced) {
   Groups groups;
   for (unsigned v = 0; v < graph.variables.size(); ++v) {
@@ -56,14 +55,14 @@ Groups collapse(const KernelGraph &graph, bool reduced) {
   return groups;
 }
 
-/// What is computed and moved, when nothing is done again in loops that it does
-/// not depend on.
+/// Counts computation and traffic, each value only in the loops that it depends
+/// on.
 class Costs {
 public:
   explicit Costs(const KernelGraph &graph) : graph(graph) { count(); }
 
   int64_t flops = 0, bytes = 0;
-  int64_t work = 0; // of an element, in cheap operations
+  int64_t work = 0; // per element, in cheap operations
 
   static int64_t bytesOf(Value v) {
     return llvm::divideCeil(ir::tensorType(v).getElementTypeBitWidth(), 8);
@@ -72,7 +71,7 @@ public:
 private:
   void count() {
     int64_t rows = graph.extent(false), all = rows * graph.extent(true);
-    llvm::SmallMapVector<Value, int64_t, 8> read; // elements of arguments
+    llvm::SmallMapVector<Value, int64_t, 8> read; // elements read, per argument
     for (const auto &node : graph.nodes) {
       bool perElement =
           node->varies || !graph.reduces || node->kind == KernelNode::Reduce;
@@ -111,7 +110,7 @@ private:
       n *= graph.variables[v].size;
     return n;
   }
-  /// The loops that the value of a node depends on; its children are known.
+  /// The loops that a node's value depends on; those of its children are known.
   Loops loopsOf(const KernelNode &node) const {
     Loops set(graph.variables.size());
     for (const KernelNode *child : node.children)
@@ -125,8 +124,8 @@ private:
       }
     return set;
   }
-  /// Those that an op runs in. Of `sum(select(c, x, 0))` each x is taken to
-  /// count once, and the others to be passed over.
+  /// The loops that an op runs in. In `sum(select(c, x, 0))` each x is assumed
+  /// to be selected once.
   const Loops &counted(const KernelNode &node) const {
     if (node.kind == KernelNode::Reduce)
       return counted(*node.children.front());
@@ -140,8 +139,8 @@ private:
   std::vector<Loops> loops; // by node
 };
 
-/// The largest divisor of n in [low, high] that is a multiple of `step` and
-/// good; 0 if there is none.
+/// The largest divisor of n in [low, high] that is a multiple of `step` and for
+/// which `good` is true; 0 if there is none.
 int64_t divisor(
     int64_t n, int64_t low, int64_t high, int64_t step,
     llvm::function_ref<bool(int64_t)> good = [](int64_t) { return true; }) {
@@ -151,8 +150,8 @@ int64_t divisor(
   return 0;
 }
 
-/// Elements of a loop of n that make an item, when each has `rest` elements of
-/// inner loops.
+/// Elements of a loop of n per item, if each has `rest` elements of inner
+/// loops.
 int64_t blockOf(int64_t n, int64_t rest) {
   int64_t few = llvm::divideCeil(kItem / 2, rest),
           many = llvm::divideCeil(2 * kItem, rest);
@@ -175,7 +174,7 @@ void scheduleColumns(KernelSchedule &s) {
   s.kind = KernelSchedule::Columns;
   int64_t others = iterationsOf(ArrayRef(s.outer).drop_back()),
           n = s.outer.back().size;
-  // Tiles that divide n have loops of constant length.
+  // Tiles that divide n give loops of constant length.
   s.block = divisor(n, kNarrowTile, kWideTile, kNarrowTile, [&](int64_t tile) {
     return others * (n / tile) >= kFewItems;
   });
@@ -227,7 +226,7 @@ KernelSchedule scheduleKernel(const KernelGraph &graph) {
   return s;
 }
 
-/// Items without loops that a graph would have.
+/// Items of ops that have no KernelGraph.
 static KernelSchedule scheduleConv(Operation *op) {
   const ConvKernel conv = convKernel(op);
   KernelSchedule s;
@@ -240,8 +239,8 @@ static KernelSchedule scheduleConv(Operation *op) {
   return s;
 }
 
-/// Counts what the other parts compute, too. Returns why there is no such
-/// kernel; empty: there is.
+/// Adds the cost of further parts. Returns why the kernel is not possible, or
+/// "".
 static std::string addParts(exec::KernelOp kernel, KernelSchedule &schedule) {
   std::string why;
   for (unsigned part = 1; part < partsOf(kernel.getBody()); ++part)
@@ -279,8 +278,8 @@ LogicalResult scheduleKernels(ModuleOp module) {
   return success();
 }
 
-/// What is wrong with a group of loops, all of them `reduced` or not; counts
-/// those that are right.
+/// The error in a group of loops, all of which must be `reduced` or not; counts
+/// the valid ones.
 static const char *faultOf(const KernelGraph &graph, const LoopGroup &group,
                            bool reduced, size_t &count) {
   int64_t size = 1;

@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace dlc {
 
-/// The last op says best what a cluster is for.
+/// Names a cluster after its last op.
 static std::string suffix(Region &cluster) {
   std::string s, product;
   for (Operation &op : cluster.front())

@@ -41,7 +41,7 @@ LogicalResult RegionOp::verify() {
   return success();
 }
 
-/// The laws of what lies in a region.
+/// Constraints of a range of a region.
 static LogicalResult verifyPlace(Operation *op, SymbolTableCollection &symbols,
                                  FlatSymbolRefAttr name, int64_t offset,
                                  ShapedType type) {
@@ -96,8 +96,8 @@ LogicalResult PartOp::verify() {
 
 //===--- kernels and commands ---------------------------------------------===//
 
-/// Whether the parts of a body read what is there by then: arguments, what they
-/// compute, and behind exec.last outputs.
+/// Whether each part of a body only reads arguments, values that it computes
+/// and, after exec.last, outputs.
 static bool areParts(Block &body) {
   OperandRange outputs = body.getTerminator()->getOperands();
   const bool hasLast = !body.getOps<LastOp>().empty();

@@ -73,7 +73,7 @@ LogicalResult checkMask(MaybeLoc loc, Value mask, const AttentionDims &d) {
   return success();
 }
 
-/// What holds for an attention and for its gradient.
+/// Constraints that an attention and its gradient share.
 template <class Adaptor> LogicalResult checkOperands(MaybeLoc loc, Adaptor a) {
   if (failed(checkAttention(loc, a.getQ(), a.getK(), a.getV(), a.getLayout())))
     return failure();

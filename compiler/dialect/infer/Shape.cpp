@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result types of ops that move elements.
+// Result types of movement ops.
 #include "compiler/dialect/Infer.h"
 
 using namespace mlir;
@@ -8,7 +8,7 @@ using llvm::LogicalResult;
 namespace dlc::ir {
 namespace {
 
-/// That each list has an entry a dimension of t.
+/// Checks that each list has an entry per dimension of t.
 LogicalResult expectEntries(MaybeLoc loc, RankedTensorType t,
                             std::initializer_list<Ints> lists, StringRef what) {
   for (Ints list : lists)

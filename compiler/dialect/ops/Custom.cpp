@@ -22,7 +22,7 @@ LogicalResult CustomOp::verify() {
   return success();
 }
 
-/// What it computes is not known: one operation an element.
+/// Unknown; estimated as one operation per element.
 int64_t CustomOp::countFlops() {
   int64_t n = 0;
   for (Value y : getOutputs())

@@ -33,7 +33,7 @@ LogicalResult checkJoint(MaybeLoc loc, Value qkv, Value mask) {
   return success();
 }
 
-/// Of y and lse.
+/// The types of y and lse.
 std::pair<RankedTensorType, RankedTensorType> results(RankedTensorType qkv) {
   const AttentionDims d = dimsOf(qkv, false);
   const Type element = qkv.getElementType();

@@ -8,13 +8,13 @@ using llvm::LogicalResult;
 namespace dlc::ir {
 namespace {
 
-/// Sizes that say all others: dynamic where a type leaves them open.
+/// Sizes that determine all others; dynamic where types are dynamic.
 struct SequenceSizes {
   int64_t steps = 1, rows = 1, units = 1, columns = 1; // columns of r^T
 };
 
-/// (C1): `sequence` has, a step and row, as many numbers as r has rows, or with
-/// `perUnit` columns; `gates` are in r.
+/// (C1): `sequence` has, per step and row, as many elements as r has rows, or
+/// columns if `perUnit`; r has `gates` gates.
 LogicalResult checkSequence(MaybeLoc loc, Value sequence, Value r,
                             int64_t gates, bool perUnit, SequenceSizes &sizes) {
   auto ts = tensorType(sequence), tr = tensorType(r);
@@ -50,7 +50,7 @@ LogicalResult checkValid(MaybeLoc loc, Value valid,
                : success();
 }
 
-/// What all forward ops ask; `states` are one a row.
+/// Constraints that all forward ops share; `states` have one row per sample.
 LogicalResult checkForward(MaybeLoc loc, Value x, Value r, Value h0,
                            ValueRange states, Value valid, int64_t gates,
                            SequenceSizes &sizes) {
@@ -61,7 +61,8 @@ LogicalResult checkForward(MaybeLoc loc, Value x, Value r, Value h0,
   return sameElements(loc, "(C4)", {x, r, h0});
 }
 
-/// What all backward ops ask: `perStep` are as dh, `kept` four times it.
+/// Constraints that all backward ops share: `perStep` have the shape of dh,
+/// `kept` four times as many columns.
 LogicalResult checkBackward(MaybeLoc loc, Value dh, Value r, int64_t gates,
                             ValueRange perStep, Value kept, ValueRange states,
                             Value valid, SequenceSizes &sizes) {
@@ -153,7 +154,8 @@ LogicalResult inferRnnBackward(MaybeLoc loc, RnnBackwardOp::Adaptor a,
   return success();
 }
 
-/// What both directions ask; `perRow` are one a row and place.
+/// Constraints that both directions share; `perRow` have a value per row and
+/// state.
 LogicalResult checkPaths(MaybeLoc loc, Value e, ValueRange perRow,
                          Value valid) {
   auto t = tensorType(e);
@@ -189,7 +191,7 @@ LogicalResult inferCtcPathsBackward(MaybeLoc loc, CtcPathsBackwardOp::Adaptor a,
   return success();
 }
 
-/// Of the product of one step's states and r, at every step.
+/// FLOPs of the product of states and r in all steps.
 int64_t recurrenceFlops(Value sequence, Value r) {
   auto t = tensorType(sequence);
   return 2 * t.getDimSize(0) * t.getDimSize(1) * tensorType(r).getNumElements();

@@ -22,8 +22,8 @@ struct RsqrtAsDivision : OpRewritePattern<math::RsqrtOp> {
   }
 };
 
-/// CPUs convert to halves from f32 only; LLVM would call the compiler's
-/// run-time library.
+/// CPUs convert only f32 to 16-bit floats; for other types LLVM would call the
+/// compiler's run-time library.
 template <class OpTy> struct ToHalfThroughF32 : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &b) const override {
@@ -36,13 +36,13 @@ template <class OpTy> struct ToHalfThroughF32 : OpRewritePattern<OpTy> {
   }
 };
 
-/// 2^n * 2^f, n the nearest integer and f fitted here on [-1/2, 1/2] to 8e-8.
-/// For results that are normal numbers.
+/// 2^n * 2^f, with n the nearest integer and 2^f a polynomial fitted here on
+/// [-1/2, 1/2] with error 8e-8. Only for normal results.
 Value powerOfTwo(const F32 &k, Value v) {
   constexpr double kFraction[] = {1.0000000716552193,   0.6931469670632642,
                                   0.24022119721167084,  0.05550713274652485,
                                   0.009675541479816738, 0.0013276472027677864};
-  // Adding it leaves an integer in the low bits.
+  // Adding kRound leaves the integer in the low bits.
   constexpr double kRound = 3 << 22;
   OpBuilder &b = k.b;
   Value shifted = arith::AddFOp::create(b, k.loc, v, k.number(kRound));

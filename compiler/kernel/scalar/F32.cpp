@@ -14,10 +14,10 @@ Value F32::polynomial(ArrayRef<double> coefficients, Value x) const {
 
 namespace {
 
-/// erf(x) is x P(x^2) below 1 and 1 - 2^Q(|x|), with the sign of x, above. P
-/// and Q were fitted here to erf(x) / x on [0, 1] and, weighted by erfc, to
-/// log2(erfc(x)) on [1, 4], behind which erf is 1 in f32; together they are
-/// exact to 2.3 units of the last place. NaN goes through the second one.
+/// erf(x) is x P(x^2) for |x| below 1 and otherwise 1 - 2^Q(|x|), with the sign
+/// of x. P and Q were fitted here to erf(x) / x on [0, 1] and, weighted by
+/// erfc, to log2(erfc(x)) on [1, 4], beyond which erf is 1 in f32; the error is
+/// at most 2.3 ulp. NaN takes the second branch.
 struct ErfInTwoPieces : OpRewritePattern<math::ErfOp> {
   ErfInTwoPieces(MLIRContext *context, PowerOfTwo power, unsigned benefit)
       : OpRewritePattern(context, benefit), power(std::move(power)) {}

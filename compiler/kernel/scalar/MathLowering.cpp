@@ -23,7 +23,7 @@ using namespace mlir;
 
 namespace dlc {
 
-/// The sum of a product and something else, in either order: a * b + c, or null
+/// a * b + c for the sum of a product and another value, in either order; null
 /// if neither operand is a product.
 static Value sumOfProduct(OpBuilder &b, Location loc, Value left, Value right,
                           bool subtracts) {
@@ -40,17 +40,18 @@ static Value sumOfProduct(OpBuilder &b, Location loc, Value left, Value right,
   return {};
 }
 
-/// Products and sums fuse, and nothing else changes. Not as LLVM likes, which
-/// asks who else reads the product: what is computed in two loops, or for two
-/// places, must have the same bits, as it may be compared. Sums of reductions,
-/// which are flagged, are computed once.
+/// Contracts products and sums, and changes nothing else. LLVM's own
+/// contraction depends on other uses of the product, but a value that is
+/// computed in two loops, or for two places, must be bitwise equal, since it
+/// may be compared. Sums of reductions, which have fast-math flags, are
+/// computed once.
 static void fuseProducts(ModuleOp module) {
   SmallVector<Operation *> sums;
   module.walk([&](arith::ArithFastMathInterface op) {
     auto flags = op.getFastMathFlagsAttr();
     if (flags && flags.getValue() != arith::FastMathFlags::none)
       return;
-    // x - x is 0 and not what rounding the product x took away.
+    // x - x must be 0, not the rounding error of the product x.
     if (isa<arith::AddFOp, arith::SubFOp>(op) &&
         op->getOperand(0) != op->getOperand(1))
       sums.push_back(op);
@@ -91,7 +92,7 @@ static LogicalResult callLibm(ModuleOp module) {
   legal.addLegalOp<ModuleOp>();
   legal.addLegalDialect("nvvm");
   legal.addIllegalDialect<math::MathDialect>();
-  // Instructions or exact expansions that LLVM has for every type.
+  // LLVM has instructions or exact expansions for every type.
   legal.addLegalOp<math::SqrtOp, math::AbsFOp, math::AbsIOp, math::FloorOp,
                    math::CeilOp, math::RoundEvenOp, math::FmaOp,
                    math::CopySignOp, math::IsNaNOp, math::IsInfOp,

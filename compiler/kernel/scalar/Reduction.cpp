@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How elements combine, on scalars. A product of matrices sums its products.
+// How elements are combined, on scalars. A matmul sums its products.
 #include "compiler/kernel/scalar/Reduction.h"
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -28,7 +28,7 @@ SmallVector<Type> Reduction::types(const ScalarEmitter &e) const {
   return {type()};
 }
 
-/// The value below (or above) all others.
+/// The smallest (or largest) value of a type.
 static Value extreme(ScalarEmitter &e, Type type, bool lowest) {
   if (auto f = dyn_cast<FloatType>(type))
     return arith::ConstantOp::create(
@@ -58,14 +58,13 @@ State Reduction::initial(ScalarEmitter &e) const {
   llvm_unreachable("no such combination");
 }
 
-/// Order may change and products may be fused; NaN and infinity keep their
-/// meaning.
+/// Allows reassociation and contraction; NaN and infinity keep their meaning.
 static arith::FastMathFlags reorder() {
   using F = arith::FastMathFlags;
   return F::reassoc | F::contract | F::nsz;
 }
 
-/// Whether x takes the place of `old`: it is greater, or the first NaN.
+/// Whether x replaces `old`: it is greater, or the first NaN.
 static Value isBetter(ScalarEmitter &e, Value x, Value old) {
   OpBuilder &b = e.b;
   if (isa<FloatType>(x.getType())) {
@@ -100,7 +99,7 @@ State Reduction::combine(ScalarEmitter &e, ValueRange state) const {
   return choose(e, isBetter(e, x, state[0]), {x, e.emit(index)}, state);
 }
 
-/// Of equal values the one of the lower index, as if elements came in order.
+/// Of equal values the one with the lower index is kept, as in order.
 State Reduction::merge(ScalarEmitter &e, ValueRange l, ValueRange r) const {
   if (!isArgMax())
     return {join(e, l[0], r[0])};

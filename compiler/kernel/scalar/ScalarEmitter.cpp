@@ -29,16 +29,15 @@ ScalarEmitter::ScalarEmitter(const KernelGraph &graph, OpBuilder &b,
       loopLevels(graph.variables.size(), 0), scopes(1) {}
 
 void ScalarEmitter::setLoop(const LoopGroup &group, Value value, int level) {
-  // One loop over adjacent dimensions, which every form sees as contiguous:
-  // with the innermost one's coefficient it stands for all, the others add
-  // nothing.
+  // The dimensions are contiguous in every form, so one value with the
+  // innermost loop's coefficient represents them all, and the others are 0.
   for (unsigned v : group.loops) {
     loopValues[v] = v == group.loops.back() ? value : Value();
     loopLevels[v] = level;
   }
 }
 
-/// What is added to the value of the group's loop, if nothing else.
+/// The constant that is added to the loop's value, if nothing else is.
 static std::optional<int64_t> offsetFrom(const IndexForm &form,
                                          const LoopGroup &group) {
   for (unsigned v = 0; v < form.variables(); ++v)
@@ -97,7 +96,7 @@ void ScalarEmitter::findLevels() {
     level = levelOf(node->index);
     for (const KernelBound &bound : node->bounds)
       level = std::max(level, levelOf(bound.form));
-    // A reduction's loop is closed when its result is wanted.
+    // A reduction's loop is closed when its result is used.
     if (node->kind != KernelNode::Reduce)
       for (const KernelNode *child : node->children)
         level = std::max(level, levels[child->id]);
@@ -105,8 +104,8 @@ void ScalarEmitter::findLevels() {
 }
 
 void ScalarEmitter::hoist(ArrayRef<const KernelNode *> roots, int level) {
-  // In the order of roots and children, never of pointers: equal programs give
-  // equal code. A stack of its own, since graphs may be deep.
+  // In the order of roots and children, never of pointers, so that equal
+  // programs give equal code. An explicit stack, since graphs may be deep.
   llvm::SmallPtrSet<const KernelNode *, 16> seen;
   SmallVector<const KernelNode *> stack(llvm::reverse(roots));
   while (!stack.empty()) {
@@ -119,7 +118,7 @@ void ScalarEmitter::hoist(ArrayRef<const KernelNode *> roots, int level) {
       emitAll(node);
       continue;
     }
-    // What stands behind a condition may be out of bounds without it.
+    // Operands under a condition may be out of bounds without it.
     if (node->kind != KernelNode::Pad && node->kind != KernelNode::Concat)
       llvm::append_range(stack, llvm::reverse(node->children));
   }
@@ -138,8 +137,8 @@ Value ScalarEmitter::number(Type type, double value) {
 }
 
 Value ScalarEmitter::position(const KernelVariable &read) {
-  // The index is data: whatever it holds, no address outside of the tensor may
-  // come of it.
+  // The index is data: no value of it may lead to an address outside of the
+  // tensor.
   Value v = resize(emit(read.node), indexType), zero = constant(0);
   auto below =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, v, zero);
@@ -150,7 +149,7 @@ Value ScalarEmitter::position(const KernelVariable &read) {
 }
 
 Value ScalarEmitter::emit(const IndexForm &form) {
-  // The index type holds every offset, so LLVM may widen and reorder the sums.
+  // The index type can hold every offset, so LLVM may widen and reorder sums.
   auto flags = arith::IntegerOverflowFlags::nsw;
   Value sum;
   auto add = [&](Value v) {
@@ -272,8 +271,8 @@ Value ScalarEmitter::rounded(Value v, Type element) {
   return isHalf(element) ? widen(arith::TruncFOp::create(b, loc, element, v))
                          : v;
 }
-/// A factor of a product as a library would read it, from memory in halves; one
-/// that was loaded is exact already.
+/// A product's factor as a library would read it, rounded to 16 bits; loaded
+/// values are exact.
 Value ScalarEmitter::factor(const KernelNode *node) {
   Value v = emit(node);
   return node->kind == KernelNode::Load ? v
@@ -306,7 +305,7 @@ Value ScalarEmitter::splat(const KernelNode *node) {
 }
 
 Value ScalarEmitter::within(const KernelBound &bound) {
-  // Both sides in one comparison: unsigned, what lies below is very large.
+  // One unsigned comparison checks both bounds.
   Value offset = emit(bound.form + IndexForm(-bound.low));
   Value size = count && bound.low == 0 && bound.high == count->first
                    ? count->second
@@ -352,7 +351,7 @@ Value ScalarEmitter::pad(const KernelNode *node) {
       }))
     return number(type, padding(node));
   Value all = within(node->bounds);
-  // What is emitted in a branch must not be remembered behind it.
+  // Values emitted in a branch must not be reused after it.
   auto inside = [&] {
     Scope scope(*this);
     return emit(node->children.front());
