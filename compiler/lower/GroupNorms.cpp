@@ -26,7 +26,7 @@ Value imageOf(Value v, function_ref<bool(Value)> isImage) {
   return isGrouped ? image : Value();
 }
 
-/// The one number that a broadcast repeats.
+/// The scalar that a broadcast repeats.
 Value numberOf(Value v) {
   auto broadcast = v.getDefiningOp<ir::BroadcastOp>();
   return broadcast && ir::tensorType(broadcast.getX()).getNumElements() == 1
@@ -45,22 +45,23 @@ public:
     channels[0] = shape[0], channels[1] = shape[1];
   }
 
-  /// In f32 or wider, as an image.
+  /// As an image in f32 or wider.
   Expr image(Value v) { return ir::wide(Expr(builder, loc, v).reshape(shape)); }
   Expr number(Value v) { return ir::wide(Expr(builder, loc, v)).reshape({}); }
 
-  /// Over each group: [N, groups, 1].
+  /// The mean over each group: [N, groups, 1].
   Expr mean(Expr x) const {
     return x.mean(pixels, true).reshape(grouped).mean({2}, true);
   }
-  /// [N, groups, 1...] for each channel.
+  /// Broadcasts [N, groups, 1...] to channels.
   Expr spread(Expr x) const {
     return x.reshape({grouped[0], grouped[1], 1})
         .broadcast(grouped)
         .reshape(channels);
   }
 
-  /// Uses of `result` see `value`; reshapes of it to the image vanish.
+  /// Replaces uses of `result` by `value`; reshapes of it to the image
+  /// disappear.
   void replace(Value result, Expr value) {
     value = value.cast(ir::elementType(result));
     for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
@@ -80,7 +81,7 @@ private:
   Dims channels;
 };
 
-/// As decompose/Norm.cpp, for rows that are groups.
+/// As in decompose/Norm.cpp, for rows that are groups.
 void forward(ir::LayerNormOp op, GroupNorm g, Value image, Value scale,
              Value bias) {
   const Expr x = g.image(image), mean = g.mean(x),

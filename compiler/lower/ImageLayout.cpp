@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images channels last: [N,C,H,W] becomes [N,H,W,C], and so with one or three
-// spatial dimensions, in convolutions, pooling and batch norm, and in what
-// stands between them. Ops are visited in order;
-// each image keeps its old form as a transpose of the new one, for the users
-// that are not moved, and dies where there are none. Weights, the inputs and
-// results of the function and state stay as they are.
-//   Ops on images (ImageInterface) are always moved.
-//   Elementwise ops, reductions, broadcasts and what moves elements follow an
-//   operand that has been moved.
-//   Broadcasts, and elementwise ops with one user, are moved when a user is.
-//   Group and instance norms of an image that has been moved are expanded into
-//   such ops.
-//   Filters, if asked for, are transposed where a convolution reads or writes
-//   them and nowhere else: what updates them is not about images.
+// Images with channels last: [N,C,H,W] becomes [N,H,W,C], for one to three
+// spatial dimensions, in convolutions, pooling and batch norm, and in the ops
+// between them. Ops are visited in order; each image keeps its old form as a
+// transpose of the new one, for users that are not converted, which is removed
+// if there are none. Weights, states, and inputs and results of the function
+// keep their layout.
+//   Ops on images (ImageInterface) are always converted.
+//   Elementwise ops, reductions, broadcasts and movement ops follow an operand
+//   that has been converted.
+//   Broadcasts, and elementwise ops with one user, follow a converted user.
+//   Group and instance norms of converted images are expanded into such ops.
+//   Filters are transposed on request, where convolutions read or write them;
+//   their updates are not affected.
 #include "compiler/dialect/ops/Windows.h"
 #include "compiler/lower/GroupNorms.h"
 #include "compiler/lower/Lower.h"
@@ -31,13 +30,14 @@ namespace {
 
 using Dims = SmallVector<int64_t>;
 
-/// Dimension d of images channels last is dimension channelsLast(rank)[d].
+/// Dimension d of an image with channels last is dimension
+/// channelsLast(rank)[d].
 Dims channelsLast(int64_t rank) {
   Dims order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   return order;
 }
-/// The way back.
+/// The inverse permutation.
 Dims channelsFirst(int64_t rank) {
   Dims order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   std::rotate(order.begin() + 1, order.end() - 1, order.end());
@@ -84,7 +84,7 @@ private:
 
   // --- values ---
 
-  /// `v` with its dimensions in `order`; a reshape where no element moves.
+  /// `v` with permuted dimensions; a reshape if no element moves.
   Value permute(Value v, ir::Ints order) {
     auto type = ir::tensorType(v);
     Dims shape = permuted(type.getShape(), order), from, to;
@@ -106,7 +106,7 @@ private:
     return ir::ReshapeOp::create(builder, v.getLoc(), type.clone(shape), v);
   }
 
-  /// `v`, which has an image's rank, channels last.
+  /// `v`, which has the rank of an image, with channels last.
   Value last(Value v) {
     if (Value known = lasts.lookup(v))
       return known;
@@ -123,7 +123,7 @@ private:
     return ir::isElementwise(op) && op->getNumResults() == 1 && op->hasOneUse();
   }
 
-  /// An operand of something elementwise on images of `rank`, whatever its own.
+  /// An operand, of any rank, of an elementwise op on images of `rank`.
   Value lastOperand(Value v, int64_t rank) {
     if (rankOf(v) == rank)
       return last(v);
@@ -149,7 +149,7 @@ private:
     }
     return made;
   }
-  /// `made` computes what `op` did, but for the layout of `images`.
+  /// Replaces `op` by `made`, which differs in the layout of `images`.
   void replace(Operation *op, Operation *made, ArrayRef<unsigned> images) {
     for (unsigned i = 0; i < op->getNumResults(); ++i) {
       Value old = op->getResult(i), now = made->getResult(i);
@@ -184,7 +184,7 @@ private:
     conv.getWMutable().set(last(conv.getW()));
     conv.setFiltersLast(true);
   }
-  /// In place of `old`.
+  /// Writes the filter in its new layout instead of `old`.
   void writeFilter(Operation *old, ir::ConvBackwardFilterOp conv) {
     auto type = ir::tensorType(conv.getDw());
     conv.getDw().setType(
@@ -194,7 +194,7 @@ private:
     old->getResult(0).replaceAllUsesWith(first);
   }
 
-  /// False for an op whose operands cannot be moved.
+  /// False if the operands cannot be converted.
   bool moveElementwise(Operation *op) {
     if (op->getNumResults() != 1 || !hasImageRank(op->getResult(0)))
       return false;
@@ -219,7 +219,7 @@ private:
       moveMovement(op);
   }
 
-  /// Of the result's rank: only then are their dimensions the same.
+  /// Only with the result's rank do dimensions correspond.
   bool hasMovedImage(Operation *op) {
     return llvm::any_of(op->getOperands(), [&](Value v) {
       return moved.contains(v) && rankOf(v) == rankOf(op->getResult(0));
@@ -239,7 +239,7 @@ private:
       made->erase();
   }
 
-  /// Moved where what remains of the dimensions keeps its order.
+  /// Converted if the kept dimensions preserve their order.
   void moveReduction(ir::ReductionInterface op) {
     const int64_t rank = rankOf(op->getOperand(0));
     const Dims first = channelsFirst(rank);
@@ -264,7 +264,7 @@ private:
   OpBuilder builder;
   const bool movesFilters;
   llvm::DenseMap<Value, Value> lasts; // channels last, by the value
-  llvm::DenseSet<Value> moved;        // transposes of what has been moved
+  llvm::DenseSet<Value> moved;        // transposes of converted values
 };
 
 struct Layout : impl::LayoutBase<Layout> {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part's sum by clusters is of rows of a fixed length from its begin, the
-// last of which are empty where a rank has less; then of all rows of all
-// operands in one order; then of the ranks. dlc-merge-launches makes one launch
-// of those of adjacent operands. In f64, where a norm is concerned,
-// so that another order changes it by less than its result is rounded by.
+// Partial sums by clusters: a part is reduced as rows of a fixed length, the
+// last of which are empty if a rank has fewer elements; then all rows of all
+// operands are reduced in one order; then the ranks' results.
+// dlc-merge-launches makes one launch for adjacent operands. Norms are summed
+// in f64, so that another order changes the result by less than its rounding.
 #include "compiler/lower/PartSums.h"
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/FlatSums.h"
@@ -15,13 +15,13 @@ using dlc::ir::Expr;
 namespace dlc {
 namespace {
 
-/// Rows of an operand, and the elements that a row is a multiple of.
+/// Most rows of an operand, and the multiple that their length is.
 constexpr int64_t kRows = 512, kRow = 1024;
-/// Rows are so many that what follows them is aligned.
+/// Multiple of the number of rows, so that what follows is aligned.
 constexpr int64_t kAlignedRows = 4;
 
-/// How many rows an operand of n elements has, and of how many elements: at
-/// least one more than there are.
+/// Number and length of the rows of an operand of n elements: at least one row
+/// is padding.
 std::pair<int64_t, int64_t> rowsOf(int64_t n) {
   const int64_t length = kRow * llvm::divideCeil(n, kRow * kRows);
   return {llvm::alignTo(n / length + 1, kAlignedRows), length};
@@ -88,7 +88,7 @@ private:
                                    b.getI64IntegerAttr(*bucket), nullptr,
                                    ir::Combine::sum);
   }
-  /// The rows of all operands, one after the other.
+  /// Concatenates the rows of all operands.
   Value allOf(ArrayRef<Value> rows) {
     if (rows.size() == 1)
       return rows.front();
@@ -116,9 +116,9 @@ private:
 
   OpBuilder b;
   const Location loc;
-  ir::GlobalNormOp norm; // else finiteness
+  ir::GlobalNormOp norm; // null: all_finite
   const Type result;
-  const std::optional<int64_t> bucket; // none: the parts are whole
+  const std::optional<int64_t> bucket; // unset: operands are whole
 };
 
 } // namespace

@@ -10,7 +10,7 @@ namespace dlc {
 template class OptionPass<LoweringOptions>;
 
 void registerLowerPasses(std::shared_ptr<const Target> target) {
-  // The first registration of a name counts.
+  // The first registration of a name is used.
   for (auto create : {createMatmulEpilogues, createPlace, createFuseMatmul,
                       createJoinStages, createJoinSmall, createMapThreads})
     mlir::registerPass([=] {

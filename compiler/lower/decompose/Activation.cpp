@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of activations that no library's product has taken over.
+// Gradients of activations that are not epilogues of a library's product.
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
 #include <numbers>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as products and softmax: its scores become values. Products are in
-// the operands' type, all else in f32 or wider.
+// Attention as products and softmax, with materialised scores. Products are in
+// the operands' type, everything else in f32 or wider.
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
 
@@ -22,7 +22,7 @@ template <class OpTy> struct Attention {
   }
   Expr heads(Value v) const { return heads(d.expr(v)); }
 
-  /// Scores with the mask, -inf where a query does not see a key.
+  /// Scores with the mask, -inf where a query does not attend to a key.
   Expr scores() const {
     Expr q = heads(d.op.getQ()), k = heads(d.op.getK());
     Expr s =
@@ -47,7 +47,7 @@ template <class OpTy> struct Attention {
   static Expr product(Expr a, Expr b, bool transA, bool transB) {
     return a.make<MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
   }
-  /// As a factor of a product with one of the operands.
+  /// Converts to the operands' type, as a factor of a product.
   Expr narrow(Expr x) const { return x.cast(elementType(d.op.getQ())); }
 
   Decomposition<OpTy> &d;
@@ -56,8 +56,8 @@ template <class OpTy> struct Attention {
 
 const SmallVector<int64_t> kKeys{3};
 
-/// Only with a mask may a query see no key; its scores are then taken as 0, so
-/// that nothing becomes NaN, neither here nor in the gradient.
+/// Only with a mask can all keys be masked for a query; its scores are then set
+/// to 0, so that neither the result nor the gradient is NaN.
 auto attention(Decomposition<AttentionOp> &d) {
   Attention a(d);
   Expr s = a.scores();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training batch norm and its gradients, where no library has them: sums of
-// columns in two stages and an elementwise formula, which fuses with what
-// stands around it.
+// Batch norm in training and its gradients, without a library: column sums in
+// two stages and an elementwise formula, which fuses with its neighbours.
 //
-// A stage adds up x - pivot and its square, for a pivot that is one of the
-// values: the squares then do not cancel when the mean is large. A part's pivot
-// is its first row, that of the parts together the mean of the first.
+// A stage sums x - pivot and its square, where the pivot is one of the values:
+// so squares do not cancel if the mean is large. The pivot of a part is its
+// first row, that of all parts together is the mean of the first part.
 #include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/decompose/Decompositions.h"
@@ -25,7 +24,7 @@ Expr firstOf(Expr x, int64_t axis) {
 }
 Expr sumOver(Expr x, int64_t axis) { return x.sum(Ints(axis), true); }
 
-/// Mean, and sum of the squared distances from it.
+/// Mean, and sum of squared differences from it.
 struct Moments {
   Expr mean, squares;
 };
@@ -49,8 +48,8 @@ Moments momentsOf(Expr images, const ChannelView &view) {
   return {of.mean, squares};
 }
 
-/// Of the batch: mean, population variance, and the variance that moves the
-/// running one.
+/// Of the batch: mean, population variance, and the variance that updates the
+/// running variance.
 struct Statistics {
   Expr mean, var, running;
 };
@@ -61,8 +60,8 @@ Statistics ofThisRank(const Moments &moments, double n, bool unbiased) {
   return {moments.mean, var, unbiased && n > 1 ? squares / (n - 1) : var};
 }
 
-/// Sums over the ranks, in f64: of two values a channel, and of the number of
-/// elements that these are of.
+/// Sums over ranks in f64: of two values per channel, and of the number of
+/// elements.
 struct Sums {
   Expr a, b, n;
 };
@@ -83,8 +82,8 @@ Sums overRanks(Expr a, Expr b, double n, IntegerAttr bucket) {
           part(2 * channels, 1, {})};
 }
 
-/// The sum of squares is of the values themselves: no rank knows the others'
-/// mean. In f64 the difference to the mean's square keeps what f32 would lose.
+/// Sums squares of the values themselves, since ranks do not know the others'
+/// mean. f64 avoids the cancellation that f32 would have.
 Statistics ofAllRanks(const Moments &moments, double n, bool unbiased,
                       IntegerAttr bucket) {
   Type own = moments.mean.type().getElementType();
@@ -123,8 +122,8 @@ auto batchNorm(Decomposition<BatchNormOp> &d) {
   return d.results({y, newMean, newVar, mean, var});
 }
 
-/// Two norms of one gradient have equal sums; but an all-reduce works in place,
-/// so each scale's owner has one of its own.
+/// Two norms with the same input gradient have equal sums; but all-reduces work
+/// in place, so each norm needs its own.
 void keepApart(Value sum, Value scale) {
   while (Operation *op = scale.getDefiningOp()) {
     if (auto read = dyn_cast<ReadOp>(op))

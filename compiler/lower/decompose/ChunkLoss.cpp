@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logits that are never whole. Of a language model they, and their gradient,
-// are its largest tensors: [rows, vocabulary].
+// Computes a loss in chunks of rows, so that logits are never materialised as a
+// whole. The logits of a language model, [rows, vocabulary], and their gradient
+// are its largest tensors.
 //
-// What computes logits and what reads them, forward and backward, is a region
-// of ops that treat each row alone (RowRules.h), but for sums over rows: the
-// gradients of the weight and the bias. The region is computed for some rows
-// after the others, each from the product to the sums, so that one piece's
-// logits are gone before the next one's are there. Hidden states and labels are
-// read in ranges, losses of rows and the gradient of hidden states are written
-// in ranges. Rows have the values that they have in the whole form; sums add up
-// in another order, in f32 where their elements are halves.
+// The ops that compute logits and that read them, forward and backward, form a
+// region of ops that treat rows independently (RowRules.h), except for sums
+// over rows: the gradients of the weight and the bias. The region is computed
+// for one chunk of rows after the other, each from the product to the sums, so
+// that the logits of one chunk are dead before the next one's are computed.
+// Hidden states and labels are sliced; losses of rows and the gradient of
+// hidden states are written in slices. Rows have the same values as without
+// chunks; sums are added in another order, in f32 if their elements have 16
+// bits.
 //
-// Where an op mixes rows, or where logits leave the function, they stay whole.
+// If an op mixes rows, or if logits are an output, they stay whole.
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/Locations.h"
 #include "compiler/lower/Lower.h"
@@ -35,22 +37,22 @@ namespace dlc {
 
 namespace {
 
-/// Logits of at most such a share of the memory are left whole.
+/// Logits of at most this share of the memory limit are not split.
 constexpr int64_t kShareOfMemory = 16;
-/// Each piece is ops of its own, and a product of fewer rows reads the weight
-/// more often than it pays.
+/// Each chunk has ops of its own, and products of few rows are inefficient,
+/// since each reads the whole weight.
 constexpr int64_t kMostPieces = 16, kFewestRows = 256, kMultiple = 64;
-/// That one may ask for.
+/// Largest number of chunks on request.
 constexpr int64_t kMostAsked = 64;
 
-/// The ops that stand between a product and sums over rows of one loss.
+/// The ops between a product and the sums over rows of one loss.
 class LossRegion {
 public:
   explicit LossRegion(ir::SoftmaxCrossEntropyOp loss)
       : block(*loss->getBlock()), logits(loss.getLogits()),
         rows(tensorType(logits).getDimSize(0)), rules(rows) {}
 
-  /// False if rows cannot be told apart; `why` and the op that mixes them.
+  /// False if rows cannot be separated; `why` and the op that mixes them.
   bool find() {
     expand(logits);
     for (size_t i = 0; i < wide.size() && !whyNot; ++i) {
@@ -72,7 +74,7 @@ public:
   Value value() const { return logits; }
   Operation *mixes() const { return whyNot; }
   bool contains(Operation *op) const { return members.contains(op); }
-  /// Of all sums over rows: each is there twice while pieces add up.
+  /// Bytes of all sums over rows, which exist twice during accumulation.
   int64_t bytesOfSums() const {
     int64_t bytes = 0;
     for (auto &[op, rule] : members)
@@ -89,7 +91,7 @@ public:
   }
 
 private:
-  /// What is computed of it, and what it is computed of, is in the region.
+  /// Adds the ops that use v and those that compute it to the region.
   void expand(Value v) {
     if (tensorType(v).getNumElements() == tensorType(logits).getNumElements())
       wide.insert(v);
@@ -102,7 +104,7 @@ private:
       whyNot = op;
       return;
     }
-    if (!isa<ir::MatmulOp>(op)) { // a product is where logits begin or end
+    if (!isa<ir::MatmulOp>(op)) { // logits begin or end at products
       for (auto [v, part] : llvm::zip(op->getOperands(), rule->operands))
         if (part == Part::Rows)
           expand(v);
@@ -112,7 +114,7 @@ private:
     }
     members.insert({op, std::move(*rule)});
   }
-  /// Ops on the way from one member to another are members.
+  /// Adds ops between two members to the region.
   void close() {
     llvm::DenseSet<Operation *> behind, before;
     auto isMember = [&](Operation *op) { return members.contains(op); };
@@ -146,8 +148,8 @@ private:
                          .results[cast<OpResult>(v).getResultNumber()]);
   }
 
-  /// What depends on the region moves behind it; all that it needs stands
-  /// before then.
+  /// Moves ops that depend on the region after it, and ops that it needs before
+  /// it.
   OpBuilder makeRoom() {
     order = llvm::to_vector(llvm::make_first_range(members));
     llvm::sort(order, [](Operation *a, Operation *b) {
@@ -167,7 +169,7 @@ private:
   }
 
   void buildPiece(OpBuilder &builder, int64_t first, int64_t count) {
-    llvm::DenseMap<Value, Value> map; // to this piece's
+    llvm::DenseMap<Value, Value> map; // to this chunk's values
     for (Operation *op : order) {
       const RowRule &rule = members.find(op)->second;
       SmallVector<Value> operands;
@@ -192,7 +194,7 @@ private:
       }
     }
   }
-  /// Into the memory of the sum so far.
+  /// Accumulates in the memory of the previous sum.
   void addUp(OpBuilder &builder, Value v, Value mine) {
     Expr part = ir::wide(Expr(builder, v.getLoc(), mine));
     Value &sum = sums[v];
@@ -233,7 +235,7 @@ private:
   RowRules rules;
   llvm::SetVector<Value> wide;
   llvm::MapVector<Operation *, RowRule> members;
-  llvm::DenseSet<Operation *> dependent; // members and what is computed of them
+  llvm::DenseSet<Operation *> dependent; // members, and users of their results
   Operation *whyNot = nullptr;
   SmallVector<Operation *> order;
   llvm::MapVector<Value, SmallVector<Value>> parts;
@@ -282,7 +284,7 @@ struct ChunkLoss : impl::ChunkLossBase<ChunkLoss> {
   static int64_t bytesOf(const LossRegion &region) {
     return byteSize(tensorType(region.value()));
   }
-  /// Bytes that are left whole; 0: any.
+  /// Largest size in bytes that is not split; 0: every size is.
   int64_t largest() const {
     const int64_t share = memory / kShareOfMemory;
     return memory && large ? std::min<int64_t>(large, share)
@@ -292,7 +294,7 @@ struct ChunkLoss : impl::ChunkLossBase<ChunkLoss> {
     return rows ? rows < region.count()
                 : largest() && bytesOf(region) > largest();
   }
-  /// The rows of a piece; 0: logits and their gradient are little next to the
+  /// Rows per chunk; 0: logits and their gradient are small compared to the
   /// sums.
   int64_t choose(const LossRegion &region) const {
     const int64_t whole = bytesOf(region), count = region.count(),
@@ -303,7 +305,8 @@ struct ChunkLoss : impl::ChunkLossBase<ChunkLoss> {
     return most < count && less > region.bytesOfSums() ? most : 0;
   }
 
-  /// Why logits stay whole, where it was asked or would pay.
+  /// Reports why logits stay whole, if chunks were requested or would be
+  /// useful.
   void report(const LossRegion &region) {
     Operation *op = region.mixes();
     const std::string text = fmt::format(

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients travel as products of two thin matrices (PowerSGD; Vogels et al.
-// 2019, as torch's powerSGD_hook has it). Of a gradient as a matrix [n, m], in
-// f32, with the error of the steps before:
+// Gradients are sent as products of two thin matrices (PowerSGD; Vogels et al.
+// 2019, as in torch's powerSGD_hook). For a gradient as a matrix [n, m], in
+// f32, with the error feedback of earlier steps:
 //
 //   M = G + error;  P = M orth(Q);  P = mean over ranks, orthonormal columns
 //   Q = M^T P;  Q = mean over ranks;  gradient = P Q^T;  error = M - gradient
 //
-// Q is kept for the next step, and so is the error, which is a rank's own.
-//   P's of a bucket travel with the bucket, Q's in one of their own behind the
-// next bucket's, so that the backward pass need not wait between the two.
+// Q is stored for the next step, as is the error, which differs between ranks.
+// The P's of a bucket are sent with the bucket, and its Q's in a separate
+// bucket after the next one, so that the backward pass need not wait between
+// the two.
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/Lower.h"
@@ -26,7 +27,7 @@ namespace dlc {
 
 namespace {
 
-/// What travels instead of `whole`.
+/// The factors that are sent instead of `whole`.
 struct Thin {
   ir::AllReduceOp whole;
   Value matrix, p, q; // M, the means of P and Q
@@ -53,7 +54,7 @@ struct Compress : impl::CompressBase<Compress> {
       if (reduce.getError())
         chosen.push_back({reduce, {}, {}, {}});
     }
-    // What is left is little: side by side, where it travels at once.
+    // Remaining gradients are small: adjacent, not at parameters' offsets.
     if (!chosen.empty())
       for (auto reduce : f.getOps<ir::AllReduceOp>())
         reduce.removeOfAttr();
@@ -81,7 +82,7 @@ private:
                                      each.whole.getBucketAttr(), nullptr);
   }
 
-  /// Q behind the next bucket, if that one ends later.
+  /// Sends Q after the next bucket, if that one ends later.
   void sendSecond(Thin &each) {
     const int64_t bucket = *each.whole.getBucket();
     auto end = ends.find(bucket), next = std::next(end);
@@ -100,7 +101,7 @@ private:
     end->second = reduce;
   }
 
-  /// The gradient where it is read first, which is behind the backward pass.
+  /// Computes the gradient at its first use, after the backward pass.
   void finish(Thin &each) {
     Operation *end = each.whole->getBlock()->getTerminator(), *first = end;
     for (Operation *user : each.whole->getUsers())
@@ -121,8 +122,8 @@ private:
   }
 
   SmallVector<Thin> chosen;
-  int64_t free = 0; // the first bucket that is not taken
-  /// What the next Q's follow: at first each bucket's last all-reduce.
+  int64_t free = 0; // next unused bucket
+  /// Op that the next Q's follow: initially each bucket's last all-reduce.
   std::map<int64_t, Operation *> ends;
 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces every op that has DecomposableInterface by its meaning in simpler
-// ops, and drops what nothing uses: the statistics of a norm, the gradient of a
-// scale that is no parameter. A concat of many operands becomes concats of
-// concats.
+// Replaces every op with DecomposableInterface by its definition in simpler
+// ops, and erases unused results: statistics of a norm, the gradient of a scale
+// that is not a parameter. A concat of many operands becomes nested concats.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Expr.h"
 #include "compiler/lower/Lower.h"
@@ -25,7 +24,7 @@ struct Decompose : impl::DecomposeBase<Decompose> {
   using DecomposeBase::DecomposeBase;
 
   void runOnOperation() final {
-    while (decomposeAll()) // some become ops that decompose, too
+    while (decomposeAll()) // results may decompose again
       ;
     getOperation().walk(limitParts);
     for (Block &block : getOperation().getBody())
@@ -36,7 +35,7 @@ struct Decompose : impl::DecomposeBase<Decompose> {
 
 private:
   static void limitParts(ir::ConcatOp concat) {
-    if (concat->hasAttr(kInPlace)) // no kernel's
+    if (concat->hasAttr(kInPlace)) // not part of a kernel
       return;
     OpBuilder builder(concat);
     while (concat.getXs().size() > kMaxParts) {
@@ -57,7 +56,7 @@ private:
                ? placed.getBy() == ir::By::Decomposed
                : !isa<ir::LibraryInterface>(op);
   }
-  /// Of gradients, of which ranks will have parts.
+  /// For gradients that will be split over ranks.
   bool isOfParts(Operation *op) const {
     return parts && isa<ir::GlobalNormOp, ir::AllFiniteOp>(op) &&
            llvm::all_of(op->getOperands(), [](Value v) {

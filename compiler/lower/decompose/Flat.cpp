@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// all_finite and global_norm where no library has them: a number of each
-// operand, then one of all these.
+// all_finite and global_norm without a library: one number per operand, then
+// one for all of them.
 #include "compiler/lower/FlatSums.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
@@ -10,7 +10,7 @@ using namespace mlir;
 namespace dlc::ir {
 namespace {
 
-/// Sum or maximum of all elements, of rank 0.
+/// Sum or maximum of all elements, as a scalar.
 template <class OpTy> Expr reduceAll(Expr x) {
   return x.make<OpTy>(x.v, axesBetween(0, x.rank()), /*keepdims=*/false);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer inputs are checked against what they index before a step sees them.
-// The limit is known where the gather or the loss still stands, so it is noted
-// on the function's argument.
+// Integer inputs are validated before a step reads them. This pass records
+// their limit on the function's argument while the gather or loss that defines
+// it still exists.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,8 +16,8 @@ namespace dlc {
 
 namespace {
 
-/// What integers lie below, 0 when nothing is known, and whether they may count
-/// from the end.
+/// Exclusive upper limit of integers, 0 if unknown, and whether negative values
+/// count from the end.
 struct Limit {
   int64_t count = 0;
   bool fromEnd = false;
@@ -29,8 +29,8 @@ Limit limitOf(OpOperand &use) {
   return lookup ? Limit{lookup.countOf(i), lookup.countsFromEnd(i)} : Limit();
 }
 
-/// What all uses of `v` bear, through reshapes. A negative index of two lengths
-/// would be two places, but either takes it: the shorter one is the limit.
+/// The limit that all uses of `v` allow, through reshapes. If a negative index
+/// is used for two lengths, the shorter one is the limit.
 Limit smallestLimit(Value v) {
   Limit limit;
   for (OpOperand &use : v.getUses()) {

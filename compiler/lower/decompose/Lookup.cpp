@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// scatter_add where no library has it: a sum of columns that takes, of all
-// updates, those whose index is the row's number. It adds them in the order of
-// the indices, so it gives the same bits each time. Grouped products: the
-// matrix of each row's group is copied, or its gradient is a scatter_add.
+// scatter_add without a library: a column sum over the updates whose index is
+// the row's number, in the order of updates, so that results are deterministic.
+// Grouped products: the matrix of each row's group is copied, and its gradient
+// is a scatter_add.
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
 

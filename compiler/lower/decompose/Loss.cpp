@@ -8,14 +8,14 @@ using namespace mlir;
 namespace dlc::ir {
 namespace {
 
-/// A vector of R as a column.
+/// A vector [R] as a column.
 Expr column(Expr x) {
   SmallVector<int64_t> shape{x.shape()[0], 1};
   return x.reshape(shape);
 }
 
-/// Whether an element stands in its row's label column, [R, C]. Class numbers
-/// fit 32 bits.
+/// Whether an element is in the column of its row's label, [R, C]. Class
+/// indices fit into 32 bits.
 Expr isLabel(Expr labels, Ints shape) {
   Type i32 = IntegerType::get(labels.type().getContext(), 32);
   Expr classes =
@@ -23,7 +23,7 @@ Expr isLabel(Expr labels, Ints shape) {
   return compare(Predicate::eq, classes, column(labels.cast(i32)));
 }
 
-/// x with zero where the row's label is ignored.
+/// x with 0 in rows whose label is ignored.
 Expr withoutIgnored(Expr x, Expr labels, std::optional<int64_t> ignored) {
   if (!ignored)
     return x;
@@ -32,8 +32,8 @@ Expr withoutIgnored(Expr x, Expr labels, std::optional<int64_t> ignored) {
   return select(skip, x.scalar(0), x);
 }
 
-/// The maximum is subtracted before anything else, so that neither the sum nor
-/// the difference loses digits.
+/// The maximum is subtracted first, so that neither the sum nor the difference
+/// loses digits.
 auto crossEntropy(Decomposition<SoftmaxCrossEntropyOp> &d) {
   Expr x = d(d.op.getLogits()), labels = d.expr(d.op.getLabels());
   SmallVector<int64_t> row{1};

@@ -16,7 +16,7 @@ Axes only(int64_t axis) { return {axis}; }
 Expr sumOver(Expr x, Ints axes) { return x.sum(axes, true); }
 Expr meanOver(Expr x, Ints axes) { return x.mean(axes, true); }
 
-/// x minus its maximum along `axis`: no exponential of it overflows.
+/// x minus its maximum along `axis`, so that exponentials do not overflow.
 Expr shifted(Expr x, int64_t axis) { return x - x.max(only(axis), true); }
 
 auto softmax(Decomposition<SoftmaxOp> &d) {

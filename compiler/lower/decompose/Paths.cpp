@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over CTC's paths, a step after the other; see Recurrence.cpp.
+// Sums over CTC's paths, step by step; see Recurrence.cpp.
 #include "compiler/dialect/ops/Recurrence.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
@@ -10,7 +10,7 @@ using namespace mlir;
 namespace dlc::ir {
 namespace {
 
-/// What both directions have in common; tensors of all steps are [T B, L].
+/// What both directions share; tensors of all steps are [T B, L].
 class PathSteps {
 public:
   template <class OpTy>
@@ -26,19 +26,20 @@ public:
 
   Expr rows(Expr all) const { return all.reshape({steps * batch, places}); }
   Expr at(Expr all, int64_t t) const { return stepRows(all, t * batch, batch); }
-  /// Whether step t counts. As numbers a step's part lies as a tensor must.
+  /// Whether step t is valid, as numbers, so that the slice of a step is
+  /// aligned.
   Expr counts(int64_t t) const {
     Expr number = at(valid, t);
     return compare(Predicate::ne, number, number.scalar(0));
   }
-  /// Before the first step.
+  /// The state before the first step.
   Expr start() const {
     auto type = RankedTensorType::get({batch, places}, e.b->getI64Type());
     Expr place = e.make<IotaOp>(type, uint64_t(1));
     return select(compare(Predicate::eq, place, place.scalar(0)), e.scalar(0),
                   e.scalar(kNoPath));
   }
-  /// Every place's number `by` places before (by < 0: behind), `other` where
+  /// The values of states `by` positions before (by < 0: after), `other` where
   /// there is none.
   Expr shifted(Expr x, int64_t by, double other) const {
     const int64_t far = std::abs(by);
@@ -51,7 +52,7 @@ public:
       std::swap(parts[0], parts[1]);
     return x.make<ConcatOp>(ValueRange(parts), uint64_t(1));
   }
-  /// The paths before a step that come from `by` places before.
+  /// The paths before a step that move forward by `by` states.
   Expr from(Expr before, int64_t by) const {
     if (by == 0)
       return before;
@@ -88,7 +89,7 @@ auto ctcPathsBackward(Decomposition<CtcPathsBackwardOp> &d) {
     de[t] = select(valid, dNow, dNow.scalar(0));
     std::optional<Expr> dBefore;
     for (int64_t by = 0; by < 3; ++by) {
-      // A sum has no part that is larger, but for rounding.
+      // Terms exceed the sum only by rounding.
       Expr share = exp(minimum(p.from(before, by) - sum, sum.scalar(0)));
       Expr part = dNow * share;
       if (by)

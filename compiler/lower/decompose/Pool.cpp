@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling where no library has it: a window's taps are shifted slices of the
-// padded images, the gradient's are those of the spread-out outputs.
+// Pooling without a library: taps of a window are shifted slices of the padded
+// images; for gradients they are slices of the dilated outputs.
 #include "compiler/dialect/ops/Windows.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Sizes = SmallVector<int64_t, ImageDims::kMost>;
 
-/// Where the taps of a pooling window lie.
+/// The taps of a pooling window.
 struct Window {
   template <class OpTy>
   explicit Window(OpTy op)
@@ -40,8 +40,8 @@ Expr slice(Expr x, Ints starts, Ints sizes, Ints steps) {
   return x.make<SliceOp>(x.v, starts, sizes, steps);
 }
 
-/// Tap after tap: the elements of x that the outputs see there; `outside` where
-/// that is padding.
+/// Calls f for each tap with the elements of x that the outputs read; `outside`
+/// in padding.
 template <class F>
 void forEachTap(const Window &w, Expr x, Ints result, double outside, F f) {
   const int64_t rank = w.rank();
@@ -61,8 +61,8 @@ void forEachTap(const Window &w, Expr x, Ints result, double outside, F f) {
   }
 }
 
-/// The other way: of each y in turn the element that sees an element of the
-/// images, of shape `result`, at that tap; `outside` where none does.
+/// The inverse: for each tap, the elements of the ys that read the image's
+/// elements, in shape `result`; `outside` where none does.
 template <class F>
 void forEachSeen(const Window &w, ArrayRef<Expr> ys, Ints result,
                  double outside, F f) {
@@ -97,7 +97,7 @@ Expr broadcastTo(Expr x, Ints shape) {
   return x.make<BroadcastOp>(x.type().clone(shape), x.v);
 }
 
-/// The first of the largest, or the last NaN.
+/// The first maximum, or the last NaN.
 auto maxPool(Decomposition<MaxPoolOp> &d) {
   MaxPoolOp op = d.op;
   Expr x = d.expr(op.getX());
@@ -123,7 +123,7 @@ auto maxPoolBackward(Decomposition<MaxPoolBackwardOp> &d) {
   Ints shape = tensorType(op.getDx()).getShape();
   std::optional<Expr> dx;
   forEachSeen(window, {dy, index}, shape, 0, [&](int64_t t, auto seen) {
-    // Where no output is, the gradient is zero, whatever the position.
+    // Without an output the gradient is zero, whatever the position.
     Expr chosen =
         compare(Predicate::eq, seen[1], number(dy, position, (int8_t)t));
     Expr gradient = wide(seen[0]);
@@ -133,7 +133,7 @@ auto maxPoolBackward(Decomposition<MaxPoolBackwardOp> &d) {
   return d.results({*dx});
 }
 
-/// How many taps count at each position along d.
+/// Number of valid taps for each output along d.
 Sizes counts(const Window &w, int64_t d, int64_t size, int64_t outputs,
              bool padded) {
   Sizes n;
@@ -142,7 +142,7 @@ Sizes counts(const Window &w, int64_t d, int64_t size, int64_t outputs,
   return n;
 }
 
-/// y over the number of taps of each window.
+/// y divided by the number of taps of each window.
 template <class OpTy> Expr divided(OpTy op, Expr y, Ints image) {
   Window w(op);
   double all = 1;

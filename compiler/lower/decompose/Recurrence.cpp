@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers as a step after the other: the product of the state and the
-// weights, then elementwise work. What a step takes of, and adds to, tensors of
-// all steps is a range of their memory, so equal steps are one kernel and
-// nothing is moved. Products are in the operands' type, all else in f32 or
-// wider.
+// Recurrent layers step by step: the product of state and weights, then
+// elementwise work. Steps read and write slices of tensors of all steps in
+// place, so equal steps share one kernel and nothing is copied. Products are in
+// the operands' type, everything else in f32 or wider.
 #include "compiler/dialect/ops/Recurrence.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
@@ -28,7 +27,7 @@ bool isZero(Value v) {
   return false;
 }
 
-/// Columns [k, k + 1) of `of` of a matrix that has `of` blocks of columns.
+/// Column block k of a matrix with `of` column blocks.
 Expr columnBlock(Expr x, int64_t k, int64_t of) {
   const int64_t rows = x.shape()[0], width = x.shape()[1] / of;
   return x.make<SliceOp>(x.v, ArrayRef<int64_t>{0, k * width},
@@ -46,13 +45,13 @@ Expr stepProduct(Expr a, Expr b, bool transB) {
   return a.make<MatmulOp>(a.v, b.v, Value(), false, transB, StringAttr());
 }
 
-/// Adds what may be missing.
+/// Adds two values, each of which may be missing.
 std::optional<Expr> plus(std::optional<Expr> a, std::optional<Expr> b) {
   return a && b ? *a + *b : a ? a : b;
 }
 
-/// What the decompositions of one layer have in common. Tensors of all steps
-/// are matrices of T B rows.
+/// What the decompositions of one layer share. Tensors of all steps are
+/// matrices of T B rows.
 template <class OpTy> class Unrolled {
 public:
   Unrolled(Decomposition<OpTy> &d, Value sequence)
@@ -65,12 +64,12 @@ public:
     valid = mask.reshape({steps * batch, 1}).broadcast({steps * batch, units});
   }
 
-  /// Calls f(t) in the order of the layer's steps, or back.
+  /// Calls f(t) in the order of the layer's steps, or in reverse.
   template <class F> void forEachStep(bool back, F f) {
     for (int64_t i = 0; i < steps; ++i)
       f(bool(d.op.getReverse()) != back ? steps - 1 - i : i);
   }
-  /// The step before t, or nothing.
+  /// The step before t; nullopt for the first.
   std::optional<int64_t> stepBefore(int64_t t) {
     const int64_t last = d.op.getReverse() ? t + 1 : t - 1;
     return last < 0 || last >= steps ? std::nullopt : std::optional(last);
@@ -84,17 +83,17 @@ public:
   Expr at(Expr rows, int64_t t, int64_t k = 0) {
     return stepRows(rows, (k * steps + t) * batch, batch);
   }
-  /// The same in f32; nothing where it is known to be zero.
+  /// The same in f32; nullopt if it is known to be zero.
   std::optional<Expr> known(Value all, int64_t t) {
     return isZero(all) ? std::nullopt : std::optional(wide(at(rowsOf(all), t)));
   }
-  /// The state before step t, given those of all steps; nothing for zeros.
+  /// The state before step t, from those of all steps; nullopt for zeros.
   std::optional<Expr> before(Value states, Value first, int64_t t) {
     if (auto last = stepBefore(t))
       return at(rowsOf(states), *last);
     return isZero(first) ? std::nullopt : std::optional(d.expr(first));
   }
-  /// `now` where step t counts, else what was before.
+  /// `now` if step t is valid, else the previous value.
   Expr keep(int64_t t, Expr now, std::optional<Expr> was) {
     return !valid ? now
                   : select(at(*valid, t), now,
@@ -112,7 +111,7 @@ public:
   std::optional<Expr> valid;
 };
 
-/// A zero state is left out of the first step.
+/// An initial state of zeros is omitted.
 std::optional<Expr> initialState(Expr v) {
   return isZero(v) ? std::nullopt : std::optional(v);
 }
@@ -179,7 +178,7 @@ auto gru(Decomposition<GruOp> &d) {
   const bool after = op.getResetAfter();
   Expr x = u.rowsOf(op.getX()), bias = d(op.getBias());
   Type element = elementType(op.getX());
-  // Rows of r whose products the state itself takes part in.
+  // Rows of r whose products use the state directly.
   Expr direct = after ? u.r : stepRows(u.r, 0, 2 * u.units),
        candidate = after ? u.r : stepRows(u.r, 2 * u.units, u.units);
   std::optional<Expr> h = initialState(d.expr(op.getH0()));

@@ -16,9 +16,9 @@ using dlc::ir::tensorType;
 namespace dlc {
 namespace {
 
-/// Parts of a column that fill a device, and fewest rows of a part.
+/// Most parts of a column, for a device; fewest rows of a part.
 constexpr int64_t kMaxParts = 1024, kMostSums = 1 << 16, kMinRows = 32;
-/// Most ops that are repeated for one value, and most arrays that they read.
+/// Most ops that are repeated for a value, and most arrays that they read.
 constexpr int kMostOps = 32;
 constexpr size_t kMostLeaves = 4;
 
@@ -52,7 +52,7 @@ private:
                     shape.front() == view.perChannel.back();
     return isVector || shape == Ints(view.perChannel);
   }
-  /// One value a row of adjacent channels.
+  /// Whether v has one value per row of adjacent channels.
   bool isPerRow(Value v) const {
     Ints shape = tensorType(v).getShape();
     return view.channel == 2 && shape.size() == view.images.size() &&
@@ -74,8 +74,7 @@ private:
     return sum;
   }
 
-  /// The ops whose results nobody needs but `user`, by way of v, from the last
-  /// to the first.
+  /// The ops that are only needed for `user`, through v, from last to first.
   void findOwned(Value v) {
     auto isLater = [](Operation *a, Operation *b) {
       return b->isBeforeInBlock(a);
@@ -98,9 +97,9 @@ private:
     }
   }
 
-  /// The arrays that v is made from with as few bytes as possible, v itself if
-  /// nothing is gained. `known` costs nothing. Takes the ops that it looks at
-  /// from `budget`, and goes no further than that.
+  /// The arrays that v can be recomputed from with the fewest bytes; v itself
+  /// if recomputing saves nothing. `known` is free. Each op visited is taken
+  /// from `budget`, which limits the search.
   const ValueSet &leavesOf(Value v, int &budget) {
     auto at = leaves.find(v.getAsOpaquePointer());
     if (at == leaves.end())
@@ -122,7 +121,7 @@ private:
     }
     bool isOwned = owned.contains(op);
     for (Value o : op->getOperands()) {
-      int own = kMostOps; // what others need, too, is looked at apart
+      int own = kMostOps; // shared ops have a budget of their own
       bool starts = isOwned && !owned.contains(o.getDefiningOp());
       all.insert_range(leavesOf(o, starts ? own : budget));
     }
@@ -131,8 +130,8 @@ private:
         (!known && Leaves::isCheap(op) && bytesOf(all) <= Leaves::bytes(v));
     return isGain ? all : self;
   }
-  /// Whether nobody needs the leaf but the ops that are repeated: it would be
-  /// put into memory for them.
+  /// Whether the leaf is only used by repeated ops: it would be stored for
+  /// them.
   bool isNew(Value leaf) const {
     return leaf.getDefiningOp() &&
            classify(leaf.getDefiningOp()) != Class::None &&
@@ -140,8 +139,8 @@ private:
              return u == user || owned.contains(u);
            });
   }
-  /// Where a gradient reads what the forward part has moved, that or what is
-  /// made of it is kept in any case.
+  /// If a gradient reads a moved value of the forward part, that value, or one
+  /// computed from it, is stored anyway.
   bool isBetterRead(Value leaf) const {
     Operation *op = leaf.getDefiningOp();
     return op &&
@@ -195,8 +194,8 @@ private:
   Value known;
   Operation *user;
   llvm::SmallPtrSet<Operation *, 32> owned;
-  std::map<void *, ValueSet> leaves; // of a value
-  ValueSet cut;                      // leaves behind which nobody looked
+  std::map<void *, ValueSet> leaves; // by value
+  ValueSet cut;                      // leaves at which the search ended
   llvm::DenseMap<Value, Value> done;
 };
 

@@ -57,7 +57,7 @@ Value RowRules::slice(OpBuilder &builder, Location loc, Value v, int64_t first,
   return slice;
 }
 
-/// An operand has the result's rows, or is the same for all.
+/// An operand has the result's rows, or is the same for all rows.
 std::optional<RowRule> RowRules::ofBroadcasting(Operation *op) const {
   auto to = tensorType(op->getResult(0));
   const int64_t dims = leading(to);
@@ -81,7 +81,7 @@ std::optional<RowRule> RowRules::ofBroadcasting(Operation *op) const {
   return rule;
 }
 
-/// Within rows, or a sum over all of them.
+/// A reduction within rows, or over all rows.
 std::optional<RowRule> RowRules::ofReduction(ir::ReductionInterface op) const {
   const int64_t dims = leading(tensorType(op->getOperand(0)));
   Ints axes = op.reducedAxes();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of few bits that are never whole in more. A matrix that is computed
-// of constant states of fewer bytes, row by row (RowRules.h), is computed for
-// some rows after the others, each before the part of the product that reads
-// them: x W' is the parts' results side by side, dy W their sum, which adds up
-// in another order, in f32 where its elements are halves.
+// Dequantises low-bit weights in pieces. A matrix that is computed row by row
+// (RowRules.h) from constant states with fewer bytes is computed for some rows
+// at a time, each before the part of the product that reads them: x W' is the
+// concatenation of the parts' results, dy W their sum, which is added in
+// another order, in f32 if its elements have 16 bits.
 #include "compiler/dialect/Expr.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
@@ -23,10 +23,11 @@ namespace dlc {
 
 namespace {
 
-/// Rows of a piece are a multiple, so that codes and scales lie as tensors do.
+/// Rows of a piece are a multiple of this, so that codes and scales are
+/// aligned.
 constexpr int64_t kMultiple = 64;
 
-/// A matrix [rows, columns] that constant states stand for.
+/// A matrix [rows, columns] that is dequantised from constant states.
 class Decoded {
 public:
   Decoded(Value matrix, const SymbolTable &symbols)
@@ -36,7 +37,7 @@ public:
 
   explicit operator bool() const { return isFound; }
 
-  /// Rows of the matrix, computed of rows of the states.
+  /// Rows of the matrix, computed from rows of the states.
   Value piece(OpBuilder &b, int64_t first, int64_t count) const {
     llvm::DenseMap<Value, Value> made;
     for (Operation *op : order) {
@@ -55,7 +56,7 @@ public:
   }
 
 private:
-  /// Notes what computes v, operands first.
+  /// Collects the ops that compute v, operands first.
   bool find(Value v, const SymbolTable &symbols) {
     Operation *op = v.getDefiningOp();
     if (!op || llvm::is_contained(order, op))
@@ -134,7 +135,7 @@ struct SplitCodes : impl::SplitCodesBase<SplitCodes> {
     starts.back() = first;
     return x.make<ir::SliceOp>(x.v, starts, sizes, steps);
   }
-  /// Into the memory of the sum so far.
+  /// Accumulates in the memory of the previous sum.
   static Expr sum(OpBuilder &b, Location loc, ArrayRef<Value> parts) {
     Expr sum = ir::wide(Expr(b, loc, parts.front()));
     for (Value part : parts.drop_front()) {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of many elements to a few become two stages; how many are few
-// depends on the device.
-//   1. The leading reduced dimension is kept when it gives enough chunks: [64,
-//   1, 28, 28] -> [64, 1, 1, 1] -> [].
-//   2. Otherwise, if all dimensions are reduced, the elements are seen as
-//   [chunks, n / chunks] for the largest divisor
-//      of n up to kMaxChunks.
-//   3. Where more are few than by default, sums of columns are those of
-//   [chunks, rows / chunks, columns]; what they add up is computed in that
-//   shape or lies in memory anyway (Regroup.h). Where rows of the same elements
-//   are reduced as well, chunks are as many as blocks of that kernel, in which
-//   the sums may then run (dlc-store-summed).
-// What does not divide stays as it is.
+// Splits reductions of many elements to few results into two stages; the device
+// determines how many results are few.
+//   1. The leading reduced dimension is kept if it gives enough chunks: [64, 1,
+//   28, 28] -> [64, 1, 1, 1] -> [].
+//   2. Otherwise, if all dimensions are reduced, the elements are viewed as
+//   [chunks, n / chunks] for the largest divisor of n up to kMaxChunks.
+//   3. If more results than by default are few, column sums are those of
+//   [chunks, rows / chunks, columns]; their operands are computed in that shape
+//   or are in memory anyway (Regroup.h). If rows of the same elements are
+//   reduced, too, the number of chunks is that of the blocks of that kernel, in
+//   which the sums may then run (dlc-store-summed).
+// Reductions that cannot be divided evenly are not changed.
 #include "compiler/dialect/Expr.h"
 #include "compiler/lower/ColumnParts.h"
 #include "compiler/lower/Lower.h"
@@ -32,13 +31,13 @@ namespace dlc {
 
 namespace {
 
-/// Where nobody says: that of a CPU.
+/// Default, for a CPU.
 constexpr int64_t kFewOutputs = SplitReductionsOptions().fewOutputs;
 
 constexpr int64_t kLarge = 1 << 16, kMinChunks = 16, kMaxChunks = 1024,
                   kFewRows = 256;
 
-/// The reduction that `op` is, of x over `axes`.
+/// Applies the reduction of `op` to x over `axes`.
 Expr reduce(ir::ReductionInterface op, Expr x, Ints axes) {
   return Expr(*x.b, x.loc, op.reduceToo(*x.b, x.v, axes));
 }
@@ -49,8 +48,8 @@ int64_t largestDivisor(int64_t n, int64_t limit) {
   return limit;
 }
 
-/// x reduced so far that a second reduction over `axes`, updated here, is left;
-/// null when it does not split.
+/// The first stage of a reduction of x; updates `axes` to those that the second
+/// stage reduces. Null if it cannot be split.
 Value firstStage(ir::ReductionInterface op, Expr x,
                  SmallVector<int64_t> &axes) {
   int64_t chunks = x.shape()[axes.front()];
@@ -68,14 +67,14 @@ Value firstStage(ir::ReductionInterface op, Expr x,
   return reduce(op, x.reshape(shape), inner);
 }
 
-/// Whether the value is an argument, a library's result or read elsewhere, too:
-/// seeing it in another shape then keeps nothing from being fused.
+/// Whether the value is an argument, the result of a library call or has other
+/// uses: viewing it in another shape then does not prevent fusion.
 bool isInMemory(Value x) {
   Operation *op = x.getDefiningOp();
   return !op || !x.hasOneUse() || !isa<ir::ElementwiseInterface>(op);
 }
 
-/// Whether `op` reduces rows of so many adjacent elements.
+/// Whether `op` reduces rows of `columns` adjacent elements.
 bool reducesRows(Operation *op, int64_t columns) {
   auto reduction = dyn_cast_or_null<ir::ReductionInterface>(op);
   if (!reduction)
@@ -85,8 +84,8 @@ bool reducesRows(Operation *op, int64_t columns) {
          type.getShape().back() == columns;
 }
 
-/// Whether rows of x, of what it is computed from, or of what is computed from
-/// that soon, are reduced.
+/// Whether rows of x, of its operands, or of values computed from these soon
+/// after, are reduced.
 bool isBesideRows(Value x) {
   constexpr size_t kMost = 48;
   constexpr int kSoon = 4;
@@ -120,7 +119,7 @@ bool isBesideRows(Value x) {
   return false;
 }
 
-/// Into how many chunks its rows are cut; 0: as any sums are.
+/// Number of chunks for its rows; 0: the default.
 int64_t chunksOf(Value x) {
   auto type = ir::tensorType(x);
   const int64_t columns = type.getShape().back(),
@@ -132,7 +131,7 @@ int64_t chunksOf(Value x) {
   return chunks < kFewestParts ? 0 : chunks;
 }
 
-/// The sums of columns over parts of the rows, [chunks, 1, columns].
+/// Column sums over parts of the rows, [chunks, 1, columns].
 Value partsOfRows(ir::ReductionInterface op, Expr x) {
   ChannelView view(x.type(), "nhwc", chunksOf(x.v));
   if (view.parts() < kMinChunks)
@@ -144,7 +143,7 @@ Value partsOfRows(ir::ReductionInterface op, Expr x) {
   return reduce(op, wide(grouped), Ints(view.inner));
 }
 
-/// Adds what is left of a reduction behind its first stage to `rest`.
+/// Adds the ops of a reduction after its first stage to `rest`.
 void split(ir::ReductionInterface op, int64_t few,
            llvm::SmallPtrSetImpl<Operation *> &rest) {
   ir::Ints reduced = op.reducedAxes();
@@ -152,7 +151,7 @@ void split(ir::ReductionInterface op, int64_t few,
   auto from = ir::tensorType(operand), to = ir::tensorType(result);
   if (reduced.empty() || from.getNumElements() <= kLarge)
     return;
-  // Each row of adjacent elements has many threads of a device already.
+  // Each row of adjacent elements already uses many threads of a device.
   bool isRow = reduced.back() == from.getRank() - 1;
   if (to.getNumElements() > (isRow ? std::min(few, kFewRows) : few))
     return;
@@ -180,13 +179,13 @@ void split(ir::ReductionInterface op, int64_t few,
   op.erase();
 }
 
-/// What is left of reductions behind their first stages moves to where a result
-/// is first read: nothing then stands between the first stages of sums of one
-/// value, which can be one kernel, nor between the second ones.
+/// Moves second stages to the first use of a result, so that first stages of
+/// sums of one value, and also second stages, become adjacent and can be one
+/// kernel.
 class Sinker {
 public:
-  /// With `gradients`, where these are complete is no reader: on several ranks
-  /// they wait for the last one of their bucket, with which they are sent.
+  /// With `gradients`, a gradient's declaration is not a use: with several
+  /// ranks gradients wait for the last one of their bucket.
   Sinker(const llvm::SmallPtrSetImpl<Operation *> &rest, bool gradients)
       : rest(rest), gradients(gradients) {}
 
@@ -243,7 +242,7 @@ private:
 
   const llvm::SmallPtrSetImpl<Operation *> &rest;
   const bool gradients;
-  llvm::SmallPtrSet<Operation *, 16> last; // of the buckets
+  llvm::SmallPtrSet<Operation *, 16> last; // op of each bucket
   llvm::SmallSetVector<Operation *, 16> waiting;
 };
 

@@ -207,7 +207,7 @@ void fill(plan::Kernel &out, exec::KernelOp kernel) {
                    : kernel.getScheduleAttr().getValue().extent());
 }
 
-/// The region has room for steps, if there are any.
+/// Limits the region to what steps need; other programs get their own memory.
 void fitScratch(plan::Plan &plan) {
   uint64_t steps = 0;
   for (const plan::Program &program : plan.programs())

@@ -63,8 +63,8 @@ private:
     return success();
   }
 
-  /// Where the commands of a new program go; buffers are declared before the
-  /// marker that stands in front of them.
+  /// The insertion point of a new program's commands; buffers are declared
+  /// before the marker that precedes them.
   OpBuilder begin() {
     auto at = OpBuilder(f->getParentOp()->getContext());
     at.setInsertionPoint(f);
@@ -169,7 +169,7 @@ private:
     if (llvm::any_of(op.getOutputs(), isShard))
       markShared(launch, op);
     else if (llvm::any_of(op.getInputs(), isShard))
-      kernel.setParted(true); // sums what a rank has
+      kernel.setParted(true); // kernels that sum a rank's part
     return success();
   }
   static void markShared(exec::LaunchOp launch, ir::FusedOp op) {
@@ -190,7 +190,7 @@ private:
     if (!whole.empty())
       launch->setAttr(kGather, b.getDenseI64ArrayAttr(whole));
   }
-  /// Of all tensors in the range, and of what lies between them.
+  /// Casts all tensors in the range, and the gaps between them.
   void launchCasts(OpBuilder &b, const CastRange &range) {
     SmallVector<Location> locs;
     for (const JoinedCast &joined : range.casts)
@@ -238,8 +238,8 @@ private:
       call->setAttr(kMoved, b.getI64IntegerAttr(*bytes));
     return success();
   }
-  /// Operands that follow each other in the gradient region become one; the
-  /// gaps there are zero.
+  /// Merges operands that are consecutive in the gradient region; gaps are
+  /// zero.
   void joinAdjacent(ValueRange values, SmallVectorImpl<Value> &ins) {
     SmallVector<std::pair<int64_t, int64_t>> ranges; // begin, end
     Type element = ir::elementType(values.front());
@@ -290,7 +290,7 @@ private:
     }
     return success();
   }
-  /// What was not born in the concat.
+  /// Copies operands that were not computed in the concat.
   LogicalResult copyParts(OpBuilder &b, ir::ConcatOp op) {
     Place to = places.placeOf(op.getY());
     for (Value v : op.getXs()) {
@@ -318,7 +318,7 @@ private:
                          buffer(to, tensorType(x), op->getLoc()));
     return success();
   }
-  /// Starts a bucket when all of it is there.
+  /// Starts a bucket when it is complete.
   void collect(OpBuilder &b, Operation *op) {
     const int64_t number = *bucketOf(op);
     Bucket &bucket = buckets[number];
@@ -350,7 +350,7 @@ private:
           {exchange(b, FusedLoc::get(b.getContext(), locs), slot),
            nextBucket++});
   }
-  /// Returns what is there when it has arrived.
+  /// Returns the buffer that is complete after the wait.
   Value exchange(OpBuilder &b, Location loc, const Slot &slot) {
     auto range = [&](const Place &place) {
       return buffer(

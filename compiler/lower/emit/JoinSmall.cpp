@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small launches in a row become one: copies of filters into another layout
-// take less than it takes to launch them. Each has blocks of its own, and none
-// touches what another one writes.
+// Merges consecutive small launches into one, because a launch takes longer
+// than, for example, copying filters into another layout. Each keeps its own
+// blocks, and none accesses what another one writes.
 #include "compiler/kernel/KernelGraph.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/emit/Commands.h"
@@ -17,7 +17,7 @@ namespace dlc {
 
 namespace {
 
-/// Bytes of a small launch, and most of them that are one.
+/// Bytes of a small launch, and largest number that are merged.
 constexpr int64_t kSmallBytes = 16 << 20;
 constexpr size_t kMostLaunches = 32;
 
@@ -87,7 +87,7 @@ private:
     for (exec::LaunchOp launch : row)
       launch.erase();
   }
-  /// Null: the target does not run it.
+  /// Null if the target cannot run it.
   exec::KernelOp kernelOf(ArrayRef<exec::LaunchOp> row) {
     std::string key;
     for (exec::LaunchOp launch : row)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of many elements have two stages (dlc-split-reductions): blocks add up
-// parts, and a second kernel adds up these and computes what is wanted of the
-// sums. Here the block that is the last to store parts of some columns runs the
-// second kernel's code for them, in an order of its own that is always the
-// same: there is a launch less, and no wait of all blocks for the slowest.
+// Merges the two stages of sums of many elements (dlc-split-reductions): in the
+// first, blocks compute partial sums; a second kernel adds these and computes
+// results from the sums. Here the last block to store partial sums of some
+// columns runs the second kernel's code for them, in a fixed order of its own:
+// this saves a launch, and blocks need not wait for the slowest.
 #include "compiler/kernel/KernelGraph.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/emit/Commands.h"
@@ -19,7 +19,7 @@ namespace dlc {
 
 namespace {
 
-/// Where the second launch finds an input: an output of the first, or -1.
+/// For each input of the second launch: an output of the first, or -1.
 using Sources = SmallVector<int64_t>;
 
 class Joiner {
@@ -50,7 +50,7 @@ private:
       sources.push_back(
           isOutput ? std::distance(first.getOutputs().begin(), found) : -1);
     }
-    // Other blocks of the first are still running.
+    // Other blocks of the first launch are still running.
     if (overlap(last.getOutputs(), first->getOperands()))
       return {};
     if (llvm::all_of(sources, [](int64_t s) { return s < 0; }) ||
@@ -73,7 +73,7 @@ private:
     last.erase();
     return joined;
   }
-  /// Null: the target does not run it.
+  /// Null if the target cannot run it.
   exec::KernelOp kernelOf(exec::LaunchOp first, exec::LaunchOp last,
                           ArrayRef<int64_t> sources) {
     std::string key = (first.getKernel() + " " + last.getKernel()).str();

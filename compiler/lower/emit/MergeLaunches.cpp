@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of the same elementwise kernel on buffers that follow each other
-// become one launch over all of them: the update of every parameter is one
-// kernel over the flat arrays.
+// Merges launches of the same elementwise kernel on consecutive buffers into
+// one launch over all of them: the update of all parameters is one kernel over
+// flat arrays.
 //
-// A launch joins the group of an earlier one when both compute the same with
-// the same scalars and attributes, each of its buffers follows the other's at
-// the same distance in elements, and no command in between touches what the
-// group reads or writes. Gaps between states, and between gradients, hold zeros
-// that nobody reads.
+// A launch joins the group of an earlier one if both compute the same with the
+// same scalars and attributes, each of its buffers follows the other's at the
+// same distance in elements, and no command in between accesses what the group
+// reads or writes. Gaps between states, and between gradients, hold zeros that
+// are not used.
 //
-// So do sums of the rows of arrays, padded by zeros (PartSums.cpp), which
-// are added up in any order: as many rows as all of them had are of the flat
-// array then.
+// The same applies to sums of the rows of zero-padded arrays (PartSums.cpp),
+// whose order does not matter: the flat array then has as many rows as all
+// arrays had.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/dialect/Expr.h"
@@ -34,7 +34,7 @@ namespace dlc {
 
 namespace {
 
-/// Elements that a row of sums is a multiple of.
+/// Multiple of the length of rows that are summed.
 constexpr int64_t kSumRow = 64;
 
 int64_t elementBytes(Value buffer) {
@@ -84,8 +84,8 @@ std::string shapelessForm(Block &body) {
 
 namespace {
 
-/// In the kernel of such sums the array as rows, before anything is computed;
-/// null: it is another one.
+/// The reshape to rows that is the first op of such a kernel; null if it is
+/// another kernel.
 ir::ReshapeOp rowsOf(Block &body) {
   auto pads = body.getOps<ir::PadOp>();
   auto sums = body.getOps<ir::ReduceSumOp>();
@@ -106,7 +106,7 @@ ir::ReshapeOp rowsOf(Block &body) {
              ? rows
              : nullptr;
 }
-/// What is computed of each element, and how it is added up.
+/// A text for what is computed per element, and for the reduction.
 std::string formOfSums(Block &body) {
   ir::ReshapeOp rows = rowsOf(body);
   if (!rows)
@@ -136,7 +136,7 @@ std::string formOfSums(Block &body) {
 
 struct Group {
   SmallVector<exec::LaunchOp> launches;
-  SmallVector<BufferRange> reads, writes; // hulls
+  SmallVector<BufferRange> reads, writes; // bounding ranges
 };
 
 class Merger {
@@ -145,7 +145,7 @@ public:
 
   void run(exec::ProgramOp program) {
     SmallVector<std::unique_ptr<Group>> done;
-    // Gradients that are scattered are parts, which dlc-number-parts counts.
+    // Scattered gradients are split, which dlc-number-parts handles.
     hasParts = llvm::any_of(
         program.getBody().front().getOps<exec::CallOp>(),
         [](exec::CallOp call) { return call.getKind() == "reduce_scatter"; });
@@ -178,7 +178,7 @@ public:
 
 private:
   /// Launches with equal keys compute the same with the same scalars; empty:
-  /// not to be merged.
+  /// never merged.
   std::string keyOf(exec::LaunchOp launch) {
     auto [it, isNew] = forms.try_emplace(launch.getKernel());
     if (isNew) {
@@ -232,7 +232,7 @@ private:
     }
     return true;
   }
-  /// Of what its first input is, and the gap behind it.
+  /// The end of its first input, including the gap after it.
   static int64_t endOf(exec::LaunchOp launch) {
     Value v = launch.getInputs().front();
     return rangeOf(v).begin + stateStride(cast<MemRefType>(v.getType()));
@@ -255,7 +255,7 @@ private:
       if (hits(group.writes, rangeOf(v)))
         return true;
     ValueRange outs =
-        op->getOperands(); // a wait or an all-reduce changes its operand
+        op->getOperands(); // waits and all-reduces write it
     if (auto launch = dyn_cast<exec::LaunchOp>(op))
       outs = launch.getOutputs();
     if (auto call = dyn_cast<exec::CallOp>(op))
@@ -277,7 +277,7 @@ private:
     extend(group.writes, launch.getOutputs());
   }
 
-  /// Sums of rows: of the flat array.
+  /// Merges sums of rows into those of the flat array.
   void mergeSums(Group &group) {
     exec::LaunchOp first = group.launches.front(), last = group.launches.back();
     const BufferRange sums = group.writes.front();
@@ -341,7 +341,7 @@ private:
     exec::KernelOp kernel =
         flatKernel(symbols.lookup<exec::KernelOp>(first.getKernel()), n);
     OpBuilder b(last);
-    llvm::DenseMap<Value, Value> flats; // an output on an input stays there
+    llvm::DenseMap<Value, Value> flats; // outputs may alias inputs
     auto flat = [&](Value v) -> Value {
       if (isScalar(v))
         return v;
@@ -367,7 +367,7 @@ private:
       launch.erase();
   }
 
-  /// The kernel on tensors of n elements.
+  /// The kernel for tensors of n elements.
   exec::KernelOp flatKernel(exec::KernelOp from, int64_t n) {
     OpBuilder b(from);
     auto kernel = exec::KernelOp::create(

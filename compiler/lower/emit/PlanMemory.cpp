@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc functions become exec programs: places first, then commands.
+// Converts dlc functions to exec programs: places first, then commands.
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/emit/EmitProgram.h"
 #include "mlir/Pass/Pass.h"
@@ -33,7 +33,7 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
     declare(module, layout, scratch, gradient);
   }
 
-  /// Regions and states at the head of the module.
+  /// Declares regions and states at the beginning of the module.
   void declare(ModuleOp module, StateLayout &layout, int64_t scratch,
                int64_t gradient) {
     OpBuilder b = OpBuilder::atBlockBegin(module.getBody());

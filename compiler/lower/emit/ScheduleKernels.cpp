@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says how each kernel's loops run: the last pass, when no kernel changes any
-// more.
+// Chooses the schedules of kernels: the last pass, after all changes of
+// kernels.
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Pass/Pass.h"

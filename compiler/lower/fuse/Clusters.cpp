@@ -14,11 +14,11 @@ using dlc::ir::tensorType;
 namespace dlc {
 namespace {
 
-/// A row cluster with fewer rows than this runs on one thread; only small ones
-/// may.
+/// A cluster of fewer rows than this runs on one thread, which is only allowed
+/// for small ones.
 constexpr int64_t kOneThreadRows = 16, kSmall = 1 << 15;
 
-/// A value that windows read so many times is better stored.
+/// A value that windows read more often than this is stored.
 constexpr int64_t kMostReads = 4;
 
 Domain::Shape squeezed(Ints shape) {
@@ -74,7 +74,8 @@ void moveWritesToEnd(Block &block) {
     write->moveBefore(block.getTerminator());
 }
 
-/// Whether `op` computes from small values what only `late` ops and `end` read.
+/// Whether `op` computes, from small values, something that only `late` ops and
+/// `end` read.
 static bool mayBeLate(Operation *op, const LateOps &late, Operation *end) {
   const bool computes =
       isReduce(op) ? elementCount(resultShape(op)) == 1
@@ -89,7 +90,7 @@ static bool mayBeLate(Operation *op, const LateOps &late, Operation *end) {
 }
 LateOps moveResultsBehind(Block &block) {
   LateOps late;
-  Operation *at = nullptr; // the next call, or what stands late before it
+  Operation *at = nullptr; // the next call, or a late op before it
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if (isa<ir::LibraryInterface>(op)) {
       at = &op;
@@ -142,8 +143,8 @@ bool Domain::operator==(const Domain &o) const {
                  : !o.reduces && isFull(o.full);
 }
 
-/// Whether `ops` are a kernel's body. What neither reduces nor moves elements
-/// always is.
+/// Whether `ops` can be a kernel's body. Always true without reductions and
+/// movement.
 static bool isKernel(ArrayRef<Operation *> ops) {
   if (llvm::none_of(ops, [](Operation *op) {
         return isReduce(op) || classify(op) == Class::Move;
@@ -271,7 +272,7 @@ bool Clusters::mayJoin(Cluster &c, Cluster &home, bool byRows) const {
   if (!fits || c.ops.size() + home.ops.size() > kMaxOps ||
       llvm::any_of(c.ops, [&](Operation *op) { return home.overwrites(op); }) ||
       llvm::any_of(c.ops, [&](Operation *op) { return home.isIndexedBy(op); }))
-    return false; // indices lie in memory
+    return false; // indices must be in memory
   auto inside = [&](Operation *op) {
     return c.members.contains(op) || home.members.contains(op);
   };

@@ -30,8 +30,8 @@ public:
   }
 
 private:
-  /// Where elements are needed: 0 is each element's own index, others are made
-  /// up of the ops behind.
+  /// Places at which elements are needed: 0 is each element's own index; others
+  /// are hashes of the ops after it.
   using Places = llvm::SmallDenseSet<llvm::hash_code, 4>;
 
   const Places &placesOf(Operation *op) {

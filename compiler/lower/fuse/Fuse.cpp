@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters: what runs as one kernel.
+// Fusion into clusters, each of which runs as one kernel.
 //
 // Ops are visited from last to first. An op joins the cluster of one of its
-// users when
-//   1. every user of it is in that cluster or stands after the cluster's last
-//      op, so that the cluster can run at the place of its last op and no cycle
-//      can arise, and
-//   2. the loops fit (Domain below) and the whole is one kernel, which
-//      KernelGraph says: shapes do not tell whether a square tensor's row sums
-//      are used at their own rows. Where cheap ops are repeated, a number a
-//      row comes with the last reduction of the rows that it is made from.
-//      What pooling windows read is computed at their places, with `windows`.
-// Otherwise, if it is cheap (Leaves.h), it is repeated in those clusters of its
-// users that then read no more; for what remains it starts a cluster of its
+// users if
+//   1. every user of it is in that cluster or after the cluster's last op, so
+//      that the cluster can run at its last op and no cycle arises, and
+//   2. the loops match (Domain below) and the result is one kernel according to
+//      KernelGraph: shapes do not tell whether a square tensor's row sums are
+//      used at their own rows. If cheap ops are repeated, a value per row joins
+//      with the last reduction of the rows that it is computed from. With
+//      `windows`, inputs of pooling windows are computed in them.
+// Otherwise, if it is cheap (Leaves.h), it is repeated in the clusters of users
+// that then read no more data; for remaining users it starts a cluster of its
 // own. Constants and iotas are cloned into every cluster that uses them. Then
-// clusters join (FuseJoin.cpp). With `few` what only the function returns runs
-// late: a loss comes from the kernel of its gradient. Each op is looked at once
-// with its uses, so the time is linear in the size of the program.
+// clusters are joined (FuseJoin.cpp). With `few`, ops that only the function's
+// results need run late: a loss is computed in the kernel of its gradient. Each
+// op is visited once with its uses, in linear time.
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/fuse/Clusters.h"
@@ -36,12 +35,12 @@ namespace dlc {
 
 namespace {
 
-/// What is read costs nothing next to something so many times as large.
+/// Reads are negligible if something this many times as large is read.
 constexpr int64_t kNegligible = 16;
-/// Ops between clusters that may as well run together.
+/// Ops between clusters that are still joined.
 constexpr int64_t kSoon = 16;
-/// Most ops that finish a row's reduction where it joins with them; most
-/// clusters that are looked at as readers of one value.
+/// Most ops that finish a row's reduction and join with it; most clusters that
+/// are considered as readers of a value.
 constexpr size_t kFinishing = 8, kReaders = 8;
 
 class Fuser {
@@ -115,11 +114,11 @@ private:
   bool isBefore(Operation *a, Operation *b) {
     return clusters.position[a] < clusters.position[b];
   }
-  /// Whether c only computes results of the function, and op more.
+  /// Whether c only computes results of the function and op does not.
   bool isTooLate(Operation *op, const Cluster &c) const {
     return late.contains(c.ops.front()) && !late.contains(op);
   }
-  /// An op that is repeated runs with its cluster, wherever the op stands.
+  /// A repeated op runs with its cluster, wherever the op is.
   int64_t runsAt(Operation *op) {
     return repeated.contains(op) ? clusters.clusterOf.lookup(op)->last
                                  : clusters.position[op];
@@ -128,21 +127,21 @@ private:
     return llvm::any_of(op->getUsers(),
                         [&](Operation *u) { return !c.members.contains(u); });
   }
-  /// Whether users of op in c see it through a leaf that moves elements.
+  /// Whether users of op in c read it through a movement op.
   bool feedsMove(Operation *op, Cluster &c) {
     return llvm::any_of(op->getUsers(), [&](Operation *u) {
       return c.members.contains(u) && classify(u) == Class::Move;
     });
   }
-  /// Whether op, which moves elements, is read by moves of c alone: their
-  /// indices combine.
+  /// Whether the movement op `op` is only read by movements of c, so that their
+  /// indices compose.
   bool isOnlyMoved(Operation *op, Cluster &c) {
     return llvm::all_of(op->getUsers(), [&](Operation *u) {
       return c.members.contains(u) && classify(u) == Class::Move;
     });
   }
-  /// A kernel's addresses may read indices, but not choose among places, nor
-  /// read them at an address that reads others.
+  /// Addresses in a kernel may read indices, but not depend on conditions, nor
+  /// on indices that are read at computed addresses.
   static bool isOneRead(Operation *op) {
     auto move = dyn_cast<ir::MovementInterface>(op);
     return move && move.pieces() == 1;
@@ -162,7 +161,7 @@ private:
     return false;
   }
 
-  /// Rule 2: the domain of c with op in it, or nothing.
+  /// Rule 2: the domain of c with op in it, or nullopt.
   std::optional<Domain> fit(Operation *op, Class cls, Cluster &c) {
     const Domain &d = c.domain;
     if (feedsMove(op, c))
@@ -197,8 +196,8 @@ private:
     return onResult && own.worthRows() ? std::optional(own) : std::nullopt;
   }
 
-  /// Clusters that op might join: its users'; for a reduction also those that
-  /// reduce its operand or what is made of it.
+  /// Clusters that op might join: those of its users; for a reduction also
+  /// those that reduce its operand or a value computed from it.
   SmallVector<Cluster *> candidates(Operation *op, Class cls) {
     llvm::SmallSetVector<Cluster *, 4> found;
     auto add = [&](Operation *user) {
@@ -223,7 +222,7 @@ private:
   void place(Operation *op, Class cls) {
     if (!apart)
       mergeCandidates(op, cls);
-    const bool overwrites = op->hasAttr(kOverwrites); // once, and when it comes
+    const bool overwrites = op->hasAttr(kOverwrites); // only once
     if (leaves && !overwrites && Leaves::isCheap(op) && isShared(op))
       repeat(op);
     if (op->use_empty() && leaves) {
@@ -232,7 +231,7 @@ private:
       return;
     }
     if ((!apart && !overwrites && joins(op, cls)) ||
-        isa<ir::ReshapeOp>(op)) // a view of memory
+        isa<ir::ReshapeOp>(op)) // alias
       return;
     auto cluster = std::make_unique<Cluster>();
     cluster->domain = Domain::of(op);
@@ -264,9 +263,9 @@ private:
     }
     return false;
   }
-  /// Whether op, a number a row to c, whose loops have no reduction yet, joins
-  /// it with the reduction of these rows that it is made from, and with what is
-  /// between: the scale of a norm of rows.
+  /// Whether op, a value per row for c, whose loops have no reduction yet,
+  /// joins it together with the reduction of these rows that it is computed
+  /// from, and the ops between them: the scale of a norm of rows.
   bool bringsRows(Operation *op, Cluster &c) {
     if (c.domain.reduces || !isa<ir::ElementwiseInterface>(op))
       return false;
@@ -302,11 +301,11 @@ private:
     mergeCandidates(reduction, Class::Reduce);
     return true;
   }
-  /// What reads op in the same loops becomes one kernel, if it reduces, is
-  /// small, or runs soon: others gain little and live longer.
+  /// Joins readers of op with the same loops if they reduce, are small, or run
+  /// soon: others gain little and extend lifetimes.
   void mergeCandidates(Operation *op, Class cls) {
     SmallVector<Cluster *> order = candidates(op, cls);
-    llvm::erase_if(order, [&](Cluster *c) { // op is one number to them
+    llvm::erase_if(order, [&](Cluster *c) { // op is a scalar to them
       const Domain &d = c->domain;
       return !d.isFull(resultShape(op)) &&
              !(d.reduces && d.isKept(resultShape(op)));
@@ -323,8 +322,8 @@ private:
           break;
         }
   }
-  /// Moves of parts of a library's result, queries, keys and values, are one
-  /// kernel.
+  /// Movements of parts of a library's result (queries, keys and values) become
+  /// one kernel.
   void mergeReaders(Value result) {
     llvm::SmallSetVector<Cluster *, 4> found;
     for (Operation *user : result.getUsers())
@@ -343,11 +342,11 @@ private:
     Cluster *c = clusters.clusterOf.lookup(*op->user_begin());
     return !c || escapes(op, *c);
   }
-  /// Gives each cluster of users that reads no more then an op of its own.
+  /// Repeats op in each cluster of users that then reads no more data.
   void repeat(Operation *op) {
     if (isEpilogue(op))
       return;
-    SmallVector<Cluster *> same, fewer; // bytes that are read
+    SmallVector<Cluster *> same, fewer; // by bytes read
     for (Cluster *c : candidates(op, Class::Compute))
       if (canHold(op, *c)) {
         int64_t more = bytesMore(op, *c), own = Leaves::bytes(op->getResult(0));
@@ -371,15 +370,15 @@ private:
       clusters.add(made, *c);
     }
   }
-  /// Whether op belongs to a reduction, whose result it only finishes.
+  /// Whether op only finishes the result of a reduction.
   bool isEpilogue(Operation *op) {
     return llvm::any_of(leaves->ofOperands(op), [&](Value v) {
       Operation *def = v.getDefiningOp();
       return def && isReduce(def) && !isNegligible(v, op);
     });
   }
-  /// Whether its users had to read more than its result if it did not run with
-  /// the reductions that it is made from.
+  /// Whether users would read more than its result if it did not run with the
+  /// reductions that it is computed from.
   bool isNarrowEpilogue(Operation *op) {
     if (!leaves || !Leaves::isCheap(op) || !isEpilogue(op))
       return false;
@@ -398,7 +397,7 @@ private:
     return fits && !feedsMove(op, c) &&
            inputsWith(op, c).size() <= kMaxInputs && c.mayHold(op);
   }
-  /// What c reads for op itself and would not read otherwise.
+  /// Bytes that c reads only for op.
   int64_t bytesMore(Operation *op, Cluster &c) {
     Leaves::Values more = leaves->ofOperands(op);
     for (Value v : inputsWith({}, c))
@@ -411,7 +410,7 @@ private:
     return sum;
   }
 
-  /// The inputs of c and of `more`, which joins it.
+  /// The inputs of c together with `more`, which joins it.
   llvm::SmallPtrSet<Value, 16> inputsWith(ArrayRef<Operation *> more,
                                           Cluster &c) {
     llvm::SmallPtrSet<Value, 16> inputs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters that join after all ops have found theirs: those that write the
-// states of one parameter, so that its moments, averages and new value come
-// from one reading, and small reductions, whose launches cost more than their
+// Joins clusters after all ops have been assigned: those that write the states
+// of one parameter, so that its moments, averages and new value are computed
+// from one read, and small reductions, whose launches cost more than their
 // work.
 #include "compiler/lower/fuse/Clusters.h"
 
@@ -15,8 +15,8 @@ class WriterJoiner {
 public:
   explicit WriterJoiner(Clusters &clusters) : clusters(clusters) {}
 
-  /// From the last to the first: each joins a later one, so that what it reads
-  /// stands before both.
+  /// From last to first: each joins a later one, so that its inputs precede
+  /// both.
   void run() {
     for (Cluster *c : clusters.fromLast()) {
       if (!isWriter(*c))
@@ -35,8 +35,8 @@ public:
   }
 
 private:
-  /// Whether c is elementwise, or of rows, and only states and writers take its
-  /// results.
+  /// Whether c is elementwise or by rows, and its results are only used by
+  /// states and other writers.
   bool isWriter(Cluster &c) const {
     return (!c.domain.reduces || c.domain.isRows()) &&
            elementCount(c.domain.full) > 1 &&
@@ -79,14 +79,14 @@ private:
 
   Clusters &clusters;
   llvm::SmallPtrSet<Cluster *, 16> writers;
-  llvm::DenseMap<const void *, Cluster *> readers; // of a value, a cluster
+  llvm::DenseMap<const void *, Cluster *> readers; // by value or cluster
 };
 
 } // namespace
 
 void joinWriters(Clusters &clusters) { WriterJoiner(clusters).run(); }
 
-/// Whether c finishes reductions that are split into parts.
+/// Whether c is the second stage of reductions.
 static bool isSecondStage(const Cluster &c) {
   return llvm::all_of(c.ops, [](Operation *op) {
     Operation *first = op->getOperand(0).getDefiningOp();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of halves as kernels of their own: with what computes their operands
-// and what is computed from their elements, where that is faster than a library
-// call and separate kernels (Target.h).
+// Products of 16-bit floats as generated kernels, with the computation of their
+// operands as prologues and that on their results as epilogues, where this is
+// faster than a library call and separate kernels (Target.h).
 //
 // Runs after fusion. The first reader of a product becomes its epilogue if it
-// is a cluster over the product's elements. A cluster becomes part of the
-// kernels that load its results if these are products and other such clusters
-// alone, so that it need not run any more. Whether a product is generated
-// depends on what it then contains, so products are judged in rounds: one that
-// does not pay leaves what it would have contained to memory.
+// is a cluster over the product's elements. A cluster becomes a prologue of
+// kernels that load its results if its only readers are products and other such
+// clusters, so that it need not run at all. Whether a product is generated
+// depends on its prologues and epilogue, so products are evaluated in rounds:
+// one that is not worthwhile leaves its prologues and epilogue to memory.
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/PlacingPass.h"
 #include "compiler/lower/fuse/Clusters.h"
@@ -26,10 +26,10 @@ namespace dlc {
 namespace {
 
 constexpr int kRounds = 4;
-/// Simple operations that a costly one counts for.
+/// Simple operations that a costly one is equivalent to.
 constexpr double kCostlyOperations = 16;
 
-/// The views of `v`, in order, and the other ops that read it or one of them.
+/// The views of `v`, in order, and the other ops that read it or a view.
 struct Readers {
   SmallVector<ir::ReshapeOp> views;
   SmallVector<Operation *> ops;
@@ -53,7 +53,7 @@ bool computesElements(ir::FusedOp cluster) {
   });
 }
 
-/// A product that might be generated.
+/// A product that may be generated.
 struct Candidate {
   ir::MatmulOp op;
   ir::FusedOp epilogue; // null: none
@@ -62,11 +62,11 @@ struct Candidate {
   Ways ways = {};
 };
 
-/// Makes the kernel of a product.
+/// Builds the kernel of a product.
 class KernelBuilder {
 public:
-  /// At the place of the epilogue, if there is one. All of `prologues` that the
-  /// product needs are in it.
+  /// At the place of the epilogue, if there is one. Includes those of
+  /// `prologues` that the product needs.
   KernelBuilder(const Candidate &c,
                 const llvm::DenseSet<Operation *> &prologues)
       : prologues(prologues), builder(c.epilogue ? c.epilogue : c.op) {
@@ -97,7 +97,7 @@ public:
   }
 
   ir::FusedOp fused;
-  /// The clusters that are in it.
+  /// The clusters that it includes.
   SmallVector<Operation *> contained;
 
 private:
@@ -149,7 +149,7 @@ private:
   IRMapping map;
 };
 
-/// What one of a kernel's operands costs each time that it is loaded.
+/// The cost of loading an element of a kernel's operand.
 OperandCost costOf(const KernelGraph &graph, const KernelNode *root) {
   OperandCost cost{0, 0};
   llvm::SmallSetVector<const KernelNode *, 16> reached;
@@ -166,7 +166,7 @@ OperandCost costOf(const KernelGraph &graph, const KernelNode *root) {
   return cost;
 }
 
-/// Seconds that a product's kernel takes; nothing if it is none.
+/// Predicted seconds of a product's kernel; nullopt if it cannot be generated.
 std::optional<double> timeOf(ir::FusedOp kernel, const ProductShape &shape,
                              const Target &target) {
   if (kernel.getInputs().size() > kMaxInputs)
@@ -250,7 +250,7 @@ private:
     return fits ? cluster : nullptr;
   }
 
-  /// The clusters that products alone contain, and how many of them.
+  /// Finds clusters that are only read by products, and their number.
   void findPrologues() {
     prologues.clear();
     products.clear();
@@ -271,7 +271,7 @@ private:
     }
   }
   using Set = llvm::SmallSetVector<Operation *, 2>;
-  /// Adds the generated products that `reader` runs in, or is; false if it
+  /// Adds the generated products that contain `reader`, or are it; false if it
   /// writes to memory.
   bool addProducts(Operation *reader, Set &to) {
     if (auto number = numberOf.find(reader); number != numberOf.end()) {
@@ -284,7 +284,7 @@ private:
     return true;
   }
 
-  /// Whether to generate it, and with its epilogue; true if that changes.
+  /// Decides whether to generate it, with its epilogue; true if that changes.
   bool judge(Candidate &c) {
     ProductShape shape = shapeOf(c.op);
     double alone = target.libraryProduct(shape, trafficOf(c.op), false);
@@ -318,7 +318,7 @@ private:
     c.choice = placer.choose("matmul", c.op.getLoc(), c.ways);
     c.isGenerated = c.choice.by == By::Generated;
   }
-  /// The time of a kernel, and of the clusters in it as kernels of their own.
+  /// The time of a kernel, and that of its clusters as separate kernels.
   std::pair<std::optional<double>, double> tryWith(const Candidate &c,
                                                    const ProductShape &shape) {
     KernelBuilder kernel(c, prologues);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of filters into another layout, which convolutions read, stand at the
-// beginning of a step, and those of their gradients in front of the first op
-// that reads one of these: side by side they are one launch (dlc-join-small).
-// The copies live longer, which is little next to a step's activations.
+// Moves copies of filters into another layout, which convolutions read, to the
+// beginning of a step, and those of their gradients before the first op that
+// reads one of them: adjacent, they become one launch (dlc-join-small). The
+// copies live longer, but are small compared to a step's activations.
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,7 +18,7 @@ namespace dlc {
 
 namespace {
 
-/// Elements of a copy that is worth it.
+/// Largest number of elements of a copy that is moved.
 constexpr int64_t kMostCopied = 1 << 22;
 
 bool isCopy(ir::FusedOp fused) {
@@ -31,7 +31,7 @@ bool isCopy(ir::FusedOp fused) {
              body, llvm::IsaPred<ir::TransposeOp, ir::CastOp, ir::ReshapeOp>);
 }
 
-/// Whether it is a state or a state's cast, which runs before all commands.
+/// Whether it is a state or a state's cast, which precede all commands.
 bool isThere(Value v) {
   Operation *op = ir::viewedBy(v).getDefiningOp();
   return op && (isa<ir::ReadOp>(op) ||
@@ -39,7 +39,7 @@ bool isThere(Value v) {
                  isThere(op->getOperand(0))));
 }
 
-/// Adds what `op` is computed from, and it.
+/// Adds `op` and the ops that compute its operands.
 void collect(Operation *op, llvm::SetVector<Operation *> &ops) {
   for (Value v : op->getOperands())
     if (Operation *made = v.getDefiningOp())
@@ -47,7 +47,7 @@ void collect(Operation *op, llvm::SetVector<Operation *> &ops) {
   ops.insert(op);
 }
 
-/// The all_reduce of one rank that takes the copy alone; null: there is none.
+/// The all_reduce, without ranks, that is the copy's only user; else null.
 ir::AllReduceOp gradientOf(ir::FusedOp copy) {
   auto reduce = dyn_cast_or_null<ir::AllReduceOp>(onlyUser(copy->getResult(0)));
   return reduce && reduce.getOf() && !reduce.getBucket() ? reduce

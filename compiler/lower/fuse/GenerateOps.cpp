@@ -34,7 +34,8 @@ struct GenerateOps : impl::GenerateOpsBase<GenerateOps> {
       op.erase();
     }
   }
-  /// A cluster that computes these results of `op`, unless nothing uses them.
+  /// Makes a cluster that computes these results of `op`, unless they are
+  /// unused.
   static void wrap(Operation *op, ValueRange results) {
     if (llvm::all_of(results, [](Value v) { return v.use_empty(); }))
       return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks the casts of whole states and gradients. Parameters with such gradients
-// are updated first, which their places follow: adjacent ones are one launch,
-// although norms and biases stand between them in the program.
+// Marks casts of whole states and gradients. Parameters with such gradients are
+// updated first, and their places follow that order, so that adjacent casts are
+// one launch although norms and biases lie between them in the program.
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
@@ -20,11 +20,11 @@ namespace dlc {
 
 namespace {
 
-/// What writes a parameter, by a gradient that travels.
+/// The write of a parameter that depends on a gradient with a bucket.
 struct Update {
   SmallVector<ir::WriteOp> writes = {};
   StringRef parameter = {};
-  int64_t bucket = -1; // -1: it does not travel
+  int64_t bucket = -1; // -1: it has none
   bool isOfCast = false;
 };
 
@@ -44,9 +44,9 @@ public:
     });
   }
 
-  /// Moves them in front of the writes: bucket by bucket, those by casts of
-  /// gradients first. Norms read gradients in that order, too. Not where others
-  /// compute a part of an update: they would stay in the old order.
+  /// Orders the writes: bucket by bucket, those with casts of gradients first.
+  /// Norms read gradients in that order, too. Not if a part of an update is
+  /// computed elsewhere, where the order would not change.
   void sort() {
     auto at = llvm::find_if(block,
                             [](Operation &op) { return Clusters::atEnd(&op); });
@@ -75,7 +75,7 @@ public:
   }
 
 private:
-  /// Whether it writes one or its moments.
+  /// Whether it writes a parameter or its moments.
   static bool isOfParameter(ir::WriteOp write) {
     const ir::Role role = SymbolTable::lookupNearestSymbolFrom<ir::StateOp>(
                               write, write.getStateAttr())
@@ -94,8 +94,8 @@ private:
         gradients, [&](Value a, Value b) { return placeOf(a) < placeOf(b); });
     norm->setOperands(gradients);
   }
-  /// Whether only writes take what it computes of a parameter's gradient, and
-  /// no rank has a part of it.
+  /// Whether its results that depend on a parameter's gradient are only written
+  /// to states, and the gradient is not split over ranks.
   static bool describe(std::pair<ir::FusedOp, Update> &each) {
     auto &[fused, update] = each;
     for (Value v : fused.getInputs()) {
@@ -125,7 +125,7 @@ struct JoinCasts : impl::JoinCastsBase<JoinCasts> {
 
   void runOnOperation() final {
     Block &block = getOperation().front();
-    // With gathers, not all parameters are there at the beginning.
+    // With gathers, parameters are not all available at the beginning.
     const bool areThere = llvm::none_of(
         block.getOps<ir::AllGatherOp>(), [](ir::AllGatherOp gather) {
           return bool(gather.getX().getDefiningOp<ir::ReadOp>());

@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace dlc {
 
-/// A value of more leaves than this is better read.
+/// A value with more leaves than this is read from memory.
 constexpr size_t kMostLeaves = 12;
 
 static bool isReadFromMemory(Value v) {
@@ -19,9 +19,9 @@ static bool isReadFromMemory(Value v) {
   });
 }
 
-/// Such a value, a maximum's elements, is the one that is in memory: another
-/// kernel, that fuses other products, need not get its bits. To a constant, a
-/// bound, it is as near in both.
+/// Such a value, as an element compared with a maximum, must come from memory:
+/// another kernel may contract other products and get other bits. Comparisons
+/// with constants are as exact either way.
 static bool isComparedForEquality(Value v) {
   return isa<FloatType>(ir::elementType(v)) &&
          llvm::any_of(v.getUsers(), [&](Operation *user) {

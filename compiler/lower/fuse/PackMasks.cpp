@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a ReLU reads of its result only where that is above 0: a bit
-// an element. The cluster that computes the result packs them, eight a byte,
-// as the sum of powers of two of a row of eight elements; those of gradients
-// read these instead of the result, which convolutions and products may read
-// as it is.
+// The gradient of a ReLU depends on its result only by whether that is above 0:
+// one bit per element. The cluster that computes the result packs the bits,
+// eight per byte, as a sum of powers of two over rows of eight elements;
+// clusters of gradients read these bytes instead of the result, which
+// convolutions and products may still read.
 #include "compiler/dialect/Expr.h"
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/Lower.h"
@@ -30,15 +30,15 @@ namespace {
 using Shape = SmallVector<int64_t>;
 
 constexpr int64_t kBits = 8;
-/// A packed number less this is one of i8, which has a sign.
+/// Packed numbers are stored as i8, which is signed, after subtracting this.
 constexpr double kMiddle = 128;
 
-/// Whether eight elements that follow each other are never of two rows.
+/// Whether groups of eight consecutive elements are always in one row.
 bool hasBytes(Ints shape) {
   return !shape.empty() && shape.back() % kBits == 0;
 }
 
-/// [8] of f32: `first`, and each `ratio` times the one before.
+/// [8] of f32: `first`, and each `ratio` times the previous one.
 Expr powers(Expr at, double first, double ratio) {
   SmallVector<float> values;
   for (int64_t i = 0; i < kBits; ++i, first *= ratio)
@@ -49,7 +49,7 @@ Expr powers(Expr at, double first, double ratio) {
                 DenseElementsAttr::get(type, ArrayRef<float>(values))));
 }
 
-/// Whether `op` says where `v` is not above 0.
+/// Whether `op` masks where `v` is not above 0.
 bool isMaskOf(Operation *op, Value v) {
   auto compare = dyn_cast<ir::CompareOp>(op);
   return compare && compare.getPredicate() == ir::Predicate::le &&
@@ -68,8 +68,8 @@ bool readsMask(OpOperand &use) {
                       [&](Operation *op) { return isMaskOf(op, inside); });
 }
 
-/// The clusters that read `v`, by way of views, for its mask alone, and the
-/// number of that operand.
+/// The clusters that read `v`, possibly through views, only for its mask, and
+/// the index of that operand.
 void addReaders(Value v, llvm::MapVector<ir::FusedOp, unsigned> &found) {
   for (OpOperand &use : v.getUses())
     if (auto view = dyn_cast<ir::ReshapeOp>(use.getOwner()))
@@ -78,13 +78,14 @@ void addReaders(Value v, llvm::MapVector<ir::FusedOp, unsigned> &found) {
       found.insert({cast<ir::FusedOp>(use.getOwner()), use.getOperandNumber()});
 }
 
-/// An elementwise cluster as one of rows of eight elements.
+/// An elementwise cluster rewritten for rows of eight elements.
 class Packer {
 public:
   Packer(ir::FusedOp source, OpResult result)
       : source(source), result(result), full(shapeOf(result)) {}
 
-  /// The cluster that has the mask as its last result; null: it cannot.
+  /// The cluster with the mask as its last result; null if that is not
+  /// possible.
   ir::FusedOp run() {
     Block &body = source.getBody().front();
     if (!hasBytes(full) || !source->getDiscardableAttrs().empty() ||
@@ -116,7 +117,7 @@ public:
   }
 
 private:
-  /// All elements, one, or one a channel; none: it has others.
+  /// The shape: all elements, one, or one per channel; nullopt otherwise.
   std::optional<Shape> of(Value v) const {
     Ints shape = shapeOf(v);
     const int64_t channels = full.back(), all = elementCount(full);
@@ -179,8 +180,8 @@ private:
   const Shape full;
 };
 
-/// The cluster `reader` with the mask in place of that operand; null: it would
-/// be another kind of kernel.
+/// The cluster `reader` with the mask as that operand; null if that would be
+/// another kind of kernel.
 ir::FusedOp readMask(ir::FusedOp reader, unsigned operand, Value mask) {
   Shape shape(shapeOf(reader.getInputs()[operand]));
   shape.back() /= kBits;
@@ -197,7 +198,7 @@ ir::FusedOp readMask(ir::FusedOp reader, unsigned operand, Value mask) {
     shape.push_back(1);
     Expr number = x.reshape(shape).cast(b.getF32Type()) + kMiddle;
     shape.pop_back();
-    // A bit is set where so many of its halves are no whole number.
+    // A bit is set if the number divided by its power of two is odd.
     Expr shifted = number * powers(number, 1, 0.5);
     Expr half = shifted.make<ir::FloorOp>(shifted.v) * 0.5;
     Expr rest = half - half.make<ir::FloorOp>(half.v);
@@ -231,7 +232,7 @@ struct PackMasks : impl::PackMasksBase<PackMasks> {
   }
 
 private:
-  /// What has replaced `fused`, or null.
+  /// The replacement of `fused`, or null.
   static ir::FusedOp pack(ir::FusedOp fused, OpResult result) {
     llvm::MapVector<ir::FusedOp, unsigned> readers; // and their operands
     addReaders(result, readers);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations that cost little to compute again from others that are kept
-// anyway. Before fusion: what is repeated runs in the clusters that read it,
-// and the forward cluster no longer stores it.
+// Recomputes activations that are cheap to compute from others that are stored
+// anyway. Runs before fusion: repeated ops are fused into the clusters that
+// read them, and the forward cluster no longer stores their result.
 //
-// A chain of cheap ops ends at its leaves: parameters, numbers a row or a
+// A chain of cheap ops ends at its leaves: parameters, values per row or
 // channel, and activations that the backward part reads in any case, such as
-// the input of a norm, whose gradient needs it. What the backward part reads
-// was in memory; its chain reads the leaves instead, which are needed soon
-// after, and its result is read while it is in a cache.
+// the input of a norm, whose gradient needs it. The chain reads the leaves
+// instead of its result, which was in memory; the leaves are needed soon after,
+// and the result is read while it is cached.
 //
-// An op that costs more, such as a GELU, is computed again with its gradient,
-// which needs the same exponential of the same operand: library calls that read
-// its result wait for that.
+// A more expensive op, such as a GELU, is recomputed with its gradient, which
+// needs the same exponential of the same operand: library calls that read its
+// result wait for that.
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/LibraryNorm.h"
 #include "compiler/kernel/KernelSchedule.h"
@@ -34,20 +34,20 @@ namespace dlc {
 
 namespace {
 
-/// Ops of a chain, and its leaves of about the result's size.
+/// Most ops of a chain, and most leaves of about the result's size.
 constexpr size_t kMostOps = 24, kMostLeaves = 2;
-/// Ops that wait for the gradient of what they read.
+/// Most ops that wait for a gradient.
 constexpr size_t kMostWaiting = 8;
-/// What so many times less than the result is kept for it at no cost.
+/// Leaves this many times smaller than the result are stored at no cost.
 constexpr int64_t kNothingBeside = 16;
 
-/// What is computed again, in program order, for one activation.
+/// The ops recomputed for one activation, in program order.
 struct Chain {
   Value of;
   llvm::SetVector<Operation *> ops;
   /// The first that reads it in the backward part, or its gradient.
   Operation *before = nullptr;
-  SmallVector<Operation *> waiting = {}; // for the gradient
+  SmallVector<Operation *> waiting = {}; // until the gradient
 };
 
 class Repeater {
@@ -85,10 +85,10 @@ private:
     };
   }
 
-  /// Whether the backward part no longer reads `v`, but a chain.
+  /// Makes the backward part read a chain instead of `v`, if possible.
   void decide(Value v) {
     Chain chain{v, {}};
-    bool isBound = false; // to where it is, or to a reader that has moved
+    bool isBound = false; // to its place, or to a reader that has moved
     for (Operation *user : v.getUsers()) {
       isBound |= Clusters::atEnd(user) || moved.contains(user);
       if (ir::isGradient(user->getLoc()) &&
@@ -112,8 +112,8 @@ private:
     chains.push_back(std::move(chain));
   }
 
-  /// Whether v is made, by one op, of what the gradient of that op reads, and
-  /// nothing needs it before.
+  /// Whether v is computed, by one op, from operands of that op's gradient, and
+  /// is not needed earlier.
   bool runsWithGradient(Value v, Chain &chain) {
     Operation *op = v.getDefiningOp();
     if (!op || !isCostly(op) || op->getNumOperands() != 1 ||
@@ -128,9 +128,9 @@ private:
     return true;
   }
 
-  /// What the backward part computes of v up to `gradient`, in program order;
-  /// whether that may wait, as it is few library calls and what sums up their
-  /// results over the ranks.
+  /// Collects what the backward part computes from v before `gradient`, in
+  /// program order; whether it may wait: only a few library calls and
+  /// reductions of their results over ranks.
   bool waitFor(Operation *gradient, Value v,
                SmallVectorImpl<Operation *> &waiting) {
     llvm::SmallSetVector<Operation *, 8> found;
@@ -154,8 +154,8 @@ private:
     return true;
   }
 
-  /// The last op of those that make a gradient of v, elementwise and with one
-  /// that costs as much as v's own; null: there are none.
+  /// The last op of those that compute a gradient of v, if they are elementwise
+  /// and one costs as much as v's own op; else null.
   Operation *gradientOf(Value v) {
     llvm::SmallSetVector<Operation *, 16> found;
     const auto add = [&](Value read) {
@@ -181,8 +181,8 @@ private:
            (Leaves::isCheap(op) || !isa<ir::ElementwiseInterface>(op));
   }
 
-  /// The ops of v's chain and the activations that it reads; whether these are
-  /// kept in any case, and few.
+  /// Collects the ops of v's chain and the activations that it reads; whether
+  /// these are stored in any case, and few.
   bool collect(Value v, Chain &chain, llvm::SmallPtrSet<Value, 4> &leaves) {
     Operation *op = v.getDefiningOp();
     if (!chain.ops.insert(op))
@@ -209,7 +209,7 @@ private:
       b.clone(*op, copies)->setLoc(repeated(op->getLoc()));
   }
 
-  /// As the call computes it, of the statistics that it saved.
+  /// As the call computes it, from the statistics that it saved.
   static Value normAgain(ir::FusedBatchNormOp op, const IRMapping &copies,
                          OpBuilder &b) {
     const auto expr = [&](Value v) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A large gradient that does not travel, and that nothing but its own update
-// reads, needs no place among the others: without its all_reduce it is a value
-// as any other, and what makes it from a library call's result, such as a cast,
-// fuses with the update.
+// A large gradient that is not sent and that is only read by its own update
+// needs no place among the gradients: without its all_reduce it is an ordinary
+// value, and ops on a library call's result, such as a cast, fuse with the
+// update.
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/memory/StateLayout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,7 +17,7 @@ namespace dlc {
 
 namespace {
 
-/// Whether a library call computes it, but for its type and layout.
+/// Whether a library call computes it, except for its type and layout.
 bool isCalled(Value v) {
   Operation *op = v.getDefiningOp();
   if (isa_and_nonnull<ir::CastOp, ir::ReshapeOp, ir::TransposeOp>(op))

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Column sums that also store what they add up. An elementwise cluster whose
-// result a cluster of column sums reads, in its own shape or as other rows of
-// the same columns, runs in that one: each element is then computed, added and
-// stored by one thread, and not read again.
+// Column sums that also store their operand. An elementwise cluster whose
+// result is read by column sums, in its own shape or as other rows of the same
+// columns, is fused into them: each element is computed, added and stored by
+// one thread, and not read again.
 //
-// Sums of which a cluster of rows reads or makes what they add up, too, run in
-// that one, if they have enough parts: so the gradients of a norm's scale and
-// bias, and of the bias before it, come with that of its input.
+// If a cluster of rows reads or computes the operand of the sums, too, the sums
+// run in that cluster, if they have enough parts: the gradients of a norm's
+// scale and bias, and of the bias before it, are computed with that of its
+// input.
 //
-// Sums whose addends count under a condition stay alone: their kernel passes
-// over most elements. So do those that read other elements than the ones they
-// add, as pivots are.
+// Sums under a condition stay separate, because their kernel skips most
+// elements. So do sums that also read other elements than those they add, such
+// as pivots.
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/ColumnParts.h"
 #include "compiler/lower/Lower.h"
@@ -36,8 +37,7 @@ namespace {
 
 using Shape = Domain::Shape;
 
-/// The shape of all that the sums add up, if `fused` is column sums that may
-/// store it.
+/// The shape of the operand if `fused` is column sums that may store it.
 std::optional<Shape> shapeOfSums(ir::FusedOp fused) {
   std::optional<Shape> shape;
   for (Operation &op : fused.getBody().front()) {
@@ -56,8 +56,8 @@ std::optional<Shape> shapeOfSums(ir::FusedOp fused) {
   return graph && sumsColumns(*graph) ? shape : std::nullopt;
 }
 
-/// The full shape of a cluster that reduces rows along the last dimension, may
-/// be beside sums of columns, and nothing else.
+/// The full shape of a cluster that only reduces rows along the last dimension,
+/// possibly beside column sums.
 std::optional<Shape> shapeOfRows(ir::FusedOp fused) {
   std::optional<Shape> shape;
   for (Operation &op : fused.getBody().front())
@@ -74,16 +74,16 @@ std::optional<Shape> shapeOfRows(ir::FusedOp fused) {
   return graph && !graph->contraction.op ? shape : std::nullopt;
 }
 
-/// A cluster of elements of one shape, or with `rows` one that reduces its last
-/// dimension, in another shape.
+/// A cluster of elements of one shape (with `rows`, one that reduces its last
+/// dimension) rewritten for another shape.
 class Reshaped {
 public:
   Reshaped(Ints from, Ints to, bool rows) : from(from), to(to), rows(rows) {
     full.full = this->from;
   }
 
-  /// Of a value: as it is, all elements, one, or one for each column or row;
-  /// none: it has other elements.
+  /// The shape of a value: unchanged, all elements, one, or one per column or
+  /// row; nullopt if it has other elements.
   std::optional<Shape> of(Value v) const {
     Ints shape = shapeOf(v);
     if (from == to || (shape.size() <= to.size() && elementCount(shape) == 1))
@@ -152,8 +152,7 @@ private:
   Domain full;
 };
 
-/// Whether all that reads v, also as another view, stands behind `last` or is
-/// it.
+/// Whether all readers of v, also through views, are `last` or after it.
 bool isReadFrom(Operation *last, Value v) {
   return llvm::all_of(v.getUsers(), [&](Operation *user) {
     return isa<ir::ReshapeOp>(user) ? isReadFrom(last, user->getResult(0))
@@ -186,7 +185,7 @@ class Joiner {
 public:
   Joiner(ir::FusedOp sums, Shape shape) : sums(sums), shape(shape) {}
 
-  /// The sums with the first cluster in them that fits; null: there is none.
+  /// The sums fused with the first cluster that fits; null if none does.
   ir::FusedOp run() {
     for (Value v : sums.getInputs())
       if (auto source = viewed(v).getDefiningOp<ir::FusedOp>();
@@ -194,7 +193,7 @@ public:
         return join(source);
     return {};
   }
-  /// Puts them into the first cluster of rows that fits.
+  /// Fuses them into the first cluster of rows that fits.
   void runInRows() {
     rows = true;
     if (shape.size() != 3 || shape.front() < kFewestParts ||
@@ -256,9 +255,10 @@ private:
     return llvm::all_of(source.getResults(),
                         [&](Value r) { return isReadFrom(sums, r); });
   }
-  /// Whether all else that the sums read is there when `source` runs, which is
-  /// worth while: threads of column sums are too few for costly functions,
-  /// with which gradients of GELU and their sums took up to 12 % longer.
+  /// Whether other inputs of the sums are available when `source` runs, and
+  /// fusing is worthwhile: column sums have too few threads for costly
+  /// functions, with which gradients of GELU and their sums took up to 12 %
+  /// longer.
   bool mayFollow(ir::FusedOp source) {
     return llvm::none_of(source.getBody().front(),
                          [](Operation &op) { return isCostly(&op); }) &&
@@ -290,7 +290,7 @@ private:
     sums->moveAfter(source);
   }
 
-  /// Null: the whole would be no kernel.
+  /// Null if the result would not be a kernel.
   ir::FusedOp join(ir::FusedOp source) {
     if (rows || !readsFirst(source))
       moveBehind(source);
@@ -331,7 +331,7 @@ private:
     });
     return same == sums.getInputs().end() ? reshaped.read(b, v) : *same;
   }
-  /// What both compute is computed once.
+  /// Values that both compute are computed once.
   static bool isKernel(ir::FusedOp made) {
     IRRewriter rewriter(made.getContext());
     DominanceInfo dominance(made);
@@ -398,7 +398,7 @@ private:
 
   ir::FusedOp sums;
   const Shape shape;
-  bool rows = false; // into a cluster of rows
+  bool rows = false; // fuse into clusters of rows
 };
 
 struct StoreSummed : impl::StoreSummedBase<StoreSummed> {
@@ -407,7 +407,7 @@ struct StoreSummed : impl::StoreSummedBase<StoreSummed> {
     for (auto fused : getOperation().front().getOps<ir::FusedOp>())
       if (auto shape = shapeOfSums(fused))
         all.emplace_back(fused, *shape);
-    for (auto &[sums, shape] : all) { // none is a source
+    for (auto &[sums, shape] : all) { // sums are not sources
       while (ir::FusedOp joined = Joiner(sums, shape).run())
         sums = joined;
       Joiner(sums, shape).runInRows();

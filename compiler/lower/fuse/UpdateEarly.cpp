@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large states are updated as soon as what their update reads is complete and
-// nothing reads their old value any more, so that few gradients live at a time.
-// What an update needs beside its gradient, such as the learning rate, is
-// computed of states at the beginning. Where gradients travel, the order stays,
-// as updates wait for them.
+// Updates large states as soon as the inputs of the update are available and
+// the old value has no further use, so that few gradients are live at once.
+// Other inputs of updates, such as the learning rate, are computed from states
+// at the beginning. If gradients are reduced over ranks, the order is kept,
+// because updates wait for them.
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/fuse/Clusters.h"
 #include "compiler/lower/memory/Placement.h"
@@ -20,8 +20,8 @@ namespace dlc {
 
 namespace {
 
-/// Adds the ops behind `v`; whether it is a state, or a number that is computed
-/// of states.
+/// Adds the ops that compute `v`; whether it is a state, or a scalar computed
+/// from states.
 bool collect(Value v, llvm::SetVector<Operation *> &ops) {
   Operation *op = v.getDefiningOp();
   if (!op)
@@ -36,7 +36,7 @@ bool collect(Value v, llvm::SetVector<Operation *> &ops) {
   return true;
 }
 
-/// Adds what reads `v`, also through reshapes, ahead of the writes.
+/// Adds ops that read `v`, also through reshapes, before the writes.
 void addReaders(Value v, SmallVectorImpl<Operation *> &readers) {
   for (Operation *user : v.getUsers())
     if (Clusters::atEnd(user))
@@ -47,7 +47,7 @@ void addReaders(Value v, SmallVectorImpl<Operation *> &readers) {
       readers.push_back(user);
 }
 
-/// Whether only writes take what a cluster computes, among it a large value.
+/// Whether a cluster's results are only written to states, and one is large.
 bool isUpdate(ir::FusedOp fused, int64_t least) {
   return llvm::all_of(fused->getUsers(), llvm::IsaPred<ir::WriteOp>) &&
          llvm::any_of(
@@ -87,7 +87,7 @@ public:
         *llvm::max_element(before, [](Operation *a, Operation *b) {
           return a->isBeforeInBlock(b);
         }));
-    // Other states are adjacent, so that their launches become one.
+    // Other states are adjacent, so their launches are merged.
     for (Operation *write : writes)
       write->moveBefore(block.getTerminator());
   }

@@ -15,8 +15,8 @@ namespace dlc {
 
 namespace {
 
-/// The product that `v` is, by way of views that nobody else reads; null if it
-/// is another op's, is read elsewhere or has an epilogue.
+/// The product that `v` is, through views without other uses; null if it is
+/// another op, has other uses or an epilogue.
 ir::MatmulOp productOf(Value v) {
   while (v.hasOneUse() && v.getDefiningOp<ir::ReshapeOp>())
     v = v.getDefiningOp<ir::ReshapeOp>().getX();
@@ -27,7 +27,7 @@ ir::MatmulOp productOf(Value v) {
   return isPlain ? product : nullptr;
 }
 
-/// Makes `v` and what it is a view of f32.
+/// Makes `v` and the values that it is a view of f32.
 void widen(Value v) {
   auto f32 = Float32Type::get(v.getContext());
   for (;; v = v.getDefiningOp<ir::ReshapeOp>().getX()) {

@@ -14,7 +14,7 @@ bool isCommand(Operation *op) {
   return isa<ir::FusedOp, ir::LibraryInterface>(op);
 }
 
-/// What a command does last is what it is for.
+/// The last op of a command determines its purpose.
 bool isBackward(Operation *command) {
   if (auto fused = dyn_cast<ir::FusedOp>(command))
     command = fused.getBody().front().getTerminator()->getPrevNode();
@@ -52,7 +52,7 @@ private:
     const Activations::Item &item = activations.items()[*i];
     return !item.stays && item.value.getOwner() != last;
   }
-  /// So that what they are views of is not asked for too early.
+  /// So that their operands are not required too early.
   void moveViewsToUsers(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
       if (&op == last)
@@ -66,7 +66,7 @@ private:
       op.moveBefore(user);
     }
   }
-  /// Copies in front of `op` whatever chosen it needs and has no copy yet.
+  /// Adds copies before `op` of the chosen values that it needs.
   void prepare(Operation *op) {
     SmallVector<Operation *> work, needed;
     auto ask = [&](Operation *user) {
@@ -100,7 +100,7 @@ private:
   const Activations &activations;
   const llvm::BitVector &chosen;
   Operation *last;
-  IRMapping map; // of chosen values and their views
+  IRMapping map; // chosen values and their views
   llvm::SmallPtrSet<Operation *, 16> copied;
   SmallVector<Operation *> copies;
 };

@@ -11,13 +11,13 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// Sizes of segments that are tried: all, a half, ... of what may be repeated.
+/// Segment sizes that are tried: all recomputable bytes, a half, ...
 constexpr int kHalvings = 7;
-/// Shares of the candidates that are tried, and steps between two of them.
+/// Shares of the candidates that are tried, and refinements between two shares.
 constexpr int kShares = 8, kRefinements = 3;
 constexpr size_t kNamed = 12;
 
-/// A cluster's: one for each element that an op of it computes.
+/// FLOPs of a cluster: one per element of each op.
 int64_t flopsOf(Operation *command) {
   if (auto library = dyn_cast<ir::FlopsInterface>(command))
     return library.countFlops();
@@ -28,10 +28,10 @@ int64_t flopsOf(Operation *command) {
   return n;
 }
 
-/// A forward command whose results are kept for the backward part.
+/// A forward command whose results are stored for the backward part.
 struct Recomputable {
   int64_t command, bytes;
-  double flops; // of it and of what it needs that is not kept
+  double flops; // of it and of its inputs that are not stored
   double worth() const { return bytes / (flops + 1); }
 };
 
@@ -40,8 +40,8 @@ struct Cost {
   int64_t flops = 0;         // repeated
 };
 
-/// Fits one function beside those without activations. Functions share their
-/// scratch memory, so if each fits, all do.
+/// Fits one function, together with those without activations. Functions share
+/// their scratch memory, so if each fits, all do.
 class Fitter {
 public:
   Fitter(ModuleOp module, func::FuncOp step, int64_t budget)
@@ -98,8 +98,8 @@ private:
                       });
   }
 
-  /// The `count` best candidates, and whatever they need that is not kept, in
-  /// segments of about that many bytes.
+  /// The `count` best candidates, and their inputs that are not stored, in
+  /// segments of about `segment` bytes.
   llvm::BitVector choose(size_t count, int64_t segment) {
     llvm::BitVector command(activations.commands().size());
     for (const Recomputable &c : ArrayRef(candidates).take_front(count))
@@ -114,7 +114,7 @@ private:
         chosen.reset(i);
     return chosen;
   }
-  /// Commands after which a segment ends: where little would have to be kept.
+  /// Commands after which a segment ends: where little would have to be stored.
   std::vector<int64_t> findBorders(const llvm::BitVector &chosen,
                                    int64_t segment) {
     size_t n = activations.commands().size();
@@ -130,7 +130,7 @@ private:
     }
     for (size_t i = 1; i < n; ++i)
       crossing[i] += crossing[i - 1];
-    size_t half = 0; // the first command in the segment's second half
+    size_t half = 0; // first command in the segment's second half
     int64_t bytes = 0, second = 0;
     for (size_t i = 0; i < n; ++i) {
       bytes += made[i];
@@ -152,7 +152,7 @@ private:
     return borders;
   }
 
-  /// What a choice would cost; remembers the best ones.
+  /// Evaluates a choice and remembers the best.
   Cost tryOut(size_t count, int64_t segment) {
     llvm::BitVector chosen = choose(count, segment);
     auto copy = cast<func::FuncOp>(step->clone());
@@ -230,7 +230,7 @@ private:
   Activations activations;
   StateLayout layout;
   int64_t stateBytes = 0, otherScratch = 0, otherGradient = 0;
-  std::vector<Recomputable> candidates; // the most worthwhile first
+  std::vector<Recomputable> candidates; // the best first
   llvm::BitVector smallest;
   int64_t least = INT64_MAX, fewest = INT64_MAX;
   std::optional<llvm::BitVector> fitting;

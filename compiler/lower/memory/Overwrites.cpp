@@ -8,8 +8,8 @@ using dlc::ir::tensorType;
 
 namespace dlc {
 
-/// Whether each element is written after all that its row reduces: rows have
-/// threads of their own, which read a row for the last time where they write.
+/// Whether each element is written after its row has been reduced: each row has
+/// its own threads, whose last read of it is where they write.
 static bool endsRows(const KernelGraph &graph, const KernelOutput &output) {
   return output.full && output.node->depth == graph.depth &&
          !graph.contraction.op && !graph.sumsBesideRows();
@@ -52,7 +52,7 @@ std::pair<Value, Value> overwritten(ir::FusedOp fused) {
   return {result, operand};
 }
 
-/// Whether only commands read it, none of them behind `last`, if there is one.
+/// Whether only commands read it, none of them after `last`, if given.
 static bool isLocal(Value v, Operation *last = nullptr) {
   return llvm::all_of(v.getUsers(), [&](Operation *user) {
     if (auto view = dyn_cast<ir::ReshapeOp>(user))

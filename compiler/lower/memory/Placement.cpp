@@ -74,7 +74,7 @@ bool Placement::isView(Operation *op) const {
 
 bool Placement::isInPlace(Operation *op) { return op->hasAttr(kInPlace); }
 
-/// Bytes before a slice of whole rows.
+/// Offset in bytes of a slice of whole rows.
 static int64_t bytesBefore(ir::SliceOp slice) {
   auto t = tensorType(slice.getX());
   return byteSize(t) / t.getDimSize(0) * slice.getStarts()[0];
@@ -98,8 +98,8 @@ Placement::Range Placement::rangeOf(Value v) const {
   }
 }
 
-/// A command's result that is the whole of one operand of a concat in place is
-/// born there.
+/// Results of commands that are operands of a concat in place are computed
+/// there.
 void Placement::findParts() {
   for (auto concat : block.getOps<ir::ConcatOp>()) {
     int64_t offset = 0;
@@ -139,13 +139,13 @@ SmallVector<Operation *> Placement::usersThroughViews(Value v) const {
   return users;
 }
 
-/// A reduction runs in place unless its operand is no command's result, is
-/// reduced already, or is read after the reduction may have started; and if a
-/// slot holds it, unless it is a part of more.
+/// A reduction runs in place unless its operand is not the result of a command,
+/// is already reduced, or has uses after the reduction may have started; and
+/// with a slot, unless the operand is a part of another value.
 void Placement::findCopies() {
   llvm::DenseSet<Value> reduced;
   for (Operation &op : block) {
-    // Of one rank nothing changes.
+    // With one rank nothing is reduced.
     if (!isa<ir::AllReduceOp, ir::ReduceScatterOp>(op) || !bucketOf(&op))
       continue;
     Value storage = storageOf(op.getOperand(0));
@@ -153,7 +153,7 @@ void Placement::findCopies() {
     auto readLater = [&](Operation *user) {
       return user != &op && op.isBeforeInBlock(user);
     };
-    copies.insert(&op); // so that its own users do not count
+    copies.insert(&op); // before its own users are examined
     bool inPlace = made && isCommand(made) && reduced.insert(storage).second &&
                    (isa<ir::AllReduceOp>(op) ||
                     byteSize(tensorType(storage)) ==
@@ -191,9 +191,10 @@ bool Placement::canPlace(Value storage) const {
   return storage.getDefiningOp() && isCommand(storage.getDefiningOp()) &&
          !places.contains(storage) && !inSlots.contains(storage);
 }
-/// A parameter's gradient has its offset, behind what else travels with
-/// gradients, such as the loss. Those of narrower elements than their parameter
-/// have a part of their own, where offsets are as much smaller.
+/// A parameter's gradient has its parameter's offset, after other values that
+/// are reduced with gradients, such as the loss. Gradients of a narrower type
+/// than their parameter have an area of their own, with proportionally smaller
+/// offsets.
 void Placement::placeGradients() {
   struct Gradient {
     Value storage;
@@ -234,7 +235,7 @@ void Placement::placeGradients() {
   };
   place(full);
   if (!full.empty() && !narrow.empty())
-    end += kAlignment; // nothing reaches across
+    end += kAlignment; // so that no range spans both
   place(narrow);
   gradientEnd = end;
 }
@@ -242,7 +243,7 @@ void Placement::placeGradients() {
 void Placement::planSlots() {
   SmallVector<SlotMember> members;
   SmallVector<Operation *> commands;
-  llvm::DenseMap<int64_t, int64_t> starts; // of buckets, when all is there
+  llvm::DenseMap<int64_t, int64_t> starts; // of buckets, when complete
   for (Operation &op : block) {
     if (position.contains(&op))
       commands.push_back(&op);
@@ -271,8 +272,8 @@ void Placement::planSlots() {
   timeScatters(commands, starts);
 }
 
-/// What is being scattered stays until it has arrived: before its first reader,
-/// or before the second bucket behind it is begun.
+/// A scattered tensor is live until it has arrived: before its first reader, or
+/// before the second bucket after it begins.
 void Placement::timeScatters(ArrayRef<Operation *> commands,
                              const llvm::DenseMap<int64_t, int64_t> &starts) {
   struct Bucket {
@@ -350,7 +351,7 @@ std::optional<JoinedCast> Placement::castOfState(ir::FusedOp fused) const {
   return JoinedCast{fused, halves, placeOfState(castState(fused))};
 }
 
-/// Of halves that only the cast reads.
+/// Applies to 16-bit tensors that only the cast reads.
 std::optional<JoinedCast> Placement::castOfGradient(ir::FusedOp fused) const {
   Value gradient = fused->getResult(0), operand = fused.getInputs().front(),
         halves = storageOf(operand);
@@ -388,7 +389,7 @@ void Placement::joinCasts() {
       range.begin = std::min(range.begin, position[c.halves.getDefiningOp()]);
       range.end = std::max(range.end, position[c.cast]);
     }
-    // Where one is read before the last is there, all have their own launches.
+    // If one is read before the last is available, all have separate launches.
     bool isLate = llvm::all_of(range.casts, [&](const JoinedCast &c) {
       return llvm::all_of(usersThroughViews(ir::FusedOp(c.cast)->getResult(0)),
                           [&](Operation *user) {

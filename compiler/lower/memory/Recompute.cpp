@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations that are not kept for the backward part but computed again.
+// Recomputes activations for the backward part instead of storing them.
 //
-// After fusion, because what is repeated must be the very command that computed
-// it first: products and sums are contracted, and halves rounded, by what else
-// stands in the cluster. Nothing that follows merges equal commands.
+// Runs after fusion, because the repeated command must be identical to the
+// first: how products and sums are contracted and 16-bit values rounded depends
+// on the other ops in the cluster. No later pass merges equal commands.
 #include "compiler/lower/memory/Recompute.h"
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Labels.h"
@@ -36,7 +36,7 @@ public:
     result.patterns = std::move(*parsed);
     return result;
   }
-  /// Notes which are found in one of the names.
+  /// Records which patterns match one of the names.
   bool find(ArrayRef<StringRef> names) {
     bool any = false;
     for (auto [i, pattern] : llvm::enumerate(patterns))
@@ -69,7 +69,7 @@ struct Recompute : impl::RecomputeBase<Recompute> {
       for (auto [i, item] : llvm::enumerate(activations.items()))
         if (isOfGathered(item.value))
           chosen.set(i);
-      // Where no more than what nothing reads later is chosen, all is as it is.
+      // If all chosen values have no later reader, nothing changes.
       const bool isAny = llvm::any_of(chosen.set_bits(), [&](unsigned i) {
         return activations.items()[i].kept;
       });
@@ -80,8 +80,8 @@ struct Recompute : impl::RecomputeBase<Recompute> {
       fitMemory(getOperation(), budget);
   }
 
-  /// Whether a cluster makes it alone of parameters that are gathered, which
-  /// they are again where it is needed again.
+  /// Whether a cluster computes it only from gathered parameters, which are
+  /// gathered again where it is needed again.
   static bool isOfGathered(OpResult v) {
     auto fused = dyn_cast<ir::FusedOp>(v.getOwner());
     return fused && !fused.getInputs().empty() &&
@@ -90,8 +90,8 @@ struct Recompute : impl::RecomputeBase<Recompute> {
            });
   }
 
-  /// What clusters make of states alone that are never written and have fewer
-  /// bytes together: weights that are stored in few bits.
+  /// Values that clusters compute only from constant states with fewer bytes:
+  /// dequantised weights.
   static llvm::BitVector decoded(const Activations &activations,
                                  const SymbolTable &symbols) {
     llvm::DenseMap<Value, int64_t> bytes; // of those states
@@ -127,8 +127,8 @@ struct Recompute : impl::RecomputeBase<Recompute> {
     return found;
   }
 
-  /// What no later command reads is computed again where what matches
-  /// needs it: to keep it instead would free nothing.
+  /// Values that no later command reads are recomputed with the matching ones
+  /// that need them: storing them instead would save nothing.
   static llvm::BitVector matching(const Activations &activations,
                                   Patterns &patterns) {
     llvm::BitVector chosen(activations.items().size());

@@ -10,7 +10,7 @@
 namespace dlc {
 namespace {
 
-/// Free ranges of the arena, coalesced, by place and by size.
+/// Free ranges of the arena, coalesced, by offset and by size.
 class FreeList {
 public:
   int64_t take(int64_t bytes) {
@@ -66,7 +66,7 @@ private:
   int64_t top = 0;
 };
 
-/// Best fit in the order of birth; returns the arena's size.
+/// Best fit in order of begin; returns the arena's size.
 int64_t fitByBirth(llvm::MutableArrayRef<LiveRange> ranges) {
   std::vector<LiveRange *> births;
   for (LiveRange &r : ranges)
@@ -87,7 +87,7 @@ int64_t fitByBirth(llvm::MutableArrayRef<LiveRange> ranges) {
   return free.size();
 }
 
-/// Best fit in the order of size: what is large first. O(n * n).
+/// Best fit in order of decreasing size. O(n * n).
 int64_t fitBySize(llvm::MutableArrayRef<LiveRange> ranges) {
   std::vector<LiveRange *> order;
   for (LiveRange &r : ranges)
@@ -117,8 +117,8 @@ int64_t fitBySize(llvm::MutableArrayRef<LiveRange> ranges) {
   return size;
 }
 
-/// Best fit in the order of birth, of death with time running backwards, or,
-/// of as many as that is quick for, of size: where least is needed.
+/// The best of: best fit in order of begin; in order of end, backwards; and, up
+/// to a number of buffers, in order of size.
 int64_t fit(llvm::MutableArrayRef<LiveRange> ranges) {
   constexpr size_t kMostBySize = 4096;
   std::vector<LiveRange> best(ranges.begin(), ranges.end());
@@ -142,9 +142,9 @@ int64_t fit(llvm::MutableArrayRef<LiveRange> ranges) {
   return size;
 }
 
-/// In the order of birth buffers take turns in a few places, each as large as
-/// its largest one: where sizes are alike, and few live at a time, nothing is
-/// lost between them. O(n * places).
+/// In order of begin, buffers alternate between a few places, each as large as
+/// its largest buffer: if sizes are similar and few are live at once, there is
+/// no fragmentation. O(n * places).
 int64_t takeTurns(llvm::MutableArrayRef<LiveRange> ranges) {
   struct Shared {
     int64_t bytes, until;
@@ -158,7 +158,7 @@ int64_t takeTurns(llvm::MutableArrayRef<LiveRange> ranges) {
   for (size_t each : order) {
     const LiveRange &range = ranges[each];
     const int64_t bytes = alignUp(range.bytes);
-    // Of those that are free the one that grows, or is wasted, least.
+    // The free place that must grow least, or wastes least.
     size_t best = places.size();
     for (size_t i = 0; i < places.size(); ++i)
       if (places[i].until < range.begin &&
@@ -172,7 +172,7 @@ int64_t takeTurns(llvm::MutableArrayRef<LiveRange> ranges) {
   }
   int64_t end = 0;
   for (Shared &place : places)
-    place.until = std::exchange(end, end + place.bytes); // its offset now
+    place.until = std::exchange(end, end + place.bytes); // becomes its offset
   for (auto [range, place] : llvm::zip(ranges, taken))
     range.offset = places[place].until;
   return end;

@@ -42,7 +42,7 @@ std::string regionOf(ir::StateOp state) {
   case ir::Role::ema: // "ema.2/w" of "w"
     return state.getSymName().drop_back(state.getOf()->size() + 1).str();
   case ir::Role::factor:
-  case ir::Role::error: { // "w.powersgd_q", "w.sync_m", a rank's own "w.m"
+  case ir::Role::error: { // "w.powersgd_q", "w.sync_m", local "w.m"
     const StringRef suffix =
         state.getSymName().drop_front(state.getOf()->size() + 1);
     return suffix.starts_with("powersgd_")

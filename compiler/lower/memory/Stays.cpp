@@ -26,7 +26,7 @@ public:
         ++end;
       ahead = std::max(ahead, i);
       fetchAhead(begin);
-      for (; ahead < end; ++ahead) // one command uses more than there may be
+      for (; ahead < end; ++ahead) // more than `most` are used
         if (!resident.contains(uses[ahead].what))
           fetch(ahead, begin);
       for (; i < end; ++i)
@@ -45,8 +45,8 @@ private:
   };
   using Residents = llvm::DenseMap<size_t, Resident>;
 
-  /// What is used next of what is not there, as long as there is room, or
-  /// something whose next use is behind that.
+  /// Fetches what is used next and not resident, as long as there is room, or a
+  /// resident one whose next use is later.
   void fetchAhead(int64_t begin) {
     for (; ahead < uses.size(); ++ahead) {
       if (resident.contains(uses[ahead].what))
@@ -85,10 +85,10 @@ private:
 
   llvm::ArrayRef<TimedUse> uses;
   const size_t most;
-  std::vector<size_t> next; // the following use of the same, of each use
+  std::vector<size_t> next; // next use of the same, by use
   Residents resident;
   std::vector<Stay> stays;
-  size_t ahead = 0; // all uses before are of what is there
+  size_t ahead = 0; // all earlier uses are resident
 };
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention whose queries, keys and values are slices of a joint projection's
-// result becomes attention of that result, and its gradient that of the
-// projection, where nothing else is added to it: neither cuts nor joins copies.
+// Attention of slices of a joint projection's result becomes attention of that
+// result, and its gradient becomes that of the projection, if no other gradient
+// is added to it: no copies for slicing and concatenating are needed.
 #include "compiler/dialect/ops/JointAttention.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -22,7 +22,7 @@ bool isAll(ArrayRef<int64_t> numbers, int64_t n) {
   return llvm::all_of(numbers, [&](int64_t i) { return i == n; });
 }
 
-/// What `v` is the columns from `start` on of, if it is such; else null.
+/// The value that `v` is the columns from `start` on of; else null.
 Value columnsFrom(Value v, int64_t start) {
   auto slice = ir::viewedBy(v).getDefiningOp<ir::SliceOp>();
   if (!slice)
@@ -35,7 +35,7 @@ Value columnsFrom(Value v, int64_t start) {
   return fits ? slice.getX() : Value();
 }
 
-/// The tensor of which q, k and v are the thirds; null: they are not.
+/// The tensor whose thirds q, k and v are; null if they are not.
 template <class Op> Value jointOf(Op op) {
   const auto d = ir::AttentionDims::of(op);
   const int64_t columns = d.heads * d.depth;
@@ -51,8 +51,8 @@ template <class Op> Value jointOf(Op op) {
   return fits ? joint : Value();
 }
 
-/// The gradient's columns of `v` between zeros, `start` of them before; null if
-/// it is used otherwise.
+/// The padding of `v` to columns from `start` on, surrounded by zeros; null if
+/// it has other uses.
 Value paddedFrom(Value v, int64_t start) {
   while (auto view = dyn_cast_or_null<ir::ReshapeOp>(onlyUser(v)))
     v = view.getY();
@@ -66,7 +66,7 @@ Value paddedFrom(Value v, int64_t start) {
   return fits ? pad.getY() : Value();
 }
 
-/// The sum of dq, dk and dv side by side; null: they do not become it.
+/// The sum of dq, dk and dv as adjacent columns; null if there is none.
 Value sumOf(ir::AttentionBackwardOp op) {
   const auto d = ir::AttentionDims::of(op.getOperation());
   SmallVector<Value> parts;
@@ -83,7 +83,7 @@ Value sumOf(ir::AttentionBackwardOp op) {
         return isa_and_nonnull<ir::AddOp>(op);
       }))
     return {};
-  // One adds two parts, the other the third one to that.
+  // One add has two of the parts, the other one adds the third.
   for (auto [first, last] :
        {std::pair(adds[0], adds[1]), std::pair(adds[1], adds[0])})
     if (onlyUser(first->getResult(0)) == last)
@@ -134,7 +134,7 @@ struct JoinAttention : impl::JoinAttentionBase<JoinAttention> {
     op->replaceAllUsesWith(made->getResults());
     op.erase();
   }
-  /// It, and what is only computed of it.
+  /// Erases it, and values that only depend on it.
   static void eraseWithUsers(Operation *op) {
     for (Value result : op->getResults())
       while (!result.use_empty())

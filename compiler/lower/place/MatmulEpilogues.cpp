@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a library's product can do in the same call, found where a step has it:
+// Finds work that a library's product can do in the same call:
 //
 //   y = relu|gelu(a b + bias)         matmul's activation; of gelu, if its
 //                                     gradient reads a b + bias,
 //                                     matmul_activation
 //   dw = x' dy, sum over rows of dy   matmul_bias_backward
 //
-// Gradients of activations stay kernels of their own: of relu the library lets
-// them pass at 0, and its products with that of gelu are slower than both
+// Gradients of activations remain separate kernels: for relu the library passes
+// them at 0, and its products with that of gelu are slower than both kernels
 // (compiler/target/cuda/Epilogues.cpp).
 #include "compiler/dialect/Epilogues.h"
 #include "compiler/lower/ColumnParts.h"
@@ -26,7 +26,7 @@ namespace {
 
 int64_t columnsOf(Value v) { return tensorType(v).getShape().back(); }
 
-/// `v` or what it is a view of, if both have the same rows.
+/// `v` or the value that it is a view of, if both have the same rows.
 Value rowsOf(Value v) {
   while (auto view = v.getDefiningOp<ir::ReshapeOp>()) {
     if (tensorType(v).getRank() == 0 ||
@@ -38,7 +38,7 @@ Value rowsOf(Value v) {
   return v;
 }
 
-/// The name of an activation in ops; gelu is its tanh form.
+/// The name of an activation in ops; gelu means its tanh form.
 StringRef nameOf(Operation *activation) {
   return isa<ir::ReluOp>(activation) ? "relu" : "gelu_tanh";
 }
@@ -56,7 +56,7 @@ void eraseDead(Operation *op) {
     eraseDead(def);
 }
 
-/// Puts `by`, the same elements, in the place of `old`.
+/// Replaces `old` by `by`, which has the same elements.
 void replace(OpBuilder &builder, Value old, Value by) {
   if (old.getType() != by.getType())
     by = ir::ReshapeOp::create(builder, old.getLoc(), old.getType(), by);
@@ -73,7 +73,7 @@ public:
   Epilogues(Block &block, const Target &target, Placer &placer)
       : block(block), target(target), placer(placer) {}
 
-  /// Fails where an epilogue cannot be as it is wished.
+  /// Fails if an epilogue is not possible in the way that the user asked for.
   LogicalResult run() {
     SmallVector<Operation *> activations, sums;
     for (Operation &op : block) {
@@ -90,9 +90,9 @@ public:
   }
 
 private:
-  /// Whether the library's product is to do `epilogue`, too, with what it keeps
-  /// for the gradient. Without it a generated product does it, or, where
-  /// `apart` is not 0, a kernel of its own that streams so many bytes.
+  /// Chooses whether the library's product also computes `epilogue`, including
+  /// `kept` for the gradient. Otherwise a generated product computes it or, if
+  /// `apart` is not 0, a kernel of its own that streams that many bytes.
   Choice choose(ir::MatmulOp product, Operation *epilogue, Value kept,
                 double apart, Ways &ways) const {
     ways = target.waysOfEpilogue(product, epilogue, kept);
@@ -105,7 +105,7 @@ private:
       price(product, kept ? bytesOf(kept) : 0, apart, ways);
     return placer.choose("matmul-epilogue", epilogue->getLoc(), ways);
   }
-  /// The same, as it is done.
+  /// The same, and records the choice.
   bool isTaken(ir::MatmulOp product, Operation *epilogue, Value kept,
                double apart) {
     Ways ways;
@@ -126,8 +126,8 @@ private:
                         ? target.libraryProduct(shape, bytes, isSum) + rest
                         : without;
   }
-  /// What separate kernels take for operands that products alone read, and for
-  /// the cast of a gradient: a generated kernel would contain them.
+  /// The time of separate kernels for operands that only products read, and for
+  /// the cast of a gradient: a generated kernel would include them.
   double around(ir::MatmulOp op) const {
     double sum = 0;
     for (Value v : op->getOperands()) {
@@ -143,7 +143,7 @@ private:
     return sum;
   }
 
-  /// The product whose result alone `activation` is of.
+  /// The product whose only use is `activation`.
   static ir::MatmulOp productOf(Operation *activation) {
     Value x = activation->getOperand(0);
     auto product = rowsOf(x).getDefiningOp<ir::MatmulOp>();
@@ -170,12 +170,13 @@ private:
     return made.getKept();
   }
 
-  /// An activation joins its product, which keeps its own result for others.
+  /// Fuses an activation into its product, which keeps its own result for other
+  /// uses.
   void takeActivation(Operation *activation) {
     ir::MatmulOp product = productOf(activation);
     Value x = activation->getOperand(0);
     const bool isRead = !x.hasOneUse();
-    // The library does not keep the operand of a relu.
+    // The library does not store the operand of a relu.
     if (!product || (isRead && isa<ir::ReluOp>(activation)) ||
         !isTaken(product, activation, isRead ? x : Value(), 0))
       return;
@@ -192,7 +193,7 @@ private:
     replace(builder, activation->getResult(0), made.getY());
   }
 
-  /// A sum over all rows of a gradient joins a product that reads it.
+  /// Fuses a sum over all rows of a gradient into a product that reads it.
   void takeSum(ir::ReduceSumOp sum) {
     auto type = tensorType(sum.getX());
     if (static_cast<int64_t>(sum.getAxes().size()) != type.getRank() - 1 ||
@@ -212,14 +213,14 @@ private:
           return;
       }
   }
-  /// What a kernel of its own would read for the sum: its parts alone, where it
-  /// can run in the kernel of a norm that makes the gradient
+  /// Bytes that a separate kernel would read for the sum: only partial sums, if
+  /// it can run in the kernel of a norm that computes the gradient
   /// (dlc-store-summed).
   double bytesApart(ir::ReduceSumOp sum) const {
     constexpr size_t kMost = 8;
     const int64_t columns = columnsOf(sum.getX()),
                   rows = tensorType(sum.getX()).getNumElements() / columns;
-    SmallVector<Value> values{sum.getX()}; // of which the gradient is the sum
+    SmallVector<Value> values{sum.getX()}; // which the gradient is the sum of
     auto isOfNorm = [](Value v) {
       auto norm = v.getDefiningOp<ir::LayerNormBackwardOp>();
       return norm && v == norm.getDx() &&

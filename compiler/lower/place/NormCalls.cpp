@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms that are by the library become its calls.
-//   batch_norm          -> fused_batch_norm, with the residual's addition and
-//                          the ReLU that directly follow; running statistics
-//                          are generated code, of the saved ones
-//   batch_norm_backward -> fused_batch_norm_backward. The mask of a ReLU right
-//                          behind the norm is computed again by the call.
-//                          Behind a residual the mask stays with the kernel
-//                          that adds up the gradient, which writes it for both
-//                          branches.
+// Norms assigned to the library become calls.
+//   batch_norm          -> fused_batch_norm, with a residual addition and
+//                          a ReLU that directly follow; running statistics are
+//                          computed by generated code from the saved ones
+//   batch_norm_backward -> fused_batch_norm_backward, which recomputes the mask
+//                          of a ReLU right after the norm. After a residual the
+//                          mask stays with the kernel that adds the gradients,
+//                          which writes it for both branches.
 //   layer_norm          -> fused_layer_norm, and its gradient
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/LibraryNorm.h"
@@ -26,9 +25,9 @@ namespace dlc {
 
 namespace {
 
-/// What directly follows a batch norm and is done by the same call.
+/// Ops that directly follow a batch norm and are part of the same call.
 struct Tail {
-  Value result; // the last value of it
+  Value result; // of the last of them
   Value residual;
   bool relu = false;
   SmallVector<Operation *, 2> ops;
@@ -79,13 +78,13 @@ struct NormCalls : impl::NormCallsBase<NormCalls> {
   }
 
 private:
-  /// A library's other batch norms stay the calls that they are.
+  /// Batch norms in another form remain calls as they are.
   template <class Norm> static bool isCallable(Norm op) {
     const ImageDims dims = ir::imageDims(op, op.getX());
     return ImageDims::areImages(dims.rank) && dims.channelsLast &&
            !ir::elementType(op.getX()).isF64();
   }
-  /// By an op with the same operands, attributes and results.
+  /// Replaces it by an op with the same operands, attributes and results.
   template <class To> static void replace(Operation *op) {
     OpBuilder b(op);
     NamedAttrList attributes(op->getAttrDictionary());
@@ -115,7 +114,8 @@ private:
     op.erase();
   }
 
-  /// The statistics of `op`, in dlc's terms, from those that the call saves.
+  /// Replaces the statistics of `op` by values computed from those that the
+  /// call saves.
   void moveStatistics(ir::BatchNormOp op, ir::FusedBatchNormOp made,
                       OpBuilder &b) {
     auto expr = [&](Value v) { return Expr(b, op.getLoc(), v); };
@@ -163,7 +163,7 @@ private:
       mask.erase();
   }
 
-  /// The norm whose ReLU `op`'s gradient passes first and nothing else does.
+  /// The norm whose ReLU masks the gradient of `op`, which has no other ops.
   static ir::FusedBatchNormOp normOfMask(ir::BatchNormBackwardOp op) {
     auto mask = op.getDy().getDefiningOp<ir::ReluBackwardOp>();
     if (!mask || !mask->hasOneUse())

@@ -26,7 +26,8 @@ struct PlaceOps : impl::PlaceBase<PlaceOps> {
   }
 
 private:
-  /// Grouped products become ops that are placed, too. Whether there are any.
+  /// Decomposes lookups into grouped products, which are also placed. Returns
+  /// whether there are any.
   static bool decomposeLookups(func::FuncOp f) {
     SmallVector<ir::DecomposableInterface> grouped;
     f.walk([&](ir::PlaceableInterface op) {

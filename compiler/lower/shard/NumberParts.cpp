@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that ranks have are items of the kernels that update them: when
-// launches are merged and kernels scheduled, it is known of how many elements.
+// Numbers the items of kernels that update states split over ranks: the number
+// of elements of an item is known once launches are merged and kernels are
+// scheduled.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/dialect/ops/Split.h"
@@ -28,14 +29,14 @@ int64_t bytesOf(Value v) { return byteSize(cast<MemRefType>(v.getType())); }
 struct Part {
   int64_t begin, bytes, extent, elements; // of an item
   int64_t item;                           // bytes
-  bool isKept = false;                    // in parts alone
+  bool isKept = false;                    // only parts are stored
 };
 
 /// By region and begin.
 class Parts {
 public:
-  /// Of a launch of which each rank runs some items. An update comes before
-  /// what reads its result.
+  /// Numbers a launch whose items are split over ranks. An update precedes the
+  /// readers of its result.
   void number(exec::LaunchOp launch, exec::KernelOp kernel) {
     const exec::Schedule &schedule = kernel.getScheduleAttr().getValue();
     const int64_t elements =
@@ -61,7 +62,7 @@ public:
   const Part &of(exec::LaunchOp launch) const {
     return launches.find(launch)->second;
   }
-  /// Each rank keeps its part alone of what lies there.
+  /// Records that each rank only stores its part of the range.
   void keep(StringRef region, int64_t offset) {
     auto at = parts.upper_bound({region.str(), offset});
     if (at == parts.begin() || (--at)->first.first != region)
@@ -76,8 +77,8 @@ public:
                              part.item, part.extent);
   }
 
-  /// Those that lie in the range of a buffer, from its begin to its end with
-  /// nothing but room for alignment between; none if that is not so.
+  /// The parts within a buffer, which must cover it except for alignment gaps;
+  /// empty otherwise.
   SmallVector<Part> in(Value v) const {
     exec::BufferOp buffer = declarationOf(v);
     const int64_t begin = buffer.getOffset(), end = begin + bytesOf(v);
@@ -99,7 +100,7 @@ public:
 
 private:
   std::map<std::pair<std::string, int64_t>, Part> parts;
-  llvm::DenseMap<Operation *, Part> launches; // of no place
+  llvm::DenseMap<Operation *, Part> launches; // without a place
 };
 
 class Splitter {
@@ -159,7 +160,7 @@ private:
                          arguments.getDictionary(b.getContext()));
   }
 
-  /// What is to be whole behind an update.
+  /// Gathers the results of an update that must be whole.
   void gather(exec::LaunchOp launch) {
     auto gathered = launch->getAttrOfType<DenseI64ArrayAttr>(kGather);
     launch->removeAttr(kGather);
@@ -172,7 +173,7 @@ private:
       pending.push_back({range, free++});
     }
   }
-  /// Waits for what was gathered behind updates.
+  /// Waits for gathers after updates.
   void finish(Operation *before, Location at) {
     OpBuilder b = before ? OpBuilder(before) : OpBuilder::atBlockEnd(&block);
     for (auto [range, bucket] : pending)
@@ -224,9 +225,9 @@ private:
   Block &block;
   const Location loc;
   Parts &parts;
-  int64_t free = 0; // the first bucket that is not taken
+  int64_t free = 0; // next unused bucket
   Started pending;
-  std::map<int64_t, Started> started; // in parts, by the bucket of the whole
+  std::map<int64_t, Started> started; // by the bucket of the whole
 };
 
 struct NumberParts : impl::NumberPartsBase<NumberParts> {

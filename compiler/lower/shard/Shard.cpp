@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types say what ranks have parts of: tensor<4xf32, @w> is split as @w is.
-// Kernels do not change, so neither do the numbers; how a tensor is split,
-// dlc-number-parts and the run say.
+// Types express which tensors are split over ranks: tensor<4xf32, @w> is split
+// as @w is. Kernels do not change, so results do not either; dlc-number-parts
+// and the runtime determine the parts.
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/Lower.h"
@@ -73,7 +73,7 @@ private:
       read.getValue().setType(state.getTensorType());
   }
 
-  /// The state that has `v` as its new value; null if there is none.
+  /// The state whose new value is `v`; null if there is none.
   ir::StateOp writtenOf(Value v) {
     for (Operation *user : v.getUsers())
       if (auto write = dyn_cast<ir::WriteOp>(user))
@@ -81,8 +81,8 @@ private:
     return nullptr;
   }
 
-  /// What a cluster updates, and nothing else; null if its work is not shared
-  /// out.
+  /// The parameter whose states a cluster updates; null if its work is not
+  /// split.
   FlatSymbolRefAttr parameterOf(ir::FusedOp fused) {
     FlatSymbolRefAttr of;
     bool isShared = false;
@@ -174,14 +174,14 @@ private:
           << SymbolTable::getSymbolName(f).getValue() << "' uses them";
   }
 
-  /// The cluster that updates a parameter in parts, which are gathered then.
+  /// The cluster that updates a split parameter, which is then gathered.
   ir::FusedOp updateOf(ir::StateOp state) {
     for (ir::WriteOp write : writes[state.getSymName()])
       if (auto gather = write.getValue().getDefiningOp<ir::AllGatherOp>())
         return gather.getX().getDefiningOp<ir::FusedOp>();
     return nullptr;
   }
-  /// Equal for those that dlc-merge-launches may merge.
+  /// Equal for updates that dlc-merge-launches may merge.
   static std::string updateText(ir::FusedOp update) {
     std::string text = shapelessForm(update.getBody().front());
     llvm::raw_string_ostream os(text);
@@ -190,8 +190,8 @@ private:
         os << v.getAsOpaquePointer() << " ";
     return text;
   }
-  /// What uses all of a parameter in another way than to compute with its old
-  /// value on the device.
+  /// A use of a whole parameter other than computing with its old value on the
+  /// device.
   Operation *oddUse(ir::StateOp state) {
     for (ir::WriteOp write : writes[state.getSymName()])
       for (Operation *user : write.getValue().getUsers())
@@ -240,7 +240,7 @@ private:
   //===--- gradients in parts
   //----------------------------------------------===//
 
-  /// Of all gradients that are reduced in buckets.
+  /// For all gradients that are reduced in buckets.
   LogicalResult scatter(func::FuncOp f) {
     llvm::DenseMap<Value, Value> parts; // by the whole
     for (auto reduce : f.getOps<ir::AllReduceOp>())
@@ -251,7 +251,7 @@ private:
             ir::splitType(reduce.getType(), reduce.getOfAttr()), reduce.getX(),
             *reduce.getBucket());
       }
-    int64_t bucket = 0; // the next
+    int64_t bucket = 0; // next unused
     for (auto reduce : f.getOps<ir::AllReduceOp>())
       bucket = std::max<int64_t>(bucket, reduce.getBucket().value_or(0) + 1);
     for (Operation &op : llvm::make_early_inc_range(f.front()))
@@ -273,7 +273,7 @@ private:
       }
     return success();
   }
-  /// What reads a gradient reads its part.
+  /// Makes readers of a gradient read its part.
   LogicalResult scatter(ir::AllReduceOp reduce, Value part) {
     bool isUpdated = false;
     for (Operation *user : llvm::make_early_inc_range(reduce->getUsers())) {
@@ -294,7 +294,7 @@ private:
            << "', of which each rank has a part; use --zero=1";
   }
 
-  /// Nothing else reads or writes what is in parts.
+  /// Checks that nothing else reads or writes split values.
   LogicalResult check(Operation *op) {
     if (isa<ir::AllGatherOp, ir::SquareSumsOp, ir::CountNonfiniteOp>(op) ||
         (isa<ir::FusedOp>(op) && ir::splitOf(op->getResult(0))))

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of which each rank has a part are whole only around the commands
-// that use them.
+// Gathers split parameters only for the commands that use them.
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
@@ -31,7 +30,7 @@ public:
 
   void run(size_t most) {
     std::vector<TimedUse> uses;
-    llvm::DenseMap<size_t, SmallVector<User>> users; // of a group
+    llvm::DenseMap<size_t, SmallVector<User>> users; // by group
     for (auto [i, op] : llvm::enumerate(ops)) {
       llvm::SmallDenseSet<size_t> mine;
       if (isView(op))
@@ -65,7 +64,7 @@ private:
     return isa<ir::ReshapeOp, ir::AllGatherOp>(op) ||
            (isa<ir::SliceOp>(op) && Placement::isInPlace(op));
   }
-  /// The parameter that a value is a view of all of; null: of none.
+  /// The parameter that a value is a view of as a whole; else null.
   ir::StateOp gathered(Value v) const {
     while (Operation *op = v.getDefiningOp()) {
       if (auto gather = dyn_cast<ir::AllGatherOp>(op)) {
@@ -97,7 +96,7 @@ private:
       if (stay.first <= position && position <= stay.last)
         operand->set(viewOf(operand->get(), operand->getOwner(), wholes));
   }
-  /// The same view of what was gathered for this stay.
+  /// The same view of the value gathered for this stay.
   Value viewOf(Value v, Operation *user,
                const llvm::DenseMap<Operation *, Value> &wholes) {
     Operation *op = v.getDefiningOp();
@@ -113,7 +112,7 @@ private:
   const Groups &groups;
   const SymbolTable &symbols;
   SmallVector<Operation *> ops;
-  int64_t bucket = 0; // the next
+  int64_t bucket = 0; // next unused
 };
 
 struct TimeCollectives : impl::TimeCollectivesBase<TimeCollectives> {
