@@ -11,9 +11,9 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// Of the module: node, op, by and why of each op that was placed.
+/// Attribute of the module: node, op, by and reason of each op placed.
 constexpr StringLiteral kNotes = "dlc.placements";
-/// Of the module: words of --place.
+/// Attribute of the module: the rules of --place that have matched.
 constexpr StringLiteral kFollowed = "dlc.placed";
 
 constexpr StringLiteral kFlag = "--place=";
@@ -55,7 +55,7 @@ bool isInStep(Operation *op) {
   return f && f.getSymName() == "train_step";
 }
 
-/// Adds to a list of the module.
+/// Appends to a list attribute of the module.
 void append(ModuleOp module, StringRef name, ArrayRef<Attribute> more) {
   llvm::SmallVector<Attribute> all;
   if (auto earlier = module->getAttrOfType<ArrayAttr>(name))

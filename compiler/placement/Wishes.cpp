@@ -9,12 +9,12 @@
 namespace dlc {
 namespace {
 
-/// What --place calls a kind of op, and the option that is for all of it.
+/// The name of a kind of op in --place, and the option for all such ops.
 struct Row {
   const char *op;
   const char *option = nullptr; // without dashes
   std::string Wishes::*word = nullptr;
-  /// Its words beside "auto", and who computes the op then.
+  /// Values of the option other than "auto", and the `by` they mean.
   std::vector<std::pair<const char *, const char *>> words = {};
   const char *help = "";
   Wish::Refusal ifRefused = Wish::Error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry: a target is its folder and a line here.
+// The registry of targets: each has a folder and a line here.
 #include "compiler/target/cpu/Cpu.h"
 #include "compiler/target/cuda/Cuda.h"
 #include "llvm/ADT/STLExtras.h"

@@ -255,7 +255,7 @@ private:
       if (hits(group.writes, rangeOf(v)))
         return true;
     ValueRange outs =
-        op->getOperands(); // waits and all-reduces write it
+        op->getOperands(); // waits and all-reduces write their operand
     if (auto launch = dyn_cast<exec::LaunchOp>(op))
       outs = launch.getOutputs();
     if (auto call = dyn_cast<exec::CallOp>(op))

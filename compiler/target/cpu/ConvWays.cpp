@@ -9,27 +9,27 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// Of one core, in the proportion that a Zen 3 has: FLOPs a second of the
-/// library, of Winograd's products and of generated loops; bytes a second of
-/// transforms, which write to caches and read there.
+/// Rates of one core, in the proportions of a Zen 3: FLOP/s of the library, of
+/// Winograd's products and of generated loops; bytes/s of transforms, which
+/// read and write in caches.
 constexpr double kLibrary = 75e9, kProducts = 70e9, kGenerated = 20e9,
                  kTransforms = 20e9;
-/// Of the library in bf16, by instructions for products (of filters' gradients:
-/// kFilters) and by AMX's tiles. Winograd's products are of f32 in any case. On
-/// a Zen 4, ms of two cores, batch 8, 3x3:
+/// Rates of the library in bf16, with product instructions (kFilters: for
+/// filter gradients) and with AMX tiles. Winograd's products are always f32. On
+/// a Zen 4, ms on two cores, batch 8, 3x3:
 ///                   library: forward data filter   4x4 tiles: the same
 ///    64->64  @56           4.2  4.0  4.9                3.2  3.1  4.7
 ///   128->128 @28           4.2  4.1  4.4                3.2  2.9  3.1
 ///   256->256 @14           4.4  3.9  4.3                4.5  4.5  3.8
 ///   512->512 @7            5.4  4.0  5.9                4.6  4.8  4.9
 constexpr double kBf16 = 180e9, kFilters = 130e9, kAmx = 600e9;
-/// Channels of a block.
+/// Channels per block.
 constexpr int64_t kBlock = 16;
-/// Channels of a sum from which on 4x4 tiles round at most twice as much as the
-/// direct form: they lose digits in transforms, and less in sums.
+/// Summed channels from which 4x4 tiles have at most twice the rounding error
+/// of the direct form: they lose digits in transforms, but fewer in sums.
 constexpr int64_t kFewSummed = 64;
 
-/// Of the convolution that `op` computes or has the gradient of.
+/// Shapes of the convolution that `op` is, or is a gradient of.
 struct Shapes {
   RankedTensorType x, y;
   WindowSizes window;
@@ -86,21 +86,21 @@ std::string whyNoWinograd(const Shapes &s) {
              : "";
 }
 
-/// Products of tiles of tile x tile elements and all transforms.
+/// Time of products for tiles of tile x tile elements, and of all transforms.
 double secondsOf(const Shapes &s, int64_t tile) {
   auto of = (s.isData ? s.x : s.y).getShape();
   const double planes = double(tile + 2) * double(tile + 2),
                tiles = double(of[0]) * llvm::divideCeil(of[1], tile) *
                        llvm::divideCeil(of[2], tile),
                filters = double(s.inputs()) * s.outputs();
-  // Tiles of the filters' gradient come from the cache of all cores.
+  // Tiles of the filter gradient come from the shared cache.
   const double moved =
       2 * sizeof(float) * planes *
       ((s.isFilter ? 2 : 1) * tiles * (s.inputs() + s.outputs()) + filters);
   return 2 * planes * tiles * filters / kProducts + moved / kTransforms;
 }
 
-/// Halves that the CPU does not multiply are widened before and after.
+/// 16-bit types that the CPU cannot multiply are converted to f32 and back.
 double libraryRate(const Shapes &s, const CpuTarget &target) {
   Type element = s.x.getElementType();
   if (element.isF32())
@@ -112,8 +112,8 @@ double libraryRate(const Shapes &s, const CpuTarget &target) {
   return s.isFilter ? kFilters : kBf16;
 }
 
-/// oneDNN computes gradients of halves in plain loops where groups have one
-/// channel, and pads groups of few to a vector's width. GFLOP/s of it and of
+/// oneDNN computes gradients of 16-bit types in plain loops if groups have one
+/// channel, and pads small groups to a vector's width. GFLOP/s of oneDNN /
 /// generated kernels, 3x3 at 28x28, one busy thread of a Xeon with AVX-512:
 ///   channels a group       2          3          4          8
 ///   f32 forward         7 /  6    10 /  6    20 /  9    31 /  9
@@ -122,7 +122,7 @@ double libraryRate(const Shapes &s, const CpuTarget &target) {
 ///   bf16 forward        2 /  5     2 /  2     6 /  7    14 /  7
 ///       data            2 /  6     2 /  2     5 /  6    12 /  5
 ///       filter          1 /  5     1 /  4     2 /  5    11 /  3
-/// One group of few channels has few results for vectors.
+/// A single group of few channels has too few results for vectors.
 bool areGeneratedFast(Operation *op) {
   const ConvKernel kernel = convKernel(op);
   const bool isHalfFilter = kernel.kind == ConvKernel::Filter &&

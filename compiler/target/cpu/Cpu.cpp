@@ -14,17 +14,17 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// The runtime's batch norm sees this rank's batch alone.
+/// The runtime's batch norm only computes statistics of this rank's batch.
 bool isOfAllRanks(Operation *op) { return op->hasAttr(ir::kNormBucket); }
 
-/// The runtime's attention adds masks of f32.
+/// The runtime's attention adds f32 masks.
 void addsMaskInF32(ir::AttentionOp op) {
   OpBuilder b(op);
   ir::Expr mask = ir::addedMask({b, op.getLoc(), op.getMask()});
   op.getMaskMutable().assign(mask.cast(b.getF32Type()).v);
 }
 
-/// Who computes what is fixed on a CPU, but for what `chooses` says.
+/// On a CPU most ops can be computed in one way only; `chooses` has the others.
 class Cpu final : public Target {
 public:
   explicit Cpu(const TargetOptions &options)
@@ -103,12 +103,12 @@ public:
   }
 
 private:
-  /// The runtime's attention skips the keys that a causal mask hides, and never
-  /// stores the scores. Without a mask it computes more, as its gradient has to
-  /// find the scores again, which costs nothing where they leave the caches.
+  /// The runtime's attention skips keys hidden by a causal mask and does not
+  /// store scores. Without a mask it computes more, because its gradient
+  /// recomputes the scores, which pays off once they exceed the caches.
   Ways attention(const ir::AttentionDims &dims, Type element) const {
-    // The library's products of halves are as fast as the CPU has them, those
-    // of attention in f32, but of bf16 where the CPU multiplies bf16.
+    // The library's products run at the CPU's speed for their type, those of
+    // attention at the speed of f32, or of bf16 if the CPU multiplies bf16.
     const bool isSlower = element && !element.isF32() &&
                           !(element.isBF16() && mlir::succeeded(target) &&
                             (target->hasAmx || target->has("avx512bf16")));
@@ -131,7 +131,7 @@ private:
             {By::Library, "the runtime for CPUs has batch norm alone"}};
   }
 
-  std::string why; // there is no such CPU
+  std::string why; // the reason if there is no such CPU
   llvm::FailureOr<CpuTarget> target;
   std::string convError;
 };

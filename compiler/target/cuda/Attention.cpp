@@ -9,16 +9,17 @@ using dlc::ir::Expr;
 
 namespace dlc::cuda {
 
-/// What hides a key: the lowest number that is still finite in f32 when cuDNN
-/// has multiplied it by log2(e), or that of f16.
+/// The value that masks a key: the lowest number that is finite in f32 after
+/// cuDNN has multiplied it by log2(e), or that of f16.
 static double hidingNumber(Type half) {
   return half.isF16() ? -65504 : -std::ldexp(1.0, 127);
 }
 
-/// cuDNN adds masks of the operands' type, one number a score, and a query
-/// that sees no key would become NaN there: it gets very low numbers, and 0
-/// as its result. Its gradient, which some kernels of cuDNN 9.19 make NaN, is
-/// that of a query that is not read.
+/// cuDNN adds masks of the operands' type, with an element per score, and gives
+/// NaN for a query whose keys are all masked. So masked scores are very low
+/// finite numbers, and the result of such a query is set to 0. Some kernels of
+/// cuDNN 9.19 give NaN for its gradient, which is replaced by that of an unused
+/// query.
 void fitMask(ir::AttentionOp op) {
   OpBuilder b(op);
   Expr mask = ir::addedMask({b, op.getLoc(), op.getMask()});

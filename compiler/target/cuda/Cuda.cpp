@@ -16,15 +16,15 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// Seconds from one small kernel's start to the next one's in a graph, and of
-/// the library's small products, measured on an H200. Assumed: a tile's way
-/// from memory to the tensor cores when nothing else is under way; bytes a
-/// second between multiprocessors and the second-level cache.
+/// Measured on an H200: seconds between the starts of small kernels in a graph,
+/// and of small products by the library. Assumed: latency of a tile from memory
+/// to the tensor cores without other traffic; bytes/s between multiprocessors
+/// and the L2 cache.
 constexpr double kLaunch = 1.3e-6, kSmallProduct = 4e-6, kTile = 0.6e-6,
                  kCache = 3.8e12;
 constexpr int64_t kResidentBlocks = 4;
 
-/// One plan serves all SMs of an artifact: times are those of the middle one.
+/// One plan is used for all SMs of an artifact: times are those of the median.
 const GpuFigures &figuresOf(const Words &sms) {
   SmallVector<int> numbers;
   for (StringRef word : sms)
@@ -34,7 +34,7 @@ const GpuFigures &figuresOf(const Words &sms) {
   return gpuFigures(numbers.empty() ? 0 : numbers[numbers.size() / 2]);
 }
 
-/// Registers and memory of each kernel, as ptxas found them.
+/// Registers and memory of each kernel, as reported by ptxas.
 Json resourcesOf(const cuda::Image &image) {
   Json kernels = Json::object();
   for (const cuda::KernelResources &r : image.cubin.resources)
@@ -144,9 +144,9 @@ public:
   }
 
 private:
-  /// Of an attention of halves and its gradient: seven products of queries,
-  /// keys and values, one of them only to have the scores again. Who keeps
-  /// these spares that one, and moves each eleven times between kernels.
+  /// Time of an attention of 16-bit floats and its gradient: seven products of
+  /// queries, keys and values, one of which recomputes the scores. Storing the
+  /// scores saves that one, but moves them eleven times between kernels.
   double attention(const ir::AttentionDims &d, By by) const {
     constexpr double kBytes = 2;
     const bool keepsScores = by == By::Decomposed;
@@ -176,7 +176,7 @@ private:
             {By::Generated, "", "", generatedProduct(shape, bytes, {}, {})}};
   }
 
-  /// Rising, each once.
+  /// Ascending and unique.
   Result<std::vector<cuda::Sm>> findSms() const {
     std::vector<cuda::Sm> sms;
     std::string why;
@@ -193,8 +193,8 @@ private:
     return sms;
   }
 
-  /// For every SM machine code; and PTX, which drivers compile that are older
-  /// than the assembler, and for SMs that are newer.
+  /// Machine code for every SM; and PTX, for drivers older than the assembler
+  /// that compile it themselves, and for newer SMs.
   static CompiledKernels filesOf(const std::vector<cuda::Image> &images) {
     CompiledKernels result;
     Json resources = Json::object();

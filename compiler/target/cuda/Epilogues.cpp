@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuBLASLt's products do in the same call, by its documentation.
+// Epilogues of cuBLASLt's products, according to its documentation.
 #include "compiler/target/cuda/Limits.h"
 
 using namespace mlir;
@@ -8,8 +8,8 @@ using dlc::ir::tensorType;
 namespace dlc::cuda {
 namespace {
 
-/// Rows of matrices begin at multiples of 16 bytes, for the fast kernels; those
-/// of what gelu keeps at 8 elements.
+/// Alignment in bytes of matrix rows for the fast kernels; alignment in
+/// elements of rows of the value that gelu stores.
 constexpr int64_t kRowBytes = 16, kGeluRow = 8;
 
 int64_t columnsOf(Value v) { return tensorType(v).getShape().back(); }
@@ -33,10 +33,10 @@ std::string whyNoProduct(ir::MatmulOp op) {
 
 } // namespace
 
-// Gradients of activations are not asked for. The bit that it keeps of an
-// operand of relu is 1 at 0, too, where the gradient is 0; products with the
-// gradient of gelu ran at 180 TFLOP/s of an H200, plain ones at 730
-// (version 13.1).
+// Gradients of activations are not used. The bit that cuBLASLt stores for an
+// operand of relu is 1 at 0, too, where the gradient should be 0; products with
+// the gradient of gelu reached 180 TFLOP/s on an H200, plain ones 730 (version
+// 13.1).
 Ways waysOfEpilogue(ir::MatmulOp product, Operation *epilogue, Value kept) {
   Way library{By::Library, whyNoProduct(product)};
   if (isa<ir::GeluOp>(epilogue)) {
@@ -46,8 +46,8 @@ Ways waysOfEpilogue(ir::MatmulOp product, Operation *epilogue, Value kept) {
       library.whyNot = "cuBLASLt keeps GELU's operand in rows of multiples of "
                        "8 elements";
   }
-  // It is reported to make NaN 0: the loss of a step that diverged would be
-  // finite, and the run go on.
+  // According to reports it maps NaN to 0: the loss of a diverged step would be
+  // finite, and the run would continue.
   if (isa<ir::ReluOp>(epilogue))
     library.caveat = "cuBLASLt's ReLU makes NaN 0";
   return {library, {By::Decomposed}};

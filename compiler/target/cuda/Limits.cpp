@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kVector = 8; // channels that cuDNN's engines read at once
 
-/// The widest heads whose gradient cuDNN has on all of these GPUs.
+/// The widest heads for which cuDNN has a gradient on all of these GPUs.
 int64_t widestHead(const Words &sms) {
   const bool isHopper = !sms.empty() && llvm::all_of(sms, [](StringRef sm) {
     return sm == "90";
@@ -20,8 +20,8 @@ int64_t widestHead(const Words &sms) {
   return isHopper ? 256 : 128;
 }
 
-/// Why nobody computes attention of these as one op; without `element` shapes
-/// alone count.
+/// Why attention of these sizes cannot be one op; if `element` is null, only
+/// shapes are checked.
 std::string whyNoAttention(By by, const ir::AttentionDims &dims, Type element,
                            const Words &sms) {
   const std::string who =
@@ -43,7 +43,7 @@ std::string whyNoAttention(By by, const ir::AttentionDims &dims, Type element,
   return "";
 }
 
-/// Why no engine has a norm of x with `width` values of scale.
+/// Why no engine supports a norm of x with `width` values of scale.
 std::string whyNoNorm(Value x, Value scale) {
   std::string text;
   llvm::raw_string_ostream why(text);
@@ -59,8 +59,8 @@ std::string whyNoNorm(Value x, Value scale) {
   return text;
 }
 
-/// Kernels of our own fuse a norm with what stands around it; the library's
-/// speed is not measured yet.
+/// Generated kernels fuse a norm with its neighbours; the library's speed has
+/// not been measured yet.
 template <class Norm> Ways norm(Norm op) {
   return {{By::Decomposed}, {By::Library, whyNoNorm(op.getX(), op.getScale())}};
 }

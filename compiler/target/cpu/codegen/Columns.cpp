@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An item is a block of adjacent kept elements: for each of the reduced
-// elements, the block's states grow by a vector. The states lie in stack arrays
-// that stay in the first-level cache.
+// An item is a block of adjacent kept elements: each reduced element updates
+// the block's states, which are vectors in stack arrays that stay in the L1
+// cache.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/target/cpu/codegen/Loops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -77,7 +77,7 @@ private:
       return Values();
     });
   }
-  /// Outputs of all elements, or those of the sums.
+  /// Stores outputs that have all elements, or those of the sums.
   void store(bool full) {
     for (const KernelOutput &o : graph.outputs)
       if (o.full == full)

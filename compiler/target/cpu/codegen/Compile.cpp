@@ -15,8 +15,8 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = optLevel > 0;
   tuning.SLPVectorization = optLevel > 1;
-  // Unrolled before they are vectorized, short loops would be vectorized
-  // across. Loops that should be unrolled say so.
+  // If short loops were unrolled before vectorisation, LLVM would vectorise
+  // across them. Loops that should be unrolled are marked.
   tuning.LoopUnrolling = false;
   runPipeline(module, machine, levels[std::min(optLevel, 3u)], tuning);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution of few channels a group, or one of its gradients
-// (compiler/kernel/ConvKernel.h). The innermost loops run over channels, which
-// LLVM makes vectors of; taps, and some outputs beside each other that share
-// what is loaded, are code.
+// A convolution with few channels per group, or one of its gradients
+// (compiler/kernel/ConvKernel.h). The innermost loops run over channels and are
+// vectorised by LLVM; taps, and some adjacent outputs that share loads, are
+// unrolled.
 #include "compiler/target/cpu/codegen/Loops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -13,12 +13,11 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// Outputs beside each other: with their sums, the filter and what they read
-/// they fill the registers.
+/// Adjacent outputs: their sums, the filter and inputs fill the registers.
 constexpr int64_t kBeside = 4;
 
-/// How many outputs of a row of `count` are made at once, at most `most`: what
-/// is made twice costs as much as what is loaded once more.
+/// Number of outputs of a row of `count` that are computed at once, at most
+/// `most`; an output computed twice costs as much as another load.
 int64_t besideOf(int64_t count, int64_t most) {
   int64_t best = 1, least = 2 * count;
   for (int64_t n = 2; n <= std::min(kBeside, most); ++n)
@@ -102,7 +101,7 @@ private:
   Value larger(Value x, Value y) {
     return b.createOrFold<arith::MaxSIOp>(e.loc, x, y);
   }
-  /// rest % n, and what is left.
+  /// rest % n; `rest` becomes rest / n.
   Value take(Value &rest, int64_t n) {
     if (n == 1)
       return constant(0);
@@ -143,7 +142,8 @@ private:
       f();
     phase[d] = 0;
   }
-  /// f(number of the tap, its offset in the copy in elements) of this phase.
+  /// Calls f(index of the tap, its offset in the copy in elements) for this
+  /// phase.
   template <class F> void forEachTap(F f) {
     const auto &[x, y, z] = k.axes;
     for (auto t : x.taps(phase[0]))
@@ -167,7 +167,7 @@ private:
 
   //===--- copies ---------------------------------------------------------===//
 
-  /// Where plane 0 of channel c of the block lies among the sources.
+  /// Offset of plane 0 of channel c of the block in the image that is read.
   Value sourceOf(Value c, int64_t plane) {
     Value channel = plus(firstChannel, c);
     if (k.own > 1)
@@ -175,7 +175,7 @@ private:
     return plus(times(channel, k.other), plane);
   }
 
-  /// What the tile's taps read.
+  /// Copies what the tile's taps read.
   void copyTile(Value image) {
     Value start[3];
     for (size_t d = 0; d < 3; ++d) {
@@ -204,7 +204,7 @@ private:
     return b.createOrFold<arith::CmpIOp>(e.loc, arith::CmpIPredicate::ult, at,
                                          constant(size));
   }
-  /// Of the copy from element `to` on: zeros around what lies in the image.
+  /// Copies a row to element `to`, with zeros outside of the image.
   void copyRow(int64_t plane, Value row, Value start, Value to, Value isRead) {
     const Axis &z = k.axes[2];
     Value none = constant(0), all = constant(z.copied()),
@@ -229,7 +229,7 @@ private:
     fill(high, all, padding);
   }
 
-  /// Element of the filter for a channel of the result, and tap 0.
+  /// Offset of the filter's element for a channel of the result and tap 0.
   Value filterOf(Value c, int64_t plane) {
     Value out = plus(firstChannel, c), in = constant(plane);
     if (k.kind == ConvKernel::Data) {
@@ -259,7 +259,7 @@ private:
 
   //===--- sums -----------------------------------------------------------===//
 
-  /// Positions of this tile and phase.
+  /// Number of positions of this tile and phase.
   Value positions(size_t d) {
     const Axis &axis = k.axes[d];
     const int64_t all = axis.positions(phase[d]);
@@ -268,7 +268,7 @@ private:
     Value left = minus(constant(all), times(tile[d], axis.tile));
     return smaller(constant(axis.tile), larger(left, constant(0)));
   }
-  /// The pixel of the image that is written, or of dy, at row (i, j).
+  /// Offset of the pixel at row (i, j) of the image that is written, or of dy.
   Value pixelOf(Value image, Value i, Value j, Value column) {
     Value at = image;
     const Value q[3] = {i, j, column};
@@ -280,18 +280,17 @@ private:
     }
     return at;
   }
-  /// Outputs beside each other: where the first lies, the element of the copy
-  /// at tap offset 0, how many; and how many of them were there before, null if
-  /// none ever were.
+  /// Adjacent outputs: offset of the first, of the copy's element at tap offset
+  /// 0, their number; and how many of them are already done, null if none.
   struct Beside {
     Value pixel, copied;
     int64_t count;
     Value done;
   };
-  /// f(Beside) over the rows of a tile and the phases of columns. Of each row
-  /// the phases take turns, as they write adjacent pixels. The last outputs of
-  /// a row are as many as the others, by beginning earlier: a second body for
-  /// what is left would take as long to compile.
+  /// Calls f(Beside) for the rows of a tile and the phases of columns, which
+  /// alternate in a row, since they write adjacent pixels. The last outputs of
+  /// a row begin earlier, so that they are as many as the others: a second loop
+  /// body for the remainder would take as long to compile.
   void overTile(Value image, llvm::function_ref<void(const Beside &)> f) {
     const auto &[x, y, z] = k.axes;
     loop(positions(0), [&](Value i) {
@@ -320,7 +319,7 @@ private:
       });
     });
   }
-  /// Of a tile that need not have as many columns as others.
+  /// The same for a tile that may have fewer columns.
   template <class F> void partOfRow(int64_t n, F beside) {
     phase[2] = k.axes[2].phases - 1;
     Value groups =
@@ -332,7 +331,7 @@ private:
            [&](Value column) { beside(column, 1); });
     });
   }
-  /// An element of the copy, once in a loop's body.
+  /// An element of the copy, loaded once per loop body.
   struct Copied {
     Convolution &self;
     Value base;
@@ -377,7 +376,7 @@ private:
     });
   }
 
-  /// Zero for number i of those that were added before.
+  /// Zero for the first elements, which have been added before.
   Value onlyOnce(const Beside &beside, int64_t i, Value v) {
     if (!beside.done || i == beside.count - 1)
       return v;
@@ -411,7 +410,7 @@ private:
       });
     });
   }
-  /// f(c, slot of a channel) for all of the filter's sums.
+  /// Calls f(c, slot of a channel) for all sums of the filter.
   void overSums(llvm::function_ref<void(Value)> f) {
     loop(constant(tapsOfItem() * k.planes()), [&](Value i) {
       Value at = times(i, k.block);
@@ -422,7 +421,7 @@ private:
     overSums(
         [&](Value at) { e.store(e.number(compute, 0), array, at, compute); });
   }
-  /// Those of an image, so that few numbers are added in a row.
+  /// Adds the sums of an image, so that each sum has few terms.
   void addSums() {
     overSums([&](Value at) {
       e.store(sum(e.load(weights, at, compute), e.load(sums, at, compute)),
@@ -430,7 +429,7 @@ private:
     });
   }
   void storeFilter() {
-    // Of the tap that is the item's, among all.
+    // The item's tap among all.
     Value first = constant(0);
     int64_t behind = 1;
     for (size_t d = 3; d-- > 0; behind *= k.axes[d].window.kernel)
@@ -452,8 +451,8 @@ private:
   ArrayRef<Value> inputs;
   Value output;
   Type element, compute;
-  /// Of a tile: [plane, d, h, w, channel]; [tap, plane, channel] of the filter
-  /// or its gradient, and of the gradient by an image.
+  /// Arrays of a tile: [plane, d, h, w, channel] of the image; [tap, plane,
+  /// channel] of the filter or its gradient, and of the gradient for one image.
   Value copy, weights, sums;
   Value firstChannel, width, part[3], tile[3];
   int64_t phase[3] = {};

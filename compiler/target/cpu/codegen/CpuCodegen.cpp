@@ -19,11 +19,11 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// Ops of the kernels in one LLVM module: small enough to balance the threads,
-/// large enough to share the set-up.
+/// Ops per LLVM module: few enough to balance threads, and enough to amortise
+/// setup.
 constexpr size_t kModuleOps = 64;
 
-/// Kernels that are compiled together, and what becomes of them.
+/// Kernels that are compiled together, and the result.
 struct Part {
   std::vector<exec::KernelOp> kernels;
   ObjectBytes object;
@@ -31,7 +31,7 @@ struct Part {
   bool failed = false;
 };
 
-/// LLVM reports hints that it could not follow; nobody wants to read that.
+/// Ignores LLVM's reports on hints that it could not follow.
 void ignoreRemarks(llvm::LLVMContext &context) {
   context.setDiagnosticHandlerCallBack(
       [](const llvm::DiagnosticInfo *info, void *) {
@@ -116,7 +116,7 @@ private:
   }
 
   std::unique_ptr<llvm::Module> lower(Part &part, llvm::LLVMContext &context) {
-    // A context without multithreading has no locks: one thread at a time then.
+    // Without multithreading a context has no locks, so threads take turns.
     std::unique_lock lock(mlirMutex, std::defer_lock);
     if (!module.getContext()->isMultithreadingEnabled())
       lock.lock();

@@ -14,7 +14,7 @@
 namespace dlc {
 namespace {
 
-/// What kernels profit from. A feature that is not listed is never used.
+/// Features that kernels benefit from. Others are never used.
 constexpr llvm::StringLiteral kX86[] = {
     "sse3",     "ssse3",    "sse4.1",   "sse4.2",   "popcnt",    "avx",
     "f16c",     "fma",      "avx2",     "bmi",      "bmi2",      "avx512f",

@@ -86,8 +86,8 @@ private:
 
 } // namespace
 
-/// LLVM would call the compiler's run-time library, which the kernels' process
-/// need not have.
+/// LLVM would call the compiler's run-time library, which may be missing in the
+/// process that runs the kernels.
 static bool needsMissingF16(exec::KernelOp kernel, const CpuTarget &target) {
   auto isF16 = [](Type t) { return getElementTypeOrSelf(t).isF16(); };
   if (target.has("f16c") || target.has("neon"))

@@ -12,7 +12,7 @@ namespace dlc {
 namespace {
 
 bool callLinker(llvm::ArrayRef<std::string> arguments, std::string &why) {
-  static std::mutex oneAtATime; // lld keeps global state
+  static std::mutex oneAtATime; // lld has global state
   std::lock_guard lock(oneAtATime);
   std::vector<const char *> argv;
   for (const std::string &a : arguments)

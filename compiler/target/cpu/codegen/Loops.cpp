@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace dlc {
 
-/// `lanes` 0: as many as LLVM likes.
+/// `lanes` 0: chosen by LLVM.
 static LLVM::LoopAnnotationAttr annotation(OpBuilder &b, Loops::Kind kind,
                                            LLVM::AccessGroupAttr group,
                                            int64_t lanes) {
@@ -47,9 +47,9 @@ static LLVM::LoopAnnotationAttr annotation(OpBuilder &b, Loops::Kind kind,
   llvm_unreachable("all kinds are handled");
 }
 
-/// Lanes of a loop that LLVM would choose too few of: it takes a native
-/// rounding to bf16 of more than four elements for as many calls. 0: LLVM
-/// chooses.
+/// Lanes of a loop for which LLVM would choose too few, because it estimates a
+/// native rounding of more than four elements to bf16 as that many calls. 0:
+/// LLVM chooses.
 static int64_t lanesOf(scf::ForOp loop, Loops::Kind kind, int64_t most) {
   if (!most || kind < Loops::Innermost ||
       !loop.getBody()
@@ -68,7 +68,7 @@ static int64_t lanesOf(scf::ForOp loop, Loops::Kind kind, int64_t most) {
     return 0;
   if (kind == Loops::Masked)
     return std::min<int64_t>(most, llvm::bit_ceil<uint64_t>(count));
-  // What is left is done one by one.
+  // Remainders are computed one by one.
   for (int64_t lanes = most; lanes >= 4; lanes /= 2)
     if (count % lanes == 0)
       return lanes;

@@ -28,9 +28,9 @@ void loadLoweringDialects(MLIRContext &context) {
                       func::FuncDialect>();
 }
 
-/// bf16 are the upper halves of f32. LLVM emits no more for its own conversion,
-/// but takes that of more than four elements for as many calls when it chooses
-/// how wide to make a loop.
+/// A bf16 is the upper half of an f32. LLVM's own conversion generates the same
+/// code, but its cost model for more than four elements assumes that many
+/// calls.
 static void widenAsIntegers(ModuleOp module) {
   module.walk([](arith::ExtFOp op) {
     if (!op.getIn().getType().isBF16() || !op.getType().isF32())
@@ -56,8 +56,8 @@ LogicalResult lowerToLlvmDialect(ModuleOp module, const CpuTarget &target) {
   return convertToLlvm(module);
 }
 
-/// scf.for's annotation lands on the branch of the loop's header; LLVM wants it
-/// on the branch back.
+/// MLIR puts scf.for's annotation on the branch in the loop's header; LLVM
+/// expects it on the back edge.
 static void moveLoopMetadata(llvm::Function &f) {
   llvm::DominatorTree dominators(f);
   llvm::LoopInfo loops(dominators);

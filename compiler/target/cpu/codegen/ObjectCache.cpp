@@ -28,7 +28,7 @@ ObjectCache::ObjectCache(llvm::StringRef folder, const llvm::Module &module,
   path = file.str().str();
 }
 
-/// An entry ends in the hash of what stands before it.
+/// Appends a hash of the entry.
 static std::string seal(llvm::StringRef bytes) {
   auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(bytes));
   return std::string(hash.begin(), hash.end());
@@ -52,7 +52,7 @@ void ObjectCache::store(const ObjectBytes &object) const {
   if (path.empty() || !makeFolder(parentOf(path), 0700).ok())
     return;
   llvm::StringRef bytes(object.data(), object.size());
-  // Without the entry the object is made again.
+  // Without the entry the object is compiled again.
   (void)writeFileAtomically(path, bytes.str() + seal(bytes)).ok();
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An item is a row (or, without reductions, a block of elements): one loop nest
-// for each depth of reductions, then one for the outputs that have the row's
-// elements.
+// per depth of reductions, then one for outputs that have the row's elements.
 //
-// A costly value that several of these loops need is kept in a row buffer on
-// the stack; cheap ones are computed again. Softmax, 1024 columns: 3 loops; the
+// A costly value that several of these loops need is stored in a row buffer on
+// the stack; cheap ones are recomputed. Softmax of 1024 columns: 3 loops; the
 // second stores exp(x - max), the third divides it.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/target/cpu/codegen/Loops.h"
@@ -19,7 +18,7 @@ namespace {
 constexpr int64_t kBufferElements = 4096;
 constexpr size_t kBuffers = 4;
 
-/// Whether its result is better kept than computed again; a buffer keeps one.
+/// Whether storing its result is cheaper than recomputing it.
 bool isWorthKeeping(Operation *op) {
   return isCostly(op) && op->getNumResults() == 1;
 }
@@ -120,7 +119,7 @@ private:
     }
     return e.emit(form);
   }
-  /// At the start of a loop body: what earlier loops left.
+  /// At the start of a loop body: reads values that earlier loops stored.
   void readBuffers(unsigned loop) {
     for (auto &[node, buffer] : buffers)
       if (buffer.filledBy < loop)
@@ -168,7 +167,8 @@ private:
     auto kind = e.masks ? Loops::Masked : Loops::Innermost;
     loops.nest(dims, roots(graph.depth), {}, kind, [&](ValueRange) {
       readBuffers(graph.depth);
-      // All values before the first store: an output may lie on an input.
+      // All values are computed before the first store, as outputs may alias
+      // inputs.
       for (const KernelOutput &o : graph.outputs)
         if (o.full)
           e.emit(o.node);

@@ -15,7 +15,7 @@
 
 namespace dlc::cuda {
 
-/// Iterations whose loads a thread has under way at once.
+/// Iterations whose loads a thread issues together.
 constexpr unsigned kUnroll = 4;
 
 static std::string calledOfLibdevice(const llvm::Module &module) {
@@ -62,7 +62,8 @@ llvm::LogicalResult linkLibdevice(llvm::Module &module,
                         : fail("'" + libdevice + "' has no such function");
 }
 
-/// Threads meet in it, so that copies of its body would not overlap.
+/// Whether threads synchronise in it, so that copies of its body cannot
+/// overlap.
 static bool isConvergent(const llvm::Loop &loop) {
   for (llvm::BasicBlock *block : loop.blocks())
     for (llvm::Instruction &i : *block)
@@ -72,8 +73,8 @@ static bool isConvergent(const llvm::Loop &loop) {
   return false;
 }
 
-/// Stores may change what the next pass loads, so that copies of the body would
-/// not overlap, but take registers.
+/// Whether stores may change what the next iteration loads, so that copies of
+/// the body cannot overlap, but use registers.
 static bool storesWhereItLoads(const llvm::Loop &loop) {
   bool loads = false, stores = false;
   for (llvm::BasicBlock *block : loop.blocks())
@@ -84,8 +85,8 @@ static bool storesWhereItLoads(const llvm::Loop &loop) {
   return loads && stores;
 }
 
-/// How often it runs is known before it does: loads of copies of its body can
-/// be under way together.
+/// Whether the trip count is known in advance: then loads of unrolled
+/// iterations can be issued together.
 static bool counts(const llvm::Loop &loop) {
   llvm::BasicBlock *latch = loop.getLoopLatch();
   return latch &&
@@ -114,7 +115,7 @@ static void hintLoops(llvm::Module &module) {
 void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
-  // Denormals keep their values, as on the CPU.
+  // Subnormals are preserved, as on the CPU.
   module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", 0u);
   hintLoops(module);
   runPipeline(module, machine, llvm::OptimizationLevel::O3);

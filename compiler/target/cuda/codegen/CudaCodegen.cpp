@@ -52,7 +52,7 @@ std::unique_ptr<llvm::Module> emitKernels(ModuleOp module,
       return nullptr;
   if (failed(expandMath(*work, /*nativeBf16=*/true, populatePowersOfTwo)))
     return nullptr;
-  // libdevice has libm's functions under names of its own.
+  // libdevice has libm's functions under other names.
   for (auto f : llvm::make_early_inc_range(work->getOps<func::FuncOp>())) {
     std::string name = ("__nv_" + f.getSymName()).str();
     if (failed(SymbolTable::replaceAllSymbolUses(
@@ -65,7 +65,7 @@ std::unique_ptr<llvm::Module> emitKernels(ModuleOp module,
   return translateModuleToLLVMIR(*work, context, "kernels");
 }
 
-/// Everything but errors, which are in `why`.
+/// Compiles without errors, or describes them in `why`.
 static LogicalResult compileFor(const llvm::MemoryBuffer &bitcode,
                                 const Toolkit &toolkit,
                                 const CudaCodegenOptions &options, Image &image,

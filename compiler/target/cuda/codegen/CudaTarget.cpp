@@ -8,8 +8,8 @@
 
 namespace dlc::cuda {
 
-/// With the lowest PTX version that has all that the code generator uses and
-/// the SM itself.
+/// With the lowest PTX version that supports the SM and everything that the
+/// code generator uses.
 constexpr Sm kSms[] = {{80, 80},  {86, 80},  {87, 80},  {89, 80}, {90, 80},
                        {100, 86}, {103, 88}, {120, 87}, {121, 88}};
 

@@ -31,7 +31,7 @@ LLVM::LLVMFuncOp makeKernel(exec::KernelOp kernel, OpBuilder &b,
   return function;
 }
 
-/// What stands behind exec.last, by the block that ends last for its columns.
+/// Emits the part after exec.last, which the last block for its columns runs.
 static LogicalResult emitLast(exec::KernelOp kernel, ModuleOp module,
                               const Body &first) {
   std::string why;
@@ -67,7 +67,7 @@ static LogicalResult emitLast(exec::KernelOp kernel, ModuleOp module,
   return success();
 }
 
-/// Each part by blocks of its own.
+/// Emits each part with blocks of its own.
 static LogicalResult emitBeside(exec::KernelOp kernel, ModuleOp module,
                                 const std::vector<PartBeside> &parts) {
   const exec::Threads threads = threadsBeside(parts);
@@ -98,7 +98,7 @@ static LogicalResult emitBeside(exec::KernelOp kernel, ModuleOp module,
     const SmallVector<Value> outputs(
         entry->getArguments().slice(output, part.graph->outputs.size()));
     output += outputs.size();
-    // Below `begin` the number wraps to one that is large.
+    // Below `begin` the unsigned index wraps to a large number.
     Value block =
         arith::SubIOp::create(b, e.loc, t.block(), e.constant(part.begin));
     t.where(t.isLess(block, part.map.grid), [&] {

@@ -17,7 +17,7 @@ namespace {
 using Values = AttentionTiles::Values;
 constexpr int64_t kRows = AttentionTiling::kRows;
 
-/// With the four threads that share a row.
+/// Reduces among the four threads that share a row.
 Value amongRow(AttentionTiles &a, Value v,
                llvm::function_ref<Value(Value, Value)> join) {
   for (int64_t step : {1, 2})
@@ -27,8 +27,8 @@ Value amongRow(AttentionTiles &a, Value v,
 
 //===--- forward ----------------------------------------------------------===//
 
-/// The softmax is kept up to date while keys come by: the greatest score `max`,
-/// the sum of exp(score - max), and that of v's rows with these factors.
+/// Online softmax over tiles of keys: the largest score `max`, the sum of
+/// exp(score - max), and the sum of v's rows with these factors.
 class Forward {
 public:
   Forward(AttentionTiles &a, ir::AttentionOp op, ArrayRef<Value> outputs)
@@ -49,7 +49,7 @@ public:
   }
 
 private:
-  /// Tiles of keys that the block's queries see.
+  /// Number of key tiles that the block's queries attend to.
   Value end() {
     const int64_t rows = a.tiling.rows,
                   all = llvm::divideCeil(a.tiling.dims.keys, rows);
@@ -140,8 +140,8 @@ private:
 
 //===--- backward ---------------------------------------------------------===//
 
-/// p = exp(score - lse) again, and ds = p (dy v^T - delta) scale: of a block's
-/// queries for dq, of a block's keys (as rows) for dk and dv.
+/// Recomputes p = exp(score - lse), and ds = p (dy v^T - delta) scale: for a
+/// block's queries for dq, or for a block's keys (as rows) for dk and dv.
 class Backward {
 public:
   Backward(AttentionTiles &a, ir::AttentionBackwardOp op,
@@ -247,7 +247,7 @@ private:
 
   Value slot(Value tile) { return t.times(t.remainder(tile, 2), 2 * perTile); }
   Value load(Value at) { return e.load(statistics, at, e.b.getF32Type()); }
-  /// Of `perTile` queries from `from`, each by several threads.
+  /// For `perTile` queries from `from`, each by several threads.
   void computeStatistics(Value from, Value tile) {
     const int64_t parts = AttentionTiling::kThreads / perTile;
     Value thread = t.thread(), r = t.quotient(thread, parts),
@@ -290,7 +290,7 @@ private:
               t.add(at, e.constant(perTile)), e.b.getF32Type());
     });
   }
-  /// Eight halves in f32.
+  /// Eight 16-bit elements in f32.
   Value vector(Value pointer, Value at) {
     Type half = ir::elementType(op.getQ());
     Value halves =
@@ -335,7 +335,7 @@ exec::Threads decideAttention(exec::KernelOp kernel) {
   return threads;
 }
 
-/// The tiles that `kernel` has; an error on the op if there can be none such.
+/// The tiling of `kernel`; an error on the op if it is not valid.
 static FailureOr<AttentionTiling> tilingOf(exec::KernelOp kernel) {
   Operation *op = attentionOf(kernel.getBody());
   const ir::AttentionDims d = AttentionTiling::deciding(op).dims;

@@ -11,12 +11,12 @@ using namespace mlir;
 
 namespace dlc::cuda {
 
-/// Halves of shared memory, but for statistics.
+/// 16-bit elements of shared memory, without the statistics.
 constexpr int64_t kSharedHalves = (47 << 10) / 2;
-/// Of one memory instruction.
+/// Elements of one memory instruction.
 constexpr int64_t kVector = 8;
 
-/// Rows that come by at once and slots for them, the best first.
+/// Rows per streamed tile and pipeline stages, in order of preference.
 constexpr std::pair<int64_t, int64_t> kChoices[] = {{32, 2}, {16, 2}, {16, 1}};
 
 AttentionTiling::AttentionTiling(Operation *op, int64_t rows, int64_t slots)
@@ -112,7 +112,7 @@ Value AttentionTiles::at(Value offset) const {
   return e.element(shared, offset, e.b.getI16Type());
 }
 
-/// Zeros beyond the array's rows and width.
+/// With zeros beyond the array's rows and width.
 void AttentionTiles::copy(const Rows &rows, Value from, int64_t count,
                           Value to) {
   const int64_t line = AttentionTiling::padded(rows.width) / kVector,
@@ -146,7 +146,7 @@ SharedMatrix AttentionTiles::resident(int64_t array, int64_t width) const {
           AttentionTiling::padded(width) + AttentionTiling::kPadding, true};
 }
 
-/// Behind what is resident.
+/// After the resident arrays.
 Value AttentionTiles::slot(int64_t array, Value tile) const {
   Value number = t.remainder(tile, tiling.slots);
   int64_t before = tiling.resident * tiling.residentElements +
@@ -188,7 +188,7 @@ AttentionTiles::stream(Value from, Value end, ArrayRef<Rows> arrays,
     t.where(isLess(next, end), [&] { start(next); });
     core.commit();
   } else {
-    t.barrier(); // nobody reads the last tile any more
+    t.barrier(); // the last tile has been read by all
     start(tile);
     core.commit();
     before(tile);
@@ -264,8 +264,8 @@ AttentionTiles::Values AttentionTiles::products(const SharedMatrix &kept,
   return sums;
 }
 
-/// The sums of two tiles of 8 columns lie in registers as a left operand of 16
-/// columns does.
+/// The sums of two tiles of 8 columns are in the same registers as a left
+/// operand of 16 columns.
 AttentionTiles::Values AttentionTiles::accumulate(ValueRange carried,
                                                   ValueRange factors,
                                                   const SharedMatrix &tile,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block has adjacent sums: each thread adds its part of the reduced elements
-// to a vector of them, and stores what is wanted of each element, then the
-// threads of a sum join their states in shared memory, in an order that depends
-// on the shape alone.
+// A block computes adjacent sums: each thread adds its part of the reduced
+// elements to a vector of sums, and stores elements that are outputs; then the
+// threads of a sum combine their states in shared memory. The order depends
+// only on the shape.
 #include "compiler/target/cuda/codegen/patterns/Sums.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -51,7 +51,7 @@ public:
 private:
   int64_t parts() const { return m.block / m.across; }
 
-  /// The thread's part, for all its columns one after another.
+  /// Sums the thread's part, for all of its columns in turn.
   States sum(Lanes &columns) {
     auto loop = scf::ForOp::create(e.b, e.loc, part, e.constant(m.row),
                                    e.constant(parts()), sums.initial(m.vector));
@@ -85,7 +85,7 @@ private:
         t.where(valid, [&] { elements.store(o, pointer); });
   }
 
-  /// Most elements are then not even read.
+  /// Skips elements that the condition excludes; most are not even loaded.
   States addIfChosen(Lanes &columns, ValueRange carried) {
     Value chosen;
     Lanes(&columns).each([&](int64_t i) {
@@ -105,8 +105,8 @@ private:
     return branch.getResults();
   }
 
-  /// Leaves the joined states with the threads of part 0: one half of the parts
-  /// gives its states to the other, then one half of that one, ...
+  /// Combines states into the threads of part 0, halving the number of parts in
+  /// each step.
   void join(States &states) {
     const int64_t half = m.block / 2;
     size_t count = sums.width();
@@ -155,9 +155,9 @@ private:
   ScalarEmitter &e;
   Threads &t;
   const Sums sums;
-  SmallVector<const KernelNode *> roots; // added up, or stored on the way
+  SmallVector<const KernelNode *> roots; // summed, or stored meanwhile
   Value thread, part;
-  Value valid; // whether its sums exist; null: always
+  Value valid; // whether its sums exist; null: true
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread computes adjacent elements: it loads all it needs, then stores, so
-// that an output may lie on an input.
+// A thread computes adjacent elements: it loads all inputs before it stores, as
+// outputs may alias inputs.
 #include "compiler/target/cuda/codegen/threads/Body.h"
 
 using namespace mlir;
@@ -22,7 +22,7 @@ static void emitElements(const Body &k, Value first, int64_t width) {
     lanes.store(o, pointer);
 }
 
-/// Of the first elements, as many as the launch says.
+/// For as many first elements as the launch passes.
 static void emitCounted(const Body &k, Value number) {
   const Mapping &m = k.map;
   Threads &t = k.threads;
@@ -50,7 +50,7 @@ void emitElementwise(const Body &k) {
           [&] { emitElements(k, t.times(number, m.vector), m.vector); });
   if (!rest)
     return;
-  // The threads behind them have one of the last elements each.
+  // Further threads handle one remaining element each.
   Value low = t.isLess(number, vectors),
         high = t.isLess(number, vectors + rest);
   Value none = t.isLess(number, 0);

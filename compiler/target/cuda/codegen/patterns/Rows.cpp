@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that share a row: each reduces its own elements, then they exchange
 // states, by shuffles within a warp and through shared memory between warps.
-// All of them get the same bits, in an order that depends on the shape alone.
+// All get equal results, in an order that depends only on the shape.
 //
 // A row that fits stays in registers: its elements are loaded and computed
-// once, for all reductions and outputs. A longer one is read again for each.
+// once, for all reductions and outputs. A longer row is read again for each.
 // Elements beyond the end of a row are computed from its last ones; they are
-// left out of reductions and not stored.
+// excluded from reductions and not stored.
 //
-// Where columns are summed, too, a block goes through some rows: each thread
-// adds up the elements of its columns as it computes them, those that have the
-// same columns join theirs at the end, in order.
+// If columns are summed, too, a block iterates over rows: each thread adds the
+// elements of its columns, and threads with the same columns combine their sums
+// at the end, in order.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/target/cuda/codegen/threads/Body.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -54,7 +54,7 @@ private:
     if (perBlock() > 1)
       group = t.quotient(thread, m.across);
   }
-  /// Row `number` of so many, or the last one where there is none.
+  /// Index `number` clamped to the last row.
   Value existing(Value number, int64_t rows) {
     if (rows % perBlock() == 0)
       return number;
@@ -93,7 +93,7 @@ private:
     return {Lanes(e, k.graph, m.inner, at, m.vector, 1), inside};
   }
 
-  /// All chunks in order, with values carried along.
+  /// Iterates over all chunks in order, with carried values.
   States forEachChunk(States carried,
                       llvm::function_ref<States(Chunk &, ValueRange)> body) {
     if (m.inRegisters) {
@@ -172,7 +172,7 @@ private:
         e.store(v, array, ofRow(warp), v.getType());
     });
     t.barrier();
-    // Every group of so many threads reads the states of all warps.
+    // Groups of this many threads each read the states of all warps.
     int64_t all = llvm::PowerOf2Ceil(warps);
     Value from = t.remainder(number, all), exists = t.isLess(from, warps);
     from = ofRow(t.least(from, warps - 1));
@@ -225,7 +225,7 @@ private:
 
   //===--- sums of columns ------------------------------------------------===//
 
-  /// Of each sum those of all chunks of the thread, one after another.
+  /// Number of the thread's sums per column sum, over all chunks.
   int64_t own() const { return m.chunks * m.vector; }
   static Type typeOf(const KernelOutput &o) {
     return computeType(ir::elementType(o.node->value));
@@ -249,7 +249,7 @@ private:
       computeRow(t.add(first, existing(number, m.summed)));
       States next = addColumns(carried);
       kept.clear();
-      if (m.across > kWarp) // all have read what the next row writes
+      if (m.across > kWarp) // the next row overwrites it
         t.barrier();
       return next;
     });
@@ -282,7 +282,7 @@ private:
       }
     }
   }
-  /// Adds the sums of the other groups to those of the first one.
+  /// Adds the sums of the other groups to those of the first.
   void join(States &states) {
     const Type type = states.front().getType();
     const int64_t each = m.across * own();
@@ -290,7 +290,7 @@ private:
       toJoin = t.shared(type, (perBlock() - 1) * each);
       typeToJoin = type;
     } else {
-      t.barrier(); // the sums before have been read
+      t.barrier(); // earlier sums have been read
     }
     auto slot = [&](int64_t i) {
       return t.add(lane, e.constant(i * m.across));
@@ -313,12 +313,12 @@ private:
   const Mapping &m;
   ScalarEmitter &e;
   Threads &t;
-  SmallVector<std::pair<const KernelOutput *, Value>> sums; // and where
+  SmallVector<std::pair<const KernelOutput *, Value>> sums; // and address
   Value toJoin;                                             // a shared array
   Type typeToJoin;
-  Value group; // of its threads in the block; null: there is one
-  Value lane;  // of the thread in its row
-  Value valid; // whether its row exists; null: always
+  Value group; // index in the block; null: only one
+  Value lane;  // index of the thread in its row
+  Value valid; // whether its row exists; null: true
   std::vector<Chunk> kept;
 };
 

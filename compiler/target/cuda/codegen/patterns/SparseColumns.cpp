@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of a few of many elements, as the updates of a table's rows. A block has
-// adjacent rows. First its threads look at all elements, and list those that
-// count for one of the rows, in their order. Then each warp adds up rows: 32
-// threads look which elements of the list count for this one, then each of them
-// adds those to the sums of its own columns. If the list is full, it is made
-// again for every row, part by part.
+// Sums in which most elements are zero, as updates of a table's rows. A block
+// handles adjacent rows. Its threads examine all elements and list those that
+// are not zero for one of the rows, in order. Then each warp sums rows: 32
+// threads select the elements of the list that belong to the row, then each
+// adds these to the sums of its own columns. If the list overflows, it is
+// rebuilt for every row, in pieces.
 #include "compiler/target/cuda/codegen/patterns/Sums.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -14,8 +14,8 @@ using namespace mlir;
 namespace dlc::cuda {
 namespace {
 
-/// Bytes of a list; elements that a thread looks at before all of them meet;
-/// elements whose loads are under way together.
+/// Bytes of a list; elements that a thread examines between barriers; elements
+/// whose loads are issued together.
 constexpr int64_t kListBytes = 32 << 10, kMostLooks = 8, kUnderWay = 8;
 
 class SparseColumns {
@@ -41,8 +41,7 @@ public:
   }
 
 private:
-  /// How many elements the list has, and where those begin that were not looked
-  /// at.
+  /// Number of listed elements, and the first that was not examined.
   struct Found {
     Value count, next;
   };
@@ -66,7 +65,7 @@ private:
 
   //===--- the list ---------------------------------------------------------//
 
-  /// Whether element `i` counts for a row of the block.
+  /// Whether element `i` contributes to a row of the block.
   Value meets(Value i) {
     ScalarEmitter::Scope scope(e);
     k.open(m.inner, i, 2);
@@ -74,7 +73,7 @@ private:
     for (const Meeting &meeting : m.meetings) {
       Value number = e.emit(meeting.number);
       Type type = number.getType();
-      // Unsigned, what lies below is very large.
+      // One unsigned comparison checks both bounds.
       Value first =
           arith::AddIOp::create(e.b, e.loc, e.resize(firstRow, type),
                                 e.number(type, (double)meeting.offset));
@@ -96,7 +95,7 @@ private:
                     e.indexType);
   }
 
-  /// Lists elements from `from` on. All threads of the block are here.
+  /// Lists elements from `from` on. All threads of the block must participate.
   Found find(Value from) {
     OpBuilder &b = e.b;
     const int64_t step = m.block * looks;
@@ -117,7 +116,7 @@ private:
     return {loop.getResult(0), loop.getResult(1)};
   }
 
-  /// Every thread looks at some elements; the list's new length.
+  /// Each thread examines some elements; returns the list's new length.
   Value look(Value count, Value from) {
     Value first = t.add(t.add(from, t.times(warp, looks * kWarp)), lane);
     SmallVector<Value> elements, hits, votes;
@@ -144,7 +143,7 @@ private:
       place = t.add(place,
                     t.choose(t.isLess(e.constant(i), warp), n, e.constant(0)));
     }
-    t.barrier(); // `counts` may be written again
+    t.barrier(); // before `counts` is overwritten
     Value before = arith::SubIOp::create(
         e.b, e.loc,
         arith::ShLIOp::create(e.b, e.loc, word(1),
@@ -162,8 +161,8 @@ private:
 
   //===--- the sums ---------------------------------------------------------//
 
-  /// A warp's part of a row, where `all` elements that count for the block were
-  /// listed if it is the `whole` list.
+  /// A warp's part of a row. `all`: the elements listed for the block, if
+  /// `whole`.
   void addRow(Value item, Found all, Value whole) {
     ScalarEmitter::Scope scope(e);
     Value row = t.add(firstRow, t.quotient(item, m.tiles())), valid;
@@ -184,7 +183,7 @@ private:
     auto at = k.open(m.outer, number, 1);
     Lanes columns(e, k.graph, m.outer, at, m.vector, 1);
     columns.load(sums.roots, 1);
-    columns.load(sums.results, 1); // on its way meanwhile
+    columns.load(sums.results, 1); // loads overlap with the selection
     columns.each([&](int64_t) { e.hoist(sums.roots, 1); });
     States states = addLists(columns, all, whole);
     t.where(valid, [&] { sums.store(columns, states); });
@@ -210,7 +209,7 @@ private:
     return States(loop.getResults().drop_front());
   }
 
-  /// The whole list, or a part of it that is made now.
+  /// The whole list, or a piece of it that is built now.
   Found listFrom(Value from, Found all, Value whole) {
     OpBuilder &b = e.b;
     auto branch = scf::IfOp::create(b, e.loc, {e.indexType, e.indexType}, whole,
@@ -240,7 +239,8 @@ private:
     return loop.getResults();
   }
 
-  /// Which of the 32 elements of the list from `first` on count.
+  /// Selects those of the 32 elements of the list from `first` on that belong
+  /// to the row.
   Value vote(Lanes &columns, Value first, Value count) {
     ScalarEmitter::Scope scope(e);
     Value i = t.add(first, lane), exists = t.isLess(i, count);
@@ -255,8 +255,8 @@ private:
   }
   Value listed(Value i) { return e.load(list, i, e.indexType); }
 
-  /// Adds elements of the votes initial[0], from the lowest bit on, `together`
-  /// at a time while there are so many; the votes and states that are left.
+  /// Adds elements selected by initial[0], from the lowest bit on, `together`
+  /// at a time while there are that many; returns remaining bits and states.
   States addWhile(Lanes &columns, Value first, ValueRange initial,
                   int64_t together) {
     OpBuilder &b = e.b;
@@ -287,7 +287,7 @@ private:
     return loop.getResults();
   }
 
-  /// Adds elements in their order, having loaded all of them.
+  /// Adds elements in order, after loading all of them.
   States add(Lanes &columns, ArrayRef<Value> elements, ValueRange states) {
     ScalarEmitter::Scope scope(e);
     std::vector<Lanes> loaded;
@@ -317,8 +317,8 @@ private:
   const int64_t warps, looks, capacity;
   int64_t size = 0; // of the rows' loop
   Value lane, warp;
-  Value around, firstRow; // rows before this loop, and the block's first of it
-  Value list, counts;     // shared: elements, and how many each warp found
+  Value around, firstRow; // outer rows, and the block's first
+  Value list, counts;     // shared: elements, and counts per warp
 };
 
 } // namespace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block computes a tile of a matrix product on tensor cores. Its operands go
-// through shared memory a few at a time: while one pair of tiles is multiplied,
-// the next one arrives, as an asynchronous copy or, where something is to be
-// computed, by way of registers. The sums then go through shared memory, too,
-// so that each thread finishes vectors of adjacent columns.
+// A block computes a tile of a matrix product on tensor cores. Operands go
+// through shared memory in pipeline stages: while one pair of tiles is
+// multiplied, the next one is loaded by asynchronous copies or, if a prologue
+// must be computed, through registers. The sums go through shared memory, too,
+// so that each thread computes the epilogue for vectors of adjacent columns.
 //
-// What is beyond the depth is zero in both operands; rows and columns beyond
-// the product are computed from the last ones and not stored. The order of a
-// sum depends on the shape alone.
+// Operands are zero beyond the depth; rows and columns beyond the product are
+// computed from the last ones and not stored. The order of a sum depends only
+// on the shape.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/target/cuda/codegen/threads/Body.h"
 #include "compiler/target/cuda/codegen/threads/TensorCore.h"
@@ -42,12 +42,12 @@ private:
   struct Operand {
     const OperandMapping *map;
     const LoopGroup *outer;
-    Value first; // of the block's rows or columns
-    Value base;  // of its tiles in shared memory
+    Value first; // the block's first row or column
+    Value base;  // address of its tiles in shared memory
     int64_t stride, elements;
-    SmallVector<LoopGroup> groups; // the fast one is the last
+    SmallVector<LoopGroup> groups; // the contiguous one is last
   };
-  /// A thread's vector on its way to a tile.
+  /// A vector that is being copied to a tile.
   struct Pending {
     Lanes lanes;
     Value inside; // null: within the depth
@@ -79,7 +79,7 @@ private:
     llvm::append_range(roots, besidesSum());
     e.hoist(roots, 0);
   }
-  /// What the outputs are computed from besides the sum.
+  /// Inputs of the outputs other than the sum.
   SmallVector<const KernelNode *> besidesSum() const {
     llvm::SmallSetVector<const KernelNode *, 16> reached;
     for (const KernelOutput &o : k.graph.outputs)
@@ -110,7 +110,7 @@ private:
 
   //===--- operands -------------------------------------------------------===//
 
-  /// Of tile `step`, slot `step` % kSlots.
+  /// Starts to load tile `step` into slot `step` % kSlots.
   void start(const Operand &o, Value step, SmallVectorImpl<Pending> &pending) {
     const OperandMapping &map = *o.map;
     int64_t tile = o.outer == &m.row ? m.tiling.rows : m.tiling.columns,
@@ -180,7 +180,7 @@ private:
     }
   }
 
-  /// Starts both operands of tile `step`; `between` runs while they arrive.
+  /// Loads both operands of tile `step`; `between` runs in the meantime.
   void bring(Value step, llvm::function_ref<void()> between) {
     SmallVector<Pending> ofLeft, ofRight;
     start(left, step, ofLeft);
@@ -249,7 +249,7 @@ private:
 
   //===--- results --------------------------------------------------------===//
 
-  /// Leaves the sums in shared memory, where the operands were.
+  /// Stores the sums in shared memory, in place of the operands.
   void stage(ValueRange sums) {
     t.barrier();
     OpBuilder &b = e.b;

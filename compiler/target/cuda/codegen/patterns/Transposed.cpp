@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements whose results lie along one loop and some of whose operands lie
-// along another: a block has a square of both, which those operands cross by
-// way of shared memory, so that all accesses are of adjacent elements.
+// Elements whose results are contiguous along one loop and some operands along
+// another: a block handles a square of both loops and transposes these operands
+// in shared memory, so that all accesses are of adjacent elements.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/target/cuda/codegen/threads/Body.h"
 
@@ -24,7 +24,7 @@ public:
     place();
     for (const KernelNode *load : loads)
       squares.push_back(t.shared(typeOf(load), kSquare * kLine));
-    // Along `from`: line `low` of the square is a value of `to`.
+    // Along `from`: line `low` of the square is one value of `to`.
     eachPart([&](Value high) {
       open(t.add(firstFrom, low), t.add(firstTo, high));
       for (auto [load, square] : llvm::zip(loads, squares))
@@ -49,7 +49,8 @@ public:
   }
 
 private:
-  /// Elements of a line, so that both directions use all banks.
+  /// Elements of a line, with padding against bank conflicts in both
+  /// directions.
   static constexpr int64_t kLine = kSquare + 1;
 
   static Type typeOf(const KernelNode *load) {
@@ -77,7 +78,7 @@ private:
     e.findLevels();
     e.hoist(roots, 0);
   }
-  /// The values of the loops, or the last ones.
+  /// Opens loops at these values, clamped to the last.
   void open(Value atFrom, Value atTo) {
     auto within = [&](Value v, const LoopGroup &group) {
       return group.size % kSquare ? t.least(v, group.size - 1) : v;

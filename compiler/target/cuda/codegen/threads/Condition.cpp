@@ -26,7 +26,7 @@ static bool varies(const KernelGraph &graph, const KernelNode *node,
 const KernelNode *conditionOfSums(const KernelGraph &graph,
                                   const LoopGroup &group) {
   if (llvm::any_of(graph.outputs, [](auto &o) { return o.full; }))
-    return nullptr; // no element is passed over
+    return nullptr; // no condition
   const KernelNode *found = nullptr;
   for (const auto &node : graph.nodes) {
     if (node->kind != KernelNode::Reduce)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads as they stand in the IR, and whether the code for a body can run so.
+// Parses threads in the IR, and checks whether code for a body can use them.
 #include "compiler/target/cuda/codegen/threads/Mapping.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -8,11 +8,11 @@ using namespace mlir;
 namespace dlc::cuda {
 namespace {
 
-/// What does not fit; null: all fits.
+/// What does not fit; null if everything does.
 using Fault = const char *;
 
 Fault faultOfVector(const Mapping &m) {
-  // A single loop may end in elements of their own.
+  // A single loop may have remaining elements.
   const bool mayEnd =
       m.kind == KernelSchedule::Elementwise && m.outer.size() == 1;
   return m.vector <= kMaxVector && (mayEnd || m.cut().size % m.vector == 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pads keep within bounds.
+// Finds loads that pads guard.
 #include "compiler/target/cuda/codegen/threads/Mapping.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -29,7 +29,7 @@ public:
       ++uses[o.node->id];
   }
 
-  /// Nodes below `root` in the order of their use.
+  /// Visits nodes below `root` in order of use.
   void visit(const KernelNode *root) {
     SmallVector<std::pair<const KernelNode *, bool>> stack = {{root, false}};
     while (!stack.empty()) {
@@ -60,8 +60,8 @@ public:
 private:
   using Pads = SmallVector<const KernelNode *, 2>;
 
-  /// All pads of which `node` is computed, with constants; they have the same
-  /// bounds. Null: it is computed of something else.
+  /// The pads that `node` is computed from, besides constants; all have the
+  /// same bounds. Nullopt if it depends on other nodes.
   std::optional<Pads> pads(const KernelNode *node) const {
     if (node->kind == KernelNode::Splat)
       return Pads();
@@ -96,9 +96,8 @@ private:
            });
   }
 
-  /// Computes `node` along with the operand that was found last, from which,
-  /// others before it and constants it is computed: what the branch results in
-  /// is then less.
+  /// Moves `node` into the branch of the last operand found if it only depends
+  /// on that, earlier ones and constants: the branch then has fewer results.
   void join(const KernelNode *node) {
     if (node->kind != KernelNode::Apply || node->op()->getNumResults() != 1 ||
         found.empty() || found.back().pads.size() < 2 ||
@@ -112,7 +111,7 @@ private:
     computed.insert(node);
   }
 
-  /// So many arrays can be on their way to a thread.
+  /// Largest number of arrays whose loads a thread issues together.
   static constexpr size_t kMostPads = 4;
 
   const KernelGraph &graph;

@@ -77,7 +77,7 @@ void Lanes::loadAtOnce(const KernelNode *node, int64_t count) {
   spread(node, vectors(node, count), count);
 }
 
-/// All of a vector is inside or outside.
+/// A vector is either inside or outside as a whole.
 void Lanes::loadGuarded(const KernelNode *pad, int64_t count) {
   const KernelNode *load = pad->children.front();
   if (pad->bounds.empty())
@@ -105,7 +105,7 @@ void Lanes::loadGuarded(const KernelNode *pad, int64_t count) {
   spread(pad, branch.getResults(), count);
 }
 
-/// Its loads and all that is computed from them are in one branch.
+/// Its loads and everything computed from them are in one branch.
 void Lanes::computeGuarded(const Guarded &g) {
   Value inside;
   in(0, [&] { inside = e.within(g.pads.front()->bounds); });
@@ -135,9 +135,8 @@ void Lanes::computeGuarded(const Guarded &g) {
       e.set(pad, e.fromStorage(e.storedPad(pad), ir::elementType(pad->value)));
     });
   });
-  // A zero that is added leaves a sum as it was; the sign of a zero is no
-  // matter. The additions then stay where they are, and their terms take no
-  // room.
+  // Adding 0 preserves a sum (the sign of a zero is irrelevant), so additions
+  // can stay outside of the branch, which saves registers for their terms.
   for (Value v : branch.elseYield().getOperands())
     if (auto add = v.getDefiningOp<arith::AddFOp>())
       add.setFastmath(arith::FastMathFlags::nsz);
@@ -179,8 +178,8 @@ SmallVector<Value> Lanes::elementsOf(Value all, const KernelNode *node,
       elements.push_back(e.fromStorage(at(all, i), element));
     return elements;
   }
-  // A bf16 is the upper half of an f32: one instruction each, where a
-  // conversion of the upper one of a pair is two.
+  // A bf16 is the upper half of an f32: one instruction each, where converting
+  // the upper one of a pair takes two.
   auto number = [&](uint32_t n) {
     return LLVM::ConstantOp::create(b, e.loc, i32, b.getI32IntegerAttr(n));
   };

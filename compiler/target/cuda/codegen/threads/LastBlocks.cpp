@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the last blocks of a kernel compute of the sums of all: of the same
-// columns, with as many threads.
+// The mapping of what the last blocks of a kernel compute from all sums: for
+// the same columns, with as many threads.
 #include "compiler/target/cuda/codegen/threads/Mapping.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace dlc::cuda {
 namespace {
 
-/// Whether an element at `form` is in the column that the loops of `group` say,
-/// of so many.
+/// Whether an element at `form` is in the column given by the loops of `group`.
 bool isInColumn(const IndexForm &form, const LoopGroup &group) {
   if (group.loops.empty() || form.coefficient(group.loops.back()) != 1 ||
       form.constant() % group.size)

@@ -13,30 +13,30 @@ namespace dlc::cuda {
 namespace {
 
 constexpr int64_t kBlock = 256;
-/// Elements of a row that a thread keeps in registers, for many arrays.
+/// Elements of a row that a thread keeps in registers if there are many arrays.
 constexpr int64_t kFewRegisters = 16, kFewestRegisters = 8;
 /// Threads that fill a large device.
 constexpr int64_t kFill = 132 * 1024;
-/// Of column sums: fewest vectors side by side, which are whole lines of
-/// memory, fewest elements that a thread adds up, which are under way at once,
-/// and most threads of a block, each of which may then have 128 registers.
+/// For column sums: fewest adjacent vectors, which are whole memory lines;
+/// fewest elements per thread, which are loaded together; and most threads per
+/// block, each of which may then use 128 registers.
 constexpr int64_t kFewestAcross = 8, kFewestElements = 4, kMaxColumnBlock = 512;
-/// Threads that are enough of them.
+/// Number of such threads that fills a device.
 constexpr int64_t kFillColumns = 132 * 768;
-/// Registers of such a thread, at least and beside what it keeps, and of a
+/// Registers of such a thread: at least, and besides its sums; and of a
 /// multiprocessor.
 constexpr int64_t kColumnRegisters = 64, kOtherRegisters = 24,
                   kFileRegisters = 65536;
-/// Of rows whose columns are summed: threads of a block, if a row has not more,
-/// and of a multiprocessor, which have registers for sums and elements.
+/// For rows with column sums: threads per block, unless a row has more, and per
+/// multiprocessor, which limits registers for sums and elements.
 constexpr int64_t kSumBlock = 320, kSumThreads = 640;
-/// Sparse sums: most elements for each row of sums, fewest in all.
+/// Sparse sums: most elements per row of sums, and fewest in total.
 constexpr int64_t kSparse = 8, kManyElements = 64;
-/// Of these: blocks, rows that share one; columns of a thread, fewer than an
-/// access has, since loads of many elements are under way together.
+/// Sparse sums: number of blocks; rows per block; columns per thread, fewer
+/// than an access has, because many elements are loaded together.
 constexpr int64_t kFewBlocks = 132 * 6, kFewestTogether = 8, kMostTogether = 64,
                   kSparseVector = kAccess / 4;
-/// Indices below this leave room for what a last block adds.
+/// Indices below this do not overflow in a last block.
 constexpr int64_t kNarrow = int64_t(1) << 30;
 
 int64_t divideUp(int64_t a, int64_t b) { return llvm::divideCeil(a, b); }
@@ -75,8 +75,8 @@ private:
     return plainLoads(rootsOf(graph));
   }
 
-  /// Elements of `group` that a thread takes at once: as many as make the
-  /// narrowest contiguous array a whole access.
+  /// Contiguous elements of `group` per thread: as many as fill an access of
+  /// the narrowest contiguous array.
   int64_t vectorOf(const LoopGroup &group) const {
     int64_t narrowest = 0;
     auto consider = [&](Value v, const IndexForm &form) {
@@ -93,7 +93,7 @@ private:
     for (const Guarded &g : guardedLoads(graph, rootsOf(graph), group)) {
       for (const KernelNode *pad : g.pads)
         consider(pad->children[0]->value, pad->children[0]->index);
-      arrays += g.pads.size() == 1; // what is computed at once takes no room
+      arrays += g.pads.size() == 1; // computed ones are not stored
     }
     for (const KernelOutput &o : graph.outputs)
       consider(o.node->value, o.offset);
@@ -108,8 +108,8 @@ private:
     return vector;
   }
 
-  /// Whether enough of what is read lies along another loop than the results:
-  /// lines of memory are then used whole.
+  /// Whether enough inputs are contiguous along another loop than the results,
+  /// so that whole memory lines are used.
   bool transposes() {
     const LoopGroup &to = m.outer.back();
     const int64_t all = elementsOf(loads());
@@ -139,14 +139,14 @@ private:
     if (transposes())
       return;
     m.vector = vectorOf(last);
-    // A single loop may end in elements of their own.
+    // A single loop may have remaining elements.
     if (m.outer.size() > 1 || last.size < 8 * m.vector)
       m.vector = dividing(m.vector, last.size);
     m.block =
         std::min(kBlock, roundUp(std::max<int64_t>(m.elementwise(), 1), kWarp));
   }
 
-  /// Whether neighbours in a row are far apart in memory.
+  /// Whether adjacent elements of a row are far apart in memory.
   bool rowsAreStrided() const {
     unsigned last = 0;
     for (unsigned v = 0; v < graph.variables.size(); ++v)
@@ -193,7 +193,7 @@ private:
     m.inRegisters = m.chunks <= perThread;
   }
 
-  /// All elements of a thread are of the same columns.
+  /// All elements of a thread have the same columns.
   void rowsWithSums() {
     m.vector = dividing(vectorOf(m.inner.back()), m.inner.back().size);
     const int64_t vectors = m.row / m.vector;
@@ -228,8 +228,8 @@ private:
       m.block /= 2;
     shareMore(vectors, stateBytes);
   }
-  /// More threads share each sum until they fill a device: those of a block, so
-  /// that there are more blocks, then more in a block.
+  /// Increases the threads per sum until they fill a device: first those of a
+  /// block, to get more blocks, then more threads per block.
   void shareMore(int64_t vectors, int64_t stateBytes) {
     auto tooFew = [&] {
       int64_t parts = m.block / m.across;
@@ -289,7 +289,7 @@ int64_t Mapping::rowsSummed(const KernelGraph &graph) const {
 }
 
 bool Mapping::needsWide(const KernelGraph &graph) const {
-  // Numbers derived from loops, and outputs of all elements, go that far.
+  // Derived numbers, and outputs of all elements, have this range.
   bool all = llvm::any_of(graph.outputs, [](auto &o) { return o.full; }) ||
              llvm::any_of(graph.variables, [](const KernelVariable &v) {
                return v.kind == KernelVariable::Quotient ||
@@ -325,8 +325,7 @@ int64_t Mapping::tiles() const {
   return divideUp(outer.back().size / vector, kWarp);
 }
 int64_t Mapping::together() const {
-  // A block reads all that says what counts: few blocks, but some for each
-  // multiprocessor.
+  // A block examines all elements: few blocks, but some per multiprocessor.
   return std::clamp<int64_t>(upToPower(rows / outer.back().size / kFewBlocks),
                              kFewestTogether, kMostTogether);
 }
@@ -356,8 +355,8 @@ int64_t contiguous(const KernelGraph &graph, const IndexForm &form,
   return aligned;
 }
 
-/// Calls f for all that `roots` always need: not what stands behind a condition
-/// or a reduction.
+/// Calls f for all nodes that `roots` always need, not only under a condition
+/// or through a reduction.
 static void forEachNeeded(ArrayRef<const KernelNode *> roots,
                           llvm::function_ref<void(const KernelNode *)> f) {
   llvm::SmallPtrSet<const KernelNode *, 16> seen;
@@ -414,7 +413,7 @@ int64_t residentBlocks(const Mapping &map, const KernelGraph &graph) {
     return std::max<int64_t>(kSumThreads / map.block, 1);
   if (map.kind != KernelSchedule::Columns || map.product)
     return 0;
-  // Sums, and what is the same for all that a thread adds up.
+  // Sums, and values that are the same for all elements of a thread.
   const int64_t kept = llvm::count_if(plainLoads(rootsOf(graph)),
                                       [](auto *load) { return !load->varies; });
   const int64_t own = map.vector * (sumBytes(graph) / 8 + kept);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small kernels as parts of one launch: each has blocks of its own.
+// Small kernels as parts of one launch, with separate blocks.
 #include "compiler/target/cuda/codegen/threads/Mapping.h"
 
 namespace dlc::cuda {

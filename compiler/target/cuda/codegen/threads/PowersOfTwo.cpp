@@ -18,12 +18,12 @@ Value powerOfTwo(const F32 &k, Value v) {
 }
 
 /// exp(x) = 2^n * 2^(x * log2(e) - n): eight instructions instead of the
-/// polynomial's 24, of which one instead of two run at an eighth of the rate.
+/// polynomial's 24, one instead of two of which run at an eighth of the rate.
 ///
-/// n is the nearest integer, but at least -126 and at most 126, where 2^n is a
-/// number; the instruction's own range makes 0 and infinity of the rest. The
-/// rest is exact up to what log2(e) rounds to in two parts. NaN and infinities
-/// go through it.
+/// n is the nearest integer in [-126, 126], for which 2^n is a normal number;
+/// for other x the instruction gives 0 or infinity. The fraction is exact up to
+/// the rounding of log2(e), which is split in two parts. NaN and infinities
+/// propagate.
 struct ExpAsPower : OpRewritePattern<math::ExpOp> {
   explicit ExpAsPower(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
@@ -36,7 +36,7 @@ struct ExpAsPower : OpRewritePattern<math::ExpOp> {
       return failure();
     const F32 k{b, loc};
     constexpr double kLog2e = 1.4426950408889634, kHigh = (float)kLog2e;
-    // Adding it leaves an integer in the low bits.
+    // Adding kRound leaves the integer in the low bits.
     constexpr double kRound = 3 << 22;
     constexpr int kMost = 126, kBias = 127;
     // (n + 126) / 252, in [0, 1], then n + 127 in the low bits.

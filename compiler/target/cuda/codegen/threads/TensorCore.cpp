@@ -32,10 +32,10 @@ TensorCore::Registers TensorCore::right(const SharedMatrix &m, Value outer,
   return load(m, outer, moreOuter, depth, false);
 }
 
-/// Four matrices of 8 x 8; thread i says where line i % 8 of matrix i / 8 is.
-/// They are halves of the fragment: of rows first in a left one, of depth first
-/// in a right one. A line along depth is what a thread needs; otherwise the
-/// load transposes.
+/// Loads four 8 x 8 matrices; thread i gives the address of line i % 8 of
+/// matrix i / 8. They are halves of the fragment: first by rows for a left
+/// operand, first by depth for a right one. Threads need lines along depth;
+/// otherwise the load transposes.
 TensorCore::Registers TensorCore::load(const SharedMatrix &m, Value outer,
                                        int64_t moreOuter, int64_t depth,
                                        bool isLeft) {

@@ -83,10 +83,10 @@ Value Threads::shared(Type element, int64_t count) {
 }
 
 /// Counters start at zero when the module is loaded and wrap to zero at the
-/// last block, for the next launch: launches of one kernel on a device run one
-/// after another. The barrier and the fence order the stores of all threads of
-/// a block before its ticket, the second fence those of the others before what
-/// the last block reads.
+/// last block, for the next launch: launches of one kernel on a device are
+/// sequential. The barrier and the first fence order the stores of the block's
+/// threads before its ticket; the second fence orders those of other blocks
+/// before the reads of the last block.
 Value Threads::comesLast(Value group, int64_t groups, int64_t blocks) {
   OpBuilder &b = e.b;
   Type i32 = b.getI32Type();

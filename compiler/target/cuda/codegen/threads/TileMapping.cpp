@@ -8,7 +8,7 @@ using namespace mlir;
 namespace dlc::cuda {
 namespace {
 
-/// Halves between lines of a tile, so that eight lines lie in different banks.
+/// Padding of a tile's lines, so that eight lines are in different banks.
 constexpr int64_t kPadding = 8;
 constexpr int64_t kManyArrays = 6;
 
@@ -19,7 +19,7 @@ bool dependsOn(const KernelGraph &graph, const KernelNode *node, unsigned v) {
          });
 }
 
-/// Whether all accesses see loops `outer` and `inner` as one.
+/// Whether loops `outer` and `inner` are contiguous in all accesses.
 bool join(const KernelGraph &graph, unsigned outer, unsigned inner) {
   bool joins = true;
   graph.forEachForm([&](const IndexForm &f) {
@@ -35,7 +35,7 @@ LoopGroup groupOf(const KernelGraph &graph, int loop) {
   return {{unsigned(loop)}, graph.variables[loop].size};
 }
 
-/// What the right operand does not depend on are rows, too.
+/// Loops that the right operand does not depend on become rows, too.
 void groupBatch(const KernelGraph &graph, TileMapping &m) {
   SmallVector<unsigned> loops;
   for (unsigned v = 0; v < graph.variables.size(); ++v)
@@ -55,7 +55,7 @@ void groupBatch(const KernelGraph &graph, TileMapping &m) {
     m.batch.push_back({{}, 1});
 }
 
-/// Elements of arrays that lie along `group`.
+/// Elements of arrays that are contiguous along `group`.
 int64_t contiguousElements(const KernelNode *node, const LoopGroup &group) {
   int64_t n = 0;
   for (const KernelNode *load : plainLoads(node))
@@ -70,8 +70,8 @@ int64_t dividing(int64_t vector, int64_t size) {
   return vector;
 }
 
-/// Most elements of a vector of `node` along `fast` that memory has as they are
-/// multiplied; 1: none.
+/// Most elements of a vector of `node` along `fast` that can be copied without
+/// conversion; 1: none.
 int64_t mostCopied(const KernelGraph &graph, const KernelNode *node,
                    const LoopGroup &fast) {
   return node->kind == KernelNode::Load
@@ -113,7 +113,7 @@ bool isTile(const exec::Tile &t, const Tiling &tiling) {
          t.down == tiling.down && t.across == tiling.across &&
          t.slots == kSlots;
 }
-/// Whether what stands in the IR of an operand is what its node can have.
+/// Whether the operand's attribute in the IR is possible for its node.
 bool fits(const KernelGraph &graph, const OperandMapping &o,
           const LoopGroup &outer, const LoopGroup &depth) {
   const LoopGroup &fast = o.depthIsFast ? depth : outer;
