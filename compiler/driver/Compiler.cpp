@@ -23,7 +23,7 @@ public:
         log(context, quiet) {}
 
   Result<CompileResult> run() {
-    // What must not be replaced is said before the work, not after it.
+    // Reports before the work, not after it, that a path must not be replaced.
     if (options.stopAfter.empty())
       DLC_TRY(ArtifactWriter::check(options.output));
     DLC_ASSIGN(Lowered lowered, lower(options, context, log));
@@ -81,8 +81,8 @@ private:
     return compiled;
   }
 
-  /// What the plan says beside the programs. What train, eval and predict ask
-  /// of an artifact holds before it is written.
+  /// Fills the plan's fields besides programs, and validates what train, eval
+  /// and predict require of an artifact.
   Status describe(Lowered &lowered) {
     const CompileOptions &o = lowered.options;
     plan::Plan &plan = lowered.result.plan;

@@ -50,7 +50,7 @@ DiagnosticLog::DiagnosticLog(MLIRContext &context, bool quiet)
           info("{}", message);
         return success();
       }) {
-  // Nobody reads that note, and to print an op costs a look at all others.
+  // The note is useless, and printing an op takes time linear in all ops.
   context.printOpOnDiagnostic(false);
 }
 

@@ -51,7 +51,7 @@ public:
   }
 
 private:
-  /// What a program has set, as the rows would check words.
+  /// Validates options that a program has set, as the rows validate words.
   Status checkOptions() {
     CompileOptions o = options;
     OptionTable table;
@@ -65,7 +65,7 @@ private:
     return errorOf(log, code, options.model, what);
   }
 
-  /// The first size is the model; programs of the others are added to it.
+  /// The first size is the model; programs of other sizes are added to it.
   Status addSize(const plan::Size &size) {
     DLC_ASSIGN(import::ImportedModel model, import(size));
     if (!options.teacher.empty())
@@ -113,7 +113,8 @@ private:
   } catch (...) {
     return caughtException(options.model, Code::BadModel);
   }
-  /// Of the same batch. Its own outputs and what --distill names are results.
+  /// At the same batch. Its results are its outputs and those named by
+  /// --distill.
   Status addTeacher(import::ImportedModel &model, const plan::Size &size) try {
     const import::ImportOptions own = options.importing(size);
     import::ImportOptions o;
@@ -136,7 +137,7 @@ private:
   Location atFile() {
     return NameLoc::get(StringAttr::get(&context, options.model));
   }
-  /// The model has what the options name.
+  /// Checks that the model has what the options name.
   Status checkModel(ModuleOp module) {
     if (failed(checkStep(module, options.train)))
       return error(Code::Usage, "the options do not fit the model");
@@ -145,7 +146,7 @@ private:
     return {};
   }
 
-  /// Reports of another size than the first are under its `label`.
+  /// Reports of other sizes than the first are prefixed by `label`.
   Status runPhases(import::ImportedModel &model, const std::string &label) {
     const auto start = std::chrono::steady_clock::now();
     const PhaseContext asked(withTrained(model));
@@ -168,7 +169,7 @@ private:
     lowered.result.passSeconds += secondsSince(start);
     return {};
   }
-  /// What is named for training, or new, is trained beside adapters, too.
+  /// Weights named for training, and new ones, are trained besides adapters.
   CompileOptions withTrained(const import::ImportedModel &model) {
     CompileOptions o = options;
     Words &trained = o.train.lora.trained;
@@ -188,7 +189,7 @@ private:
     llvm::append_range(report, lines);
   }
 
-  /// Each word of --place was for something.
+  /// Checks that each rule of --place matched.
   Status checkPlaces() {
     for (const std::string &rule :
          unfollowed(*lowered.model.module, options.train.placement))
@@ -198,8 +199,8 @@ private:
     return {};
   }
 
-  const CompileOptions &options; // as they were given
-  const bool isWhole;            // sizes that stop before the end stay apart
+  const CompileOptions &options; // as given
+  const bool isWhole;            // with a stop, sizes are not merged
   MLIRContext &context;
   DiagnosticLog &log;
   Lowered lowered;

@@ -29,7 +29,7 @@ void keepPlaces(ModuleOp module, ModuleOp other) {
 
 namespace {
 
-/// Nothing of a kernel but its name differs where the text does not.
+/// Kernels of equal text only differ in their names.
 std::string textOf(exec::KernelOp kernel) {
   const StringAttr name = kernel.getSymNameAttr();
   std::string text;
@@ -73,7 +73,7 @@ public:
     mergeKernels();
     for (auto program :
          llvm::make_early_inc_range(other.module->getOps<exec::ProgramOp>()))
-      if (readsInputs(program)) // the others are of all sizes
+      if (readsInputs(program)) // shared by all sizes otherwise
         DLC_TRY(add(program));
     return {};
   }
@@ -112,7 +112,7 @@ private:
     return region;
   }
 
-  /// `state` of one size is not so at another.
+  /// The error for `state`, which differs between sizes.
   Status refused(exec::StateOp state, const std::string &here,
                  const std::string &there, exec::StateOp other) const {
     return badModel(
@@ -206,7 +206,7 @@ private:
     symbols.insert(program, module.getBody()->end());
     return {};
   }
-  /// To where the constant is now that it is a part of.
+  /// Moves a buffer to the new place of the constant that contains it.
   Status move(exec::BufferOp buffer) const {
     const int64_t offset = buffer.getOffset();
     auto at = consts.upper_bound(offset);
@@ -226,7 +226,7 @@ private:
   const std::string &label;
   SymbolTable symbols;
   llvm::StringMap<exec::RegionOp> regions;
-  std::map<int64_t, Moved> consts; // by their old places
+  std::map<int64_t, Moved> consts; // by old offset
   llvm::StringMap<StringAttr> kernels;
 };
 
@@ -235,7 +235,7 @@ private:
 Status mergeSize(import::ImportedModel &first, import::ImportedModel other,
                  int64_t number, const std::string &label) {
   DLC_TRY(Merger(first, other, number, label).run());
-  // What its constants are views of.
+  // Owns the data of its constants.
   first.weights.keep(
       std::make_shared<import::WeightStore>(std::move(other.weights)));
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of what is the compiler's own; those of a step are passes/options.
+// Rows of the compiler's own options; those of a step are in passes/options.
 #include "compiler/driver/Options.h"
 #include "compiler/import/repair/options/Dropouts.h"
 #include "compiler/import/roles/Padding.h"
@@ -13,7 +13,7 @@ namespace {
 
 using Dims = std::map<std::string, std::vector<int64_t>>;
 
-/// "8,32", each of at least `low` and there once.
+/// Parses "8,32": unique numbers of at least `low`.
 Result<std::vector<int64_t>> parseCounts(const std::string &text, int64_t low,
                                          int64_t high) {
   std::vector<int64_t> counts;
@@ -57,7 +57,7 @@ Status setDims(Dims &dims, const Words &words) {
   return {};
 }
 
-/// What an export for inference has lost of training.
+/// Options that restore training behaviour lost in an export for inference.
 void addTrainMode(OptionTable &table, import::ImportOptions &i) {
   Option &dropout =
       table.list("model.dropout", i.dropouts, "RATIO",

@@ -11,7 +11,7 @@ CompileOptions CompileOptions::resolved() const {
   return options;
 }
 
-/// The defaults beside `options`, with its optimizer.
+/// Defaults for the optimizer of `options`.
 static CompileOptions defaultsOf(const CompileOptions &options) {
   CompileOptions d;
   d.train.optimizer.name = options.train.optimizer.name;
@@ -44,7 +44,7 @@ std::vector<plan::Size> CompileOptions::sizes() const {
   return all;
 }
 
-// A line that begins with `import` is a module's for clang-format.
+// clang-format takes a line that begins with `import` for a module's.
 auto CompileOptions::importing(const plan::Size &size) const
     -> import::ImportOptions {
   import::ImportOptions o = import;
@@ -66,8 +66,8 @@ std::string toYaml(const CompileOptions &options) {
   return table.yaml(false);
 }
 
-/// Whether it says something about this program: it is read, and either of its
-/// core, the optimizer's own, or not what it would be anyway.
+/// Whether the option is worth printing: it is read, and it is a core option,
+/// the optimizer's own, or not the default.
 static bool isTelling(const OptionTable &table, const Option &option,
                       const OptionTable &defaults) {
   const char *core[] = {"train.loss", "train.optimizer", "train.lr",

@@ -13,8 +13,7 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// --debug-overflow checks each op by itself, so that no product may take over
-/// what stands around it.
+/// --debug-overflow checks each op by itself, so products have no epilogues.
 Wishes wishesOf(const StepOptions &options) {
   Wishes wishes = options.placement;
   if (options.debugOverflow) {
@@ -31,7 +30,7 @@ using Create = std::unique_ptr<Pass> (*)();
 template <Create create> PassStep step(When when = always) {
   return {[](C c) { return with(c.options.train, create()); }, when};
 }
-/// One that asks the target.
+/// A pass that queries the target.
 template <Create create> PassStep ask(When when = always) {
   return {[](C c) { return with(c.lowering, create()); }, when};
 }
@@ -40,7 +39,7 @@ template <Create create> PassStep plain(When when = always) {
   return {[](C) { return create(); }, when};
 }
 
-/// Whether the target chooses who computes the op that --place calls so.
+/// Whether the target has several ways for ops of this name in --place.
 bool chooses(C c, StringRef row) { return c.lowering.target->chooses(row); }
 bool isChannelsLast(C c) {
   return c.options.layout == "auto" ? c.traits.channelsLast
@@ -50,7 +49,7 @@ bool isStatistics(C c) { return c.options.train.statistics.enabled; }
 bool joinsLaunches(C c) {
   return c.traits.fewLaunches && !c.options.train.debugOverflow;
 }
-/// Where a launch for each large parameter costs little.
+/// Whether separate launches for large parameters are cheap.
 bool updatesEarly(C c) {
   return !c.traits.fewLaunches && !c.options.train.debugOverflow;
 }
@@ -110,7 +109,7 @@ const Phase kPhases[] = {
      "attention is one op where the target can compute it as one",
      Both,
      {step<createFuseAttention>(), {[](C c) {
-        // Before autocast only shapes say who can compute an attention.
+        // Before autocast only shapes restrict the ways of an attention.
         return with(c.options.train, createPlaceAttention({.typed = false}));
       }}}},
     {"autocast",

@@ -41,7 +41,8 @@ std::optional<DType> dtypeOf(const onnx::TensorProto &tensor) {
   }
 }
 
-/// Bytes of an integer that the program holds in a wider type; 0 for others.
+/// Bytes of an integer type that the program stores in a wider type; 0 for
+/// others.
 size_t narrowSize(const onnx::TensorProto &tensor) {
   switch (tensor.data_type()) {
   case onnx::TensorProto::INT8:
@@ -63,7 +64,7 @@ const Packed *packedType(const onnx::TensorProto &tensor) {
       static_cast<onnx::TensorProto::DataType>(tensor.data_type())));
 }
 
-/// Of F32 or I32.
+/// From F32 or I32.
 std::string repacked(const Packed &type, const TensorView &held) {
   std::vector<float> values(held.bytes / sizeof(float));
   for (size_t i = 0; i < values.size(); ++i) {
@@ -78,12 +79,12 @@ std::string repacked(const Packed &type, const TensorView &held) {
   return pack(type, values);
 }
 
-/// The program holds its values in a wider type.
+/// Whether the program stores its values in a wider type.
 bool isNarrow(const onnx::TensorProto &tensor) {
   return narrowSize(tensor) || packedType(tensor);
 }
 
-/// In its own type, by the low bytes of each integer.
+/// In its own type: the low bytes of each integer.
 std::string narrowed(const onnx::TensorProto &tensor, const TensorView &held) {
   if (const Packed *type = packedType(tensor))
     return repacked(*type, held);
@@ -114,8 +115,7 @@ bool hasData(const onnx::TensorProto &tensor) {
          tensor.double_data_size();
 }
 
-/// Running statistics come from state: the training form's extra outputs and
-/// flag go.
+/// Running statistics are states: removes the training form's outputs and flag.
 void makeInference(onnx::NodeProto &node) {
   auto &attributes = *node.mutable_attribute();
   if (node.op_type() == "BatchNormalization") {
@@ -129,7 +129,7 @@ void makeInference(onnx::NodeProto &node) {
   }
 }
 
-/// Drops type information of values that no longer exist.
+/// Removes type information of values that no longer exist.
 void dropStaleValueInfo(onnx::GraphProto &graph) {
   std::set<std::string> defined;
   for (const auto &node : graph.node())
@@ -157,7 +157,7 @@ Status checkState(const onnx::TensorProto &tensor, const TensorView &state) {
                  fmt::join(dims, ", "));
 }
 
-/// Floats that training kept in another float type go back to the model's.
+/// Converts floats back to the model's type.
 TensorView inOwnType(const onnx::TensorProto &tensor, TensorView state,
                      std::vector<std::byte> &converted) {
   std::optional<DType> own = dtypeOf(tensor);
@@ -175,7 +175,7 @@ void addExternal(onnx::TensorProto &tensor, const std::string &key,
   entry->set_value(value);
 }
 
-/// "net.onnx" has its weights in "net.onnx.<16 digits of their hash>.data".
+/// The data file of "net.onnx" is "net.onnx.<16 digits of its hash>.data".
 std::string dataName(const std::string &model, const std::string &hash) {
   return fmt::format("{}.{}.data", model, hash);
 }
@@ -189,13 +189,13 @@ bool isDataName(const std::string &name, const std::string &model) {
                  .find_first_not_of("0123456789abcdef") == name.npos;
 }
 
-/// Weights too large for the model's own file. Their file has a name that no
-/// other weights have, so a model never finds those of another export.
+/// Weights too large for the model's own file. The name contains their hash, so
+/// a model never refers to the file of another export.
 class DataFile {
 public:
   explicit DataFile(const std::string &model) : model(model) {}
 
-  /// Appends `state` at an aligned offset and refers `tensor` to it.
+  /// Appends `state` at an aligned offset and makes `tensor` refer to it.
   Status add(onnx::TensorProto &tensor, const TensorView &state) {
     if (!file) {
       DLC_ASSIGN(auto created, AtomicFile::create(dataName(model, "new")));
@@ -209,7 +209,7 @@ public:
     return append(state.data, state.bytes);
   }
 
-  /// The file appears, and the tensors name it. Nothing was added: no file.
+  /// Creates the file, if it has data, and sets its name in the tensors.
   Status commit(onnx::GraphProto &graph) {
     if (!file)
       return Status();
@@ -221,7 +221,8 @@ public:
     return file->commitAs(path);
   }
 
-  /// Once the model is there: the weights of earlier exports to its name.
+  /// Called once the model exists: removes files of earlier exports to its
+  /// name.
   Status removeOthers() const {
     const std::string folder = parentOf(model);
     const std::string own = std::filesystem::path(model).filename();
@@ -247,7 +248,7 @@ private:
   Sha256 hash;
 };
 
-/// Puts the value of each stripped tensor into the model, or into `data`.
+/// Writes the value of each tensor without data to the model, or to `data`.
 Status fill(onnx::GraphProto &graph, const Tensors &states, DataFile *data) {
   for (auto &tensor : *graph.mutable_initializer()) {
     auto it = states.find(tensor.name());
@@ -279,7 +280,7 @@ Status fill(onnx::GraphProto &graph, const Tensors &states, DataFile *data) {
 Result<std::string> makeSkeleton(const onnx::ModelProto &source,
                                  const std::set<std::string> &states,
                                  const Tensors &weights) {
-  // Field by field: a copy of the whole would copy the weights.
+  // Field by field: copying the whole would copy the weights.
   onnx::ModelProto model;
   model.set_ir_version(source.ir_version());
   *model.mutable_opset_import() = source.opset_import();

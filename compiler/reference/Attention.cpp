@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and its gradients, a query at a time.
+// Attention and its gradients, one query at a time.
 #include "compiler/reference/Interpreter.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <algorithm>
@@ -20,7 +20,7 @@ public:
   Shape at(int64_t b, int64_t h, int64_t t, int64_t d) const {
     return swapped ? Shape{b, t, h, d} : Shape{b, h, t, d};
   }
-  /// -inf where the query does not see the key.
+  /// -inf if the query does not attend to the key.
   double score(int64_t b, int64_t h, int64_t i, int64_t j) const {
     double s = 0;
     for (int64_t d = 0; d < dims.depth; ++d)

@@ -34,7 +34,8 @@ double convert(double x, Type to) {
   return isa<IntegerType>(to) ? std::trunc(x) : x;
 }
 
-/// Of an integer, or into one; 64 bits as far as a double holds them.
+/// Reinterprets an integer's bits, or a float's as an integer; 64-bit integers
+/// must be exact in f64.
 double sameBits(double x, Type from, Type to) {
   if (from.isF64())
     return double(std::bit_cast<int64_t>(x));
@@ -50,7 +51,7 @@ double sameBits(double x, Type from, Type to) {
   return to.isF16() ? fromF16(uint16_t(bits)) : fromBf16(uint16_t(bits));
 }
 
-/// As its paper writes it down: middles between evenly spaced boundaries.
+/// As defined in its paper: midpoints of evenly spaced boundaries.
 std::vector<double> dynamicMap(bool nonNegative) {
   std::vector<double> values{0, 1};
   for (int decade = 0; decade < 7; ++decade) {
@@ -75,7 +76,7 @@ double nearestCode(const std::vector<double> &map, double x) {
 
 using Function = std::function<double(const double *)>;
 
-/// On integers where all operands are.
+/// Integer arithmetic if all operands are integers.
 Function functionOf(const Scalar &scalar, Operation *op) {
   bool isInteger = llvm::none_of(op->getOperandTypes(), [](Type t) {
     return isa<FloatType>(getElementTypeOrSelf(t));

@@ -35,14 +35,14 @@ Tensors matmul(MatmulOp op, const Tensors &x) {
   return {y};
 }
 
-/// f(row, its group), for each row.
+/// Calls f(row, its group) for each row.
 template <class F> void forEachRow(const Tensor &groups, int64_t count, F f) {
   for (size_t t = 0; t < groups.data.size(); ++t) {
     const auto group = int64_t(groups.data[t]);
     f(int64_t(t), group < 0 ? group + count : group);
   }
 }
-/// Where the matrix of a group has row k, column n.
+/// Index of the element (k, n) of a group's matrix.
 int64_t elementOf(const Shape &w, bool transposed, int64_t group, int64_t k,
                   int64_t n) {
   return (group * w[1] + (transposed ? n : k)) * w[2] + (transposed ? k : n);
@@ -72,7 +72,7 @@ Tensors groupedMatmulBackwardWeight(GroupedMatmulBackwardWeightOp op,
   return {dw};
 }
 
-/// Images' indices in their layout: a number, a channel, and one to three
+/// Dimensions of images in their layout: a batch, a channel, and one to three
 /// spatial dimensions.
 struct Image {
   ImageDims dims;
@@ -91,7 +91,7 @@ template <class OpTy> Image imageOf(OpTy op, ir::Ints shape) {
   return {ImageDims(shape.size(), op.getLayout())};
 }
 
-/// A dimension each.
+/// One per dimension.
 std::vector<Sliding> slidings(const WindowSizes &sizes) {
   std::vector<Sliding> window;
   for (size_t d = 0; d < sizes.kernel.size(); ++d)
@@ -99,8 +99,8 @@ std::vector<Sliding> slidings(const WindowSizes &sizes) {
   return window;
 }
 
-/// Calls f(tap, place) for the taps of the window at `output` that hit the
-/// input.
+/// Calls f(tap, place) for the taps of the window at `output` that are inside
+/// the input.
 template <class F>
 void forEachTap(const std::vector<Sliding> &window, const Shape &output,
                 const Shape &in, F f) {
@@ -118,8 +118,8 @@ void forEachTap(const std::vector<Sliding> &window, const Shape &output,
   });
 }
 
-/// Calls f(x's element, w's element, y's element) for every multiply-add of a
-/// convolution, by their numbers.
+/// Calls f(x's element, w's element, y's element), as indices, for every
+/// multiplication of a convolution.
 template <class OpTy, class F>
 void forEachProduct(OpTy op, ir::Ints x, ir::Ints w, ir::Ints y, F f) {
   const Image image = imageOf(op, x);
@@ -177,7 +177,8 @@ Tensors conv(ConvBackwardFilterOp op, const Tensors &t) {
   return {dw};
 }
 
-/// Calls f(y's index, x's index, tap number) for every tap of every window.
+/// Calls f(y's index, x's index, index of the tap) for every tap of every
+/// window.
 template <class OpTy, class F>
 void forEachWindow(OpTy op, ir::Ints x, ir::Ints y, F f) {
   const Image image = imageOf(op, x);
@@ -214,8 +215,8 @@ Tensors maxPoolBackward(MaxPoolBackwardOp op, const Tensors &t) {
   return {dx};
 }
 
-/// What each window's sum is divided by: its taps inside the input or, with
-/// count_include_pad, inside the padded one.
+/// The divisor of each window: its number of taps inside the input or, with
+/// count_include_pad, inside the padded input.
 template <class OpTy> Tensor divisors(OpTy op, ir::Ints x, ir::Ints y) {
   Tensor n(y, 1);
   const Image image = imageOf(op, x);

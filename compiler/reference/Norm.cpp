@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms, softmax and cross entropy, by their textbook formulas along lines of
-// elements.
+// Norms, softmax and cross entropy, by textbook formulas.
 #include "compiler/reference/Interpreter.h"
 #include "runtime/base/numbers/Sliding.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -12,7 +11,7 @@ using namespace dlc::ir;
 namespace dlc::reference {
 namespace {
 
-/// Element positions grouped by `key`, an index of `keys`.
+/// Groups element indices by `key`.
 template <class Key>
 std::vector<std::vector<int64_t>> groups(const Tensor &x, int64_t n, Key key) {
   std::vector<std::vector<int64_t>> found(n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers and their gradients, a number at a time.
+// Recurrent layers and their gradients, one number at a time.
 #include "compiler/dialect/ops/Recurrence.h"
 #include "compiler/reference/Interpreter.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -13,7 +13,7 @@ namespace {
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// The steps of a layer in the order in which they run.
+/// Iterates over the steps of a layer in the order in which they run.
 template <class OpTy> class Walk {
 public:
   /// `perStep` is [T, B, H].
@@ -21,7 +21,7 @@ public:
       : reverse(op.getReverse()), valid(valid), steps(perStep.shape[0]),
         rows(perStep.shape[1]), units(perStep.shape[2]) {}
 
-  /// Calls f(t, row): forward in time of the layer, or back.
+  /// Calls f(t, row) in the layer's order, or in reverse.
   template <class F> void run(bool back, F f) const {
     for (int64_t i = 0; i < steps; ++i)
       for (int64_t b = 0; b < rows; ++b)
@@ -241,7 +241,7 @@ Tensors rnnBackward(RnnBackwardOp op, const Tensors &t) {
   return {dx, dh};
 }
 
-/// What ctc_paths sums over.
+/// The paths that ctc_paths sums over.
 struct Paths {
   const Tensor &e, &jumps, &valid;
 
@@ -251,7 +251,7 @@ struct Paths {
   double before(const Tensor &all, int64_t t, int64_t b, int64_t l) const {
     return t ? all.at(Shape{t - 1, b, l}) : l ? kNoPath : 0;
   }
-  /// How many places back a path to `l` may come from.
+  /// How many states a path may advance to reach `l`.
   int64_t reach(int64_t b, int64_t l) const {
     return std::min(l, jumps.at(Shape{b, l}) != 0 ? int64_t(2) : int64_t(1));
   }

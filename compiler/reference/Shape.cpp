@@ -39,7 +39,7 @@ Tensors argMax(ArgMaxOp op, const Tensor &x) {
   return reshape(y, op.getY());
 }
 
-/// The elements of x that a view has.
+/// The elements of x that a view selects.
 Tensors seen(const Tensor &x, const View &view) {
   Tensor y{ir::Ints(view.shape)};
   using At = std::array<int64_t, 1>;

@@ -50,7 +50,7 @@ Result<std::vector<Adapter>> parseAdapters(std::string_view text) {
 
 namespace {
 
-/// All of them in f64.
+/// All elements in f64.
 std::vector<double> numbers(const NamedTensor &t) {
   std::vector<double> values(t.bytes / sizeOf(t.dtype));
   auto bytes = castFloats(t.data, values.size(), t.dtype, DType::F64);

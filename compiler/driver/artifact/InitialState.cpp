@@ -61,7 +61,8 @@ private:
     auto type = llvm::cast<RankedTensorType>(state.getType());
     return plan::dtypeOf(planTypeOf(type.getElementType()));
   }
-  /// {kind = "kaiming_uniform(2.236)", seed = 1}: numbers that go with `name`.
+  /// {kind = "kaiming_uniform(2.236)", seed = 1}: random numbers that depend on
+  /// `name`.
   Status draw(NamedTensor &t, const std::string &name, DictionaryAttr random) {
     DLC_ASSIGN(import::InitKind kind,
                import::parseInitKind(random.getAs<StringAttr>("kind").str()));
@@ -81,7 +82,8 @@ private:
       std::memcpy(&buffers.back()[i], raw.data(), raw.size());
     t.data = buffers.back().data();
   }
-  /// As the state that `init` leads to keeps the weight, in t's type.
+  /// Converts through `kept`, the type in which the state of `init` stores it,
+  /// to t's.
   void cast(NamedTensor &t, const import::Weight &weight, DType kept) {
     size_t count = weight.elements();
     buffers.push_back(
@@ -94,7 +96,7 @@ private:
   std::deque<std::vector<std::byte>> buffers;
 };
 
-/// Moments and accumulators that are zero need no file.
+/// Moments and accumulators of zeros are not stored.
 bool isLeftOut(exec::StateOp state) {
   auto value = dyn_cast<FloatAttr>(state.getInit());
   return (state.getRole() == "moment" || state.getRole() == "accumulator" ||

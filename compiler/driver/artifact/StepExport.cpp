@@ -20,7 +20,7 @@ namespace {
 constexpr char kProgram[] = "model.mlir";
 constexpr size_t kMostText = size_t(2) << 30;
 
-/// One graph is one program, of one rank.
+/// A graph is one program for one rank.
 Status checkPlan(const Artifact &artifact) {
   const plan::Plan &plan = artifact.plan();
   const auto refuse = [&](std::string_view what) {
@@ -48,8 +48,7 @@ Status checkPlan(const Artifact &artifact) {
   return {};
 }
 
-/// All that has a meaning in simpler ops gets it, but for scatter_add: ONNX
-/// has its own.
+/// Decomposes all ops with a decomposition, except scatter_add, which ONNX has.
 LogicalResult decompose(ModuleOp program) {
   program.walk([](ir::PlaceableInterface op) {
     if (isa<ir::DecomposableInterface>(op.getOperation()) &&
@@ -63,8 +62,8 @@ LogicalResult decompose(ModuleOp program) {
   return passes.run(program);
 }
 
-/// Adds the moments, which files leave out where they are zero. A schedule
-/// without a length is refused: no one would tell it.
+/// Adds moments, which files omit if they are zero. A schedule without a length
+/// is an error, as nobody would set it.
 Status complete(const exporter::StepModel &step, exporter::Tensors &states,
                 std::deque<std::vector<std::byte>> &zeros) {
   for (Operation *op : step.states) {

@@ -15,7 +15,7 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// What files are made of.
+/// The data that files are generated from.
 struct Contents {
   explicit Contents(const Lowered &lowered) : lowered(lowered) {
     for (auto state : module().getOps<exec::StateOp>())
@@ -31,19 +31,19 @@ struct Contents {
     for (const import::Replaced &r : layout)
       states.insert(r.name);
   }
-  /// It is only read; MLIR's accessors are not const.
+  /// Only read; MLIR's accessors are not const.
   ModuleOp module() const { return lowered.model.module.get(); }
 
   const Lowered &lowered;
-  std::set<std::string> states; // by the names of their weights in the source
-  /// Initializers that the program has under other names: the export makes them
-  /// of states; where there are none, their values are made now.
+  std::set<std::string> states; // by the names of their weights
+  /// Initializers that the program has under other names. layout: an export
+  /// computes them from states; fixed: constants, computed now.
   std::vector<import::Replaced> layout, fixed;
 };
 
 using Text = Result<std::string>;
 
-/// Nothing is decided where nothing trains.
+/// Empty if nothing is trained.
 Text tensors(const Contents &c) {
   if (c.lowered.options.predictOnly)
     return std::string();
@@ -69,7 +69,7 @@ Text decisions(const Contents &c) {
   return made.empty() ? "" : decisionsJson(made);
 }
 
-/// A file that is not there where its text is empty.
+/// A file that is omitted if its text is empty.
 struct ArtifactFile {
   const char *name;
   Text (*make)(const Contents &);

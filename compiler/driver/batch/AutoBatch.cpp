@@ -9,7 +9,7 @@
 namespace dlc {
 namespace {
 
-constexpr int64_t kMost = 65536; // rows; beyond it no step is faster for more
+constexpr int64_t kMost = 65536; // rows; more do not speed up a step
 constexpr int64_t kEven = 8, kManyRows = 64;
 
 struct SizedBatch {
@@ -22,7 +22,7 @@ public:
   explicit Search(const CompileOptions &given) : options(given) {
     budget = double(given.memory.budget);
     options.autoBatch = false;
-    options.memory.budget = 0; // what fits needs nothing computed again
+    options.memory.budget = 0; // without recomputation
     options.stopAfter.clear();
   }
 
@@ -55,8 +55,8 @@ private:
     return SizedBatch{rows, double(bytes)};
   }
 
-  /// Where the line through one sample and the last batch meets the budget,
-  /// between what fits and what does not; the middle where that leads nowhere.
+  /// Where the line through the first and the last batch meets the budget,
+  /// between a batch that fits and one that does not; else their midpoint.
   int64_t guess(const SizedBatch &fits, const SizedBatch &last,
                 const std::optional<SizedBatch> &over) const {
     const double slope = (last.bytes - first) / double(last.rows - 1);
@@ -73,7 +73,7 @@ private:
   }
 
   CompileOptions options;
-  double budget = 0, first = 0; // of one sample
+  double budget = 0, first = 0; // bytes of one sample
 };
 
 } // namespace

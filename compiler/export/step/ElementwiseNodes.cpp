@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops and reductions. ONNX broadcasts as dlc does.
+// Elementwise ops and reductions. ONNX broadcasts like dlc.
 #include "compiler/export/step/StepNodes.h"
 
 #include <limits>
@@ -87,7 +87,7 @@ void addCompare(StepNodes &s, ir::CompareOp op) {
   s.set(op, y);
 }
 
-/// Of booleans; of integers, bit by bit.
+/// On booleans; on integers bitwise.
 template <class OpTy> void addLogical(StepRows &rows, const char *node) {
   rows.on<OpTy>([node](StepNodes &s, OpTy op) {
     const bool isBool = ir::elementType(op->getResult(0)).isInteger(1);
@@ -116,7 +116,7 @@ void addBinary(StepRows &rows) {
   });
 }
 
-/// Without axes ONNX would reduce all of them.
+/// Without axes ONNX would reduce all dimensions.
 template <class OpTy>
 std::string reduced(StepNodes &s, OpTy op, const char *node) {
   const std::string x = s.wide(op.getX());

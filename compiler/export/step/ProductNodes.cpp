@@ -8,7 +8,7 @@ using namespace mlir;
 namespace dlc::exporter {
 namespace {
 
-/// [1, 0, 2, 3, ...]: the batch and the channels change places.
+/// [1, 0, 2, 3, ...]: exchanges batch and channels.
 SmallVector<int64_t> firstSwapped(int64_t rank) {
   auto perm = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   std::swap(perm[0], perm[1]);
@@ -62,8 +62,8 @@ void addConv(StepNodes &s, ir::ConvOp op) {
                   windowAttributes(op, op.getStrides(), op.getDilations())));
 }
 
-/// The transposed convolution; `output_padding` is what the strides have left
-/// over.
+/// The transposed convolution; `output_padding` is the remainder of the
+/// strides.
 void addBackwardData(StepNodes &s, ir::ConvBackwardDataOp op) {
   const auto dx = ir::tensorType(op), dy = ir::tensorType(op.getDy()),
              w = ir::tensorType(op.getW());
@@ -81,7 +81,7 @@ void addBackwardData(StepNodes &s, ir::ConvBackwardDataOp op) {
 }
 
 /// A convolution over the batch: images [C / group, group N, D...] by filters
-/// [O, N, E...], with strides and dilations in each other's place.
+/// [O, N, E...], with strides and dilations exchanged.
 void addBackwardFilter(StepNodes &s, ir::ConvBackwardFilterOp op) {
   StepGraph &g = s.graph;
   const auto x = ir::tensorType(op.getX()), dw = ir::tensorType(op);
@@ -100,7 +100,7 @@ void addBackwardFilter(StepNodes &s, ir::ConvBackwardFilterOp op) {
   std::string y =
       g.add("Conv", {from, by},
             windowAttributes(op, op.getDilations(), op.getStrides()));
-  // Pixels that no window reaches make it larger than the filter.
+  // It is larger than the filter if no window reaches the last pixels.
   SmallVector<int64_t> ends{inputs, dw.getDimSize(0)};
   const ArrayRef<int64_t> kernel = dw.getShape().drop_front(2);
   ends.append(kernel.begin(), kernel.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Philox in ONNX's integers, so that dropout draws what it draws in dlc.
+// Philox in ONNX's integers, so that dropout draws the same numbers as in dlc.
 #include "compiler/export/step/StepNodes.h"
 #include "runtime/base/numbers/Philox.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kUnsigned = 13; // TensorProto.UINT64
 
-/// 32-bit words in i64. Shifts are of u64: ONNX has no others.
+/// 32-bit words in i64. Shifts are in u64, the only type that ONNX supports.
 struct Words {
   StepGraph &g;
   Type i64;

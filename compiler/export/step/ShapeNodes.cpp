@@ -40,8 +40,8 @@ void addSlice(StepNodes &s, ir::SliceOp op) {
         s.graph.slice(s.raw(op.getX()), op.getStarts(), ends, op.getSteps()));
 }
 
-/// `interior` elements between those of x: each is padded behind as one of a
-/// dimension of 1, and what stands behind the last is cut off.
+/// Inserts `interior` elements between those of x: each is padded as a
+/// dimension of 1, and elements after the last are removed.
 std::string spread(StepGraph &g, std::string x, ArrayRef<int64_t> shape,
                    ArrayRef<int64_t> interior, const std::string &value) {
   if (llvm::all_of(interior, [](int64_t n) { return n == 0; }))
@@ -80,8 +80,8 @@ void addConcat(StepNodes &s, ir::ConcatOp op) {
   s.set(op, s.graph.add("Concat", parts, {{"axis", int64_t(op.getAxis())}}));
 }
 
-/// Of updates [A..., I..., B...] the indices' dimensions first: ONNX adds
-/// slices of the first dimension.
+/// Moves the indices' dimensions of updates [A..., I..., B...] to the front:
+/// ONNX adds slices of the first dimension.
 void addScatterAdd(StepNodes &s, ir::ScatterAddOp op) {
   StepGraph &g = s.graph;
   const auto type = ir::tensorType(op);

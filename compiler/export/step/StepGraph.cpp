@@ -35,7 +35,7 @@ void setAttribute(onnx::AttributeProto &to, const Attribute &from) {
   }
 }
 
-/// The elements as files have them.
+/// The elements in the format of files.
 std::string bytesOf(DenseElementsAttr value) {
   std::string bytes;
   if (value.getElementType().isInteger(1)) {
@@ -51,7 +51,7 @@ std::string bytesOf(DenseElementsAttr value) {
   return bytes;
 }
 
-/// Above it, equal elements are one and an Expand.
+/// Longer constants of equal elements become one element and an Expand.
 constexpr int64_t kMostRepeated = 64;
 
 } // namespace

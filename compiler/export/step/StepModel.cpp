@@ -18,7 +18,7 @@ StepRows allRows() {
   addShapeRows(rows);
   addProductRows(rows);
   addRandomRows(rows);
-  // Of one rank the mean and the sum are the value itself.
+  // With one rank the mean and the sum are the value itself.
   rows.on<ir::AllReduceOp>(
       [](StepNodes &s, ir::AllReduceOp op) { s.set(op, s.raw(op.getX())); });
   return rows;
