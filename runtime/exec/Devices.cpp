@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry: a device is its folder and a line here.
+// The registry of devices: each has a folder and a line here.
 #include "runtime/exec/Devices.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/exec/reduce/CollectiveQueue.h"
@@ -28,7 +28,7 @@ makeCudaDevice(const DeviceRequest &request) {
   return std::unique_ptr<Device>(std::move(device));
 }
 
-// How long the ranks wait for each other's answer about who failed.
+// How long ranks wait for each other's report on which rank failed.
 constexpr std::chrono::milliseconds kAnswer{2000};
 
 static Result<std::unique_ptr<Reducer>>
@@ -46,7 +46,7 @@ makeNcclReducer(CommunicationQueue &queue, Communicator &communicator,
       std::make_unique<DeviceReducer>(queue, std::move(nccl)));
 }
 
-// NCCL is a need of several GPUs only.
+// NCCL is only needed with several GPUs.
 static Findings findGpusAndNccl() {
   Findings found = findGpus();
   const auto gpus =

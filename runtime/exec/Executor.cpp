@@ -23,8 +23,8 @@ Status wrongNumberOfRanks(uint32_t compiled, uint32_t found) {
                       compiled, found, compiled, found);
 }
 
-// A plan for several ranks has the all-reduces that any number of them needs,
-// and one rank alone leaves out.
+// A plan for several ranks has all-reduces for any number of ranks; a single
+// rank skips them.
 static Status checkRanks(const plan::Plan &plan, Communicator *communicator) {
   const uint32_t wanted = plan.world_size();
   const uint32_t found =
@@ -86,7 +86,7 @@ Status Executor::Impl::allocate(const KernelFiles &kernels,
   return kernels.empty() ? Status() : device_->loadKernels(kernels);
 }
 
-// Room for the inputs of any program.
+// Allocates room for the inputs of any program.
 Status Executor::Impl::openFeed() {
   uint64_t most = 0;
   for (const plan::Program &program : plan_.programs())
@@ -110,7 +110,7 @@ Result<Reports *> Executor::Impl::reports(std::string_view name) {
   return reports.get();
 }
 
-// With the program that follows it, if there is one.
+// Binds a program, and its follower if it has one.
 Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
   const plan::Program &plan = plan_.programs(index);
   if (!plan.after().empty())
@@ -119,7 +119,7 @@ Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
   DLC_TRY(device_->makeCurrent());
   const bool isLarge = needsMoreScratch(plan_, plan);
   if (isLarge && !predicting_) {
-    uint64_t most = 0; // such programs share it
+    uint64_t most = 0; // shared by such programs
     for (const plan::Program &other : plan_.programs())
       most = std::max<uint64_t>(most, other.scratch_bytes());
     auto more = withScratch(*memory_, plan_, most, *device_, "predictions");
@@ -189,7 +189,7 @@ Status Executor::Impl::run(Program &program, Probe *probe) {
   return probe ? program.runProbed(*probe) : program.run(profiling_);
 }
 
-// `status`, or the error of a collective, which may be its cause.
+// `status`, or the error of a collective, which may have caused it.
 Status Executor::Impl::settled(const Status &status) {
   if (!collectives_)
     return status;
@@ -227,7 +227,7 @@ Status Executor::run(std::string_view name, Probe *probe) {
       status = impl.broken_;
   }
   if (status.ok() && follower) {
-    status = follower->wait(); // for its last run
+    status = follower->wait(); // of its previous run
     if (status.ok())
       follower->start(impl.profiling_);
   }
@@ -318,7 +318,7 @@ std::vector<Program *> Executor::Impl::bound() {
 }
 
 void Executor::setProfiling(bool on) {
-  (void)impl_->settle(); // an error is the next run's
+  (void)impl_->settle(); // the next run returns its error
   impl_->profiling_ = on;
   for (Program *program : impl_->bound())
     if (on)

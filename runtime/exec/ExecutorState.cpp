@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State by name, of this rank or gathered from all.
+// State by name: this rank's, or gathered from all ranks.
 #include "runtime/exec/ExecutorImpl.h"
 #include "runtime/plan/Types.h"
 

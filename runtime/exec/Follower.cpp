@@ -13,8 +13,8 @@ Result<std::unique_ptr<Follower>> Follower::create(const plan::Plan &plan,
                                                    const RankMemory &memory,
                                                    const KernelFiles &kernels) {
   DLC_ASSIGN(auto device, makeDevice("cpu", {.threads = 1}));
-  // States are shared with the program that it follows, scratch is not: both
-  // run at once.
+  // States are shared with the leader, but not scratch, because both programs
+  // run in parallel.
   DLC_ASSIGN(RankMemory own, withScratch(memory, plan, program.scratch_bytes(),
                                          *device, program.name()));
   std::unique_ptr<Follower> follower(
@@ -25,7 +25,7 @@ Result<std::unique_ptr<Follower>> Follower::create(const plan::Plan &plan,
   DLC_ASSIGN(follower->program_, Program::bind({host, plan, follower->memory_,
                                                 nullptr, false, false},
                                                program));
-  // Last: from here on the destructor has a thread to join.
+  // Last, because from here on the destructor has a thread to join.
   follower->thread_ = std::thread([f = follower.get()] { f->work(); });
   return follower;
 }
@@ -60,15 +60,15 @@ void Follower::work() {
   for (;;) {
     changed_.wait(lock, [&] { return running_ || stop_; });
     if (!running_)
-      return; // it stops; a run that was started is done first
+      return; // after a run that has been started
     const bool timed = timed_;
     lock.unlock();
     Status status = guarded(program_->plan().name(), [&]() -> Status {
-      DLC_TRY(device_->makeCurrent()); // settings of a device are a thread's
+      DLC_TRY(device_->makeCurrent()); // device settings are per thread
       return program_->run(timed);
     });
     lock.lock();
-    if (error_.ok()) // the first one tells the cause
+    if (error_.ok()) // the first error is the cause
       error_ = std::move(status);
     running_ = false;
     changed_.notify_all();
@@ -77,7 +77,7 @@ void Follower::work() {
 
 namespace {
 
-// Ranges of memory that outlives a step: of scratch each program has its own.
+// Memory that outlives a step; each program has its own scratch.
 struct Ranges {
   struct Range {
     uint32_t region;
@@ -108,8 +108,8 @@ struct Ranges {
 } // namespace
 
 size_t Follower::firstConflict(const plan::Program &leader) const {
-  // As one whole: where in its program this thread is when the leader gets to a
-  // command is not known.
+  // As a whole: how far this thread is when the leader reaches a command is
+  // unknown.
   const plan::Program &own = program_->plan();
   Ranges reads, writes;
   for (const plan::Command &command : own.commands()) {

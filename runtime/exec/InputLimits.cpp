@@ -3,7 +3,7 @@
 
 namespace dlc {
 
-// Integers of an input lie in [0, limit), or from -limit on.
+// Integers of an input must be in [0, limit), or [-limit, limit).
 template <class T>
 static Status checkLimit(const plan::Port &port, const void *data,
                          uint64_t bytes) {

@@ -22,7 +22,7 @@ std::string describe(const plan::TensorType &type) {
                      fmt::join(type.shape(), ","));
 }
 
-// Ranges of regions that no state takes, once each.
+// Adds ranges of regions that are not states, without duplicates.
 void addBuffers(const plan::Plan &plan, std::vector<Tensor> &tensors) {
   std::set<std::tuple<uint32_t, uint64_t, uint64_t>> known;
   for (const plan::State &state : plan.states())

@@ -30,13 +30,13 @@ Operand Program::buffer(uint32_t id) const {
   return context_.memory.operand(program_, id);
 }
 
-// A command as this rank runs it.
+// The command with this rank's operands.
 CommandSpec Program::ownSpec(const plan::Command &command) {
   CommandSpec spec = context_.memory.localise(program_, command, own_, types_);
   if (context_.collectives ||
       (command.kind() != "reduce_scatter" && !plan::gathersElsewhere(command)))
     return spec;
-  plan::Command &copy = own_.emplace_back(); // one rank has all
+  plan::Command &copy = own_.emplace_back(); // one rank has all items
   copy.set_kind("copy");
   copy.set_label(command.label());
   return {copy, std::move(spec.inputs), std::move(spec.outputs)};
@@ -76,7 +76,8 @@ bool Program::isInRegion(uint32_t id, std::string_view region) const {
 }
 
 Status Program::injectInfinity() {
-  // Behind a scatter a rank has a part of a gradient, and may have none.
+  // After a reduce-scatter, a rank has a part of a gradient, which may be
+  // empty.
   for (int i = 0; i < program_.commands_size(); ++i)
     if (program_.commands(i).kind() == "reduce_scatter" &&
         program_.buffers(static_cast<int>(program_.commands(i).inputs(0)))
@@ -106,7 +107,7 @@ Status Program::injectInfinity() {
 Status Program::inject() {
   const float infinity = std::numeric_limits<float>::infinity();
   injectBefore_ = SIZE_MAX;
-  // The end of the range: its head may hold the loss.
+  // At the end of the range, whose beginning may hold the loss.
   const uint64_t bytes = plan::bytesOf(*injected_.type).value_or(0);
   return context_.device.upload(injected_.data + bytes - sizeof infinity,
                                 &infinity, sizeof infinity);
@@ -119,7 +120,7 @@ void Program::lead(Follower &follower) {
 
 Status Program::run(bool timed) {
   const bool plain = timed || context_.name || injectBefore_ != SIZE_MAX;
-  // The first step warms up what may not be recorded.
+  // The first step initialises what cannot be recorded.
   if (!context_.record || plain || !std::exchange(ranBefore_, true))
     return enqueueAll(timed);
   if (!recording_)

@@ -22,8 +22,8 @@ Result<double> scalarOf(const TensorView &view) {
 
 namespace {
 
-// Of a device that has none, and memory that the host cannot see: copies when
-// the run is over.
+// For devices without readbacks whose memory the host cannot access: copies
+// after the run.
 class Downloads final : public Readback {
 public:
   Downloads(Device &device, std::vector<Operand> ranges)

@@ -37,7 +37,7 @@ RankMemory::RankMemory(const plan::Plan &plan, int rank, int ranks, int group)
     Place place{part, plan::itemsOf(part.extent(), share(), shares_)};
     place.ownBytes = piecesOf(part, shares_)[static_cast<size_t>(share())];
     place.local = part.offset() - saved; // both multiples of its alignment
-    // What follows keeps its alignment.
+    // Data after it keeps its alignment.
     const uint64_t kept = std::min(aligned(place.ownBytes), part.bytes());
     saved += (part.bytes() - kept) / kAlignment * kAlignment;
     place.after = part.offset() + part.bytes() - saved;
@@ -138,7 +138,7 @@ CommandSpec RankMemory::localise(const plan::Program &program,
         const bool inside = buffer.offset() == place->range.offset();
         if (inside)
           items = place->items;
-        // Kernels count items from the first of all.
+        // Kernels index items from the first item of all ranks.
         const int64_t to =
             inside ? static_cast<int64_t>(place->local) -
                          place->items.first *
@@ -200,7 +200,7 @@ CommandSpec RankMemory::narrow(const plan::Program &program,
   return spec;
 }
 
-// -1: no program has scratch memory.
+// -1 if no program has scratch memory.
 static int scratchRegion(const plan::Plan &plan) {
   for (int i = 0; i < plan.regions_size(); ++i)
     if (plan.regions(i).kind() == plan::Region::SCRATCH)

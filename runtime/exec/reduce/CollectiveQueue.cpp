@@ -40,8 +40,8 @@ Result<int> CollectiveQueue::addGather(void *data, std::vector<size_t> pieces,
 int CollectiveQueue::add(Reduction reduction) {
   std::lock_guard lock(mutex_);
   reductions_.push_back(std::move(reduction));
-  // All at bind, so that start() allocates nothing: a reduction is in the ring
-  // at most once, and no reference of work() is ever moved.
+  // Allocated at bind, so that start() allocates nothing: a reduction is in the
+  // ring at most once, and references of work() are never moved.
   queue_.resize(reductions_.size());
   return static_cast<int>(reductions_.size()) - 1;
 }
@@ -88,7 +88,7 @@ Status CollectiveQueue::endStep() {
   return error_;
 }
 
-// Each rank's piece, from where it keeps it.
+// Gathers each rank's piece from its own memory.
 Status CollectiveQueue::gather(const Reduction &r) {
   const auto rank = static_cast<ptrdiff_t>(communicator_.rank()) %
                     static_cast<ptrdiff_t>(r.pieces.size()); // of its group
@@ -122,17 +122,18 @@ void CollectiveQueue::work() {
   for (;;) {
     started_.wait(lock, [&] { return stop_ || length_ > 0; });
     if (length_ == 0)
-      return; // it stops, and nobody waits any more
+      return; // stops, as nobody waits any more
     Reduction &next = reductions_[queue_[head_]];
-    // After an error the ranks no longer agree on what comes next, so nothing
-    // more is sent; what was started still ends, for those who wait for it.
+    // After an error the ranks no longer agree on the next collective, so
+    // nothing more is sent; started collectives still end for those who wait
+    // for them.
     if (error_.ok() && !stop_) {
-      lock.unlock(); // the step starts and waits for others while this blocks
+      lock.unlock(); // the step continues while this blocks
       Status status = run(next);
       lock.lock();
       error_ = std::move(status);
     }
-    // Only now does its place in the ring get free.
+    // Only now is its place in the ring free.
     next.pending = false;
     head_ = (head_ + 1) % queue_.size();
     --length_;

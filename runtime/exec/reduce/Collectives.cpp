@@ -107,8 +107,8 @@ CollectiveBinder::bindReduceScatter(const CommandSpec &spec, int64_t bucket) {
   return std::make_unique<Collective>(reducer_, ticket);
 }
 
-// Of the range that each rank has updated in part; or to another one, from the
-// part that this rank keeps.
+// Gathers the range of which each rank has updated a part; or gathers to
+// another range from this rank's part.
 Result<std::unique_ptr<Command>>
 CollectiveBinder::bindAllGather(const CommandSpec &spec, int64_t bucket) {
   const std::string &label = spec.command.label();
