@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace dlc {
 namespace {
 
-constexpr uint64_t kVersion = 1; // of the entries' form
+constexpr uint64_t kVersion = 1; // of the format of entries
 constexpr uint64_t kMostBytes = 64 << 20;
 constexpr char kFormat[] = "dlc-tune";
 
@@ -66,7 +66,7 @@ std::string pathOf(const std::string &folder, const TuneKey &key) {
 
 } // namespace
 
-// The hash is of everything else, in order of the names.
+// The hash covers all other members, sorted by name.
 std::string tuneText(const TuneKey &key, const TuneEntry &entry) {
   Json file = {{"format", kFormat},
                {"version", kVersion},
@@ -197,7 +197,7 @@ Result<size_t> TuneCache::prune(const std::string &before) const {
     return size_t(0);
   if (mode_ == Mode::ReadOnly)
     return usageError("the cache '{}' is read-only", folder_);
-  // With the lock, nobody is in the middle of writing.
+  // Under the lock no other process is writing.
   DLC_ASSIGN(const FileLock lock, FileLock::take(folder_ + "/lock"));
   DLC_ASSIGN(const std::vector<Item> items, list());
   size_t removed = 0;

@@ -8,7 +8,7 @@
 
 namespace dlc {
 
-// The C interface numbers types as plans do.
+// The C interface uses the plan's numbers for types.
 static_assert(DLC_OP_F32 == int(plan::F32) && DLC_OP_F16 == int(plan::F16) &&
               DLC_OP_BF16 == int(plan::BF16) && DLC_OP_F64 == int(plan::F64) &&
               DLC_OP_I64 == int(plan::I64) && DLC_OP_I32 == int(plan::I32) &&

@@ -13,7 +13,7 @@ Status expectCounts(const CommandSpec &spec, const Norm &norm) {
   return expectOperands(spec, 3u + norm.hasResidual, 3);
 }
 
-// x's shape as images; a layer norm's rows and their width.
+// Sets x's shape as images, or the rows of a layer norm and their width.
 Status readShape(const CommandSpec &spec, const Shape &x, Norm &norm) {
   if (!norm.isLayer) {
     if (!ImageDims::areImages(static_cast<int64_t>(x.size())))
@@ -43,7 +43,7 @@ Status expectImages(const CommandSpec &spec, const Operand &x,
   return {};
 }
 
-// `values` f32 in each.
+// Expects `values` elements of f32 in each vector.
 Status expectVectors(const CommandSpec &spec, int64_t values,
                      std::initializer_list<Operand> vectors, const char *name) {
   for (const Operand &vector : vectors) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention and attention_backward by own loops: the same bits for any number
-// of threads.
+// attention and attention_backward by dlc's own loops; results do not depend on
+// the number of threads.
 #include "runtime/device/commands/Attention.h"
 #include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"
@@ -9,9 +9,9 @@
 namespace dlc {
 namespace {
 
-constexpr int64_t kLine = 16; // floats of a cache line
+constexpr int64_t kLine = 16; // floats per cache line
 
-// Where the heads are, and each thread's memory.
+// Addresses of heads, and the scratch of each thread.
 class Heads {
 public:
   using Floats = int64_t(const AttentionGeometry &);
@@ -52,7 +52,7 @@ public:
            part * floats_ / kLine * kLine;
   }
 
-  // The first element of a head's rows: of q, k, v or a gradient; of y.
+  // Address of a head's first row in q, k, v or a gradient; in y.
   template <class T>
   T *at(T *tensor, int64_t head, Attention::Part part) const {
     return of(tensor + a_.offset(part), head, a_.strides(part));
@@ -78,7 +78,7 @@ private:
   CpuDevice &device_;
   const Attention a_;
   const AttentionGeometry geometry_;
-  const int64_t floats_; // of a thread
+  const int64_t floats_; // per thread
   const float *data_ = nullptr;
   int64_t ofMask_[4] = {};
 };
@@ -111,7 +111,7 @@ public:
   }
 
 private:
-  // Work that threads share when there are few heads.
+  // Ranges per thread if there are few heads.
   static constexpr int64_t kRangesOfThread = 4;
 
   void run(int part, int64_t head, int64_t first, int64_t last) const {
@@ -172,7 +172,7 @@ private:
   T *dq_, *dk_, *dv_;
 };
 
-// q, k, v, y and their gradients are of one type, the mask is f32.
+// q, k, v, y and their gradients have one type, the mask is f32.
 Status expectTypes(const CommandSpec &spec, const Attention &a) {
   const plan::DType type = typeOf(spec.inputs[0]);
   for (size_t i = 0; i < a.halves(); ++i)

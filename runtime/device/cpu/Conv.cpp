@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv, conv_backward_data, conv_backward_filter: by Winograd.cpp where the
-// plan says so, else by oneDNN, in the layout that its fast code wants.
+// conv, conv_backward_data, conv_backward_filter: by Winograd.cpp if the plan
+// says so, else by oneDNN, in the layout of its fastest code.
 //
 // Layouts, measured with oneDNN 3.2 on a Zen 4, 2 threads, us with all reorders
 // (f32):
@@ -10,10 +10,10 @@
 //   6->16 5x5@14 bwd data       546             369                  512
 //   16->16 3x3@28 fwd          3191            1039                 1020
 //   64->64 3x3@56 fwd         12460            7945                 7843
-// So nhwc is used as it is; nchw is reordered to what the library chooses, or
-// to nhwc where that would be im2col + GEMM. The gradient of the data differs
-// where input channels are few: up to 4 nchw is best as it is (7x7 3->64: 13 ms
-// against 45), and below a block of 16 the library's choice is better than
+// So nhwc is used directly; nchw is reordered to the library's choice, or to
+// nhwc where the choice would be im2col + GEMM. The data gradient differs with
+// few input channels: up to 4, nchw is best without reordering (7x7 3->64: 13
+// ms against 45), and below a block of 16 the library's choice is better than
 // nhwc. Images of one and three dimensions follow the same rules.
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/device/cpu/Onednn.h"
@@ -36,7 +36,7 @@ using BackwardFilter = dnnl::convolution_backward_weights;
 constexpr int64_t kFewChannels = 4;
 constexpr int64_t kChannelBlock = 16;
 
-// Of one to three dimensions.
+// For one to three dimensions.
 constexpr Tag kFirst[] = {Tag::ncw, Tag::nchw, Tag::ncdhw},
               kLast[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc},
               kWeights[] = {Tag::oiw, Tag::oihw, Tag::oidhw},
@@ -56,8 +56,8 @@ memory::desc imageDesc(const Image &image, plan::DType type, Tag tag) {
   return {behind({image.n, image.c}, image.sizes()), onednnType(type), tag};
 }
 
-// How the plan holds an image. With one channel both layouts are the same
-// memory: it is called as the primitive does.
+// The layout of an image in the plan. With one channel both layouts are the
+// same memory, and it is described as the primitive expects.
 memory::desc plainDesc(const Image &image, plan::DType type,
                        const memory::desc &wanted) {
   const auto channelsFirst = imageDesc(image, type, first(image)),
@@ -119,8 +119,8 @@ Forward::primitive_desc forward(const Conv &c, Types t, Tag tag,
           onednnAttributes()};
 }
 
-// One of the gradients, which want the forward in the type of what they read
-// as a hint.
+// A gradient primitive, which needs the forward primitive as a hint, in the
+// type of its inputs.
 template <class Gradient>
 typename Gradient::primitive_desc backward(const Conv &c, Types t,
                                            plan::DType read, Tag tag) {
@@ -150,8 +150,8 @@ auto firstDirect(const Tags &tags, Describe &&describe) {
   return desc;
 }
 
-// oneDNN 3.2 copies the pixels that such a window reads into its scratchpad and
-// writes behind its end where channels, last, do not fill a vector.
+// For such windows oneDNN 3.2 copies pixels into its scratchpad and writes
+// beyond its end if channels (last) do not fill a vector.
 bool writesBehindScratch(const Conv &c) {
   const auto kernel = c.window.list(c.x.dims, &Sliding::kernel);
   const auto isOne = [](int64_t size) { return size == 1; };

@@ -11,8 +11,7 @@ namespace dlc {
 
 constexpr uint64_t kHugePage = 2 << 20;
 
-// Zeroed pages of its own, large ones where the range is large; null if there
-// are none.
+// Maps zeroed pages, large ones for large ranges; null if there are none.
 static void *mapPages(uint64_t bytes) {
   void *data = mmap(nullptr, std::max<uint64_t>(bytes, 1),
                     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -80,7 +79,7 @@ Status CpuDevice::loadKernels(const KernelFiles &files) {
   constexpr char kFile[] = "kernels.so";
   opLibraries_.setFiles(files);
   if (files.isArtifact() && !files.has(kFile))
-    return {}; // said by the first command that needs it
+    return {}; // the first command that needs it reports it
   DLC_ASSIGN(const std::string bytes, files.read(kFile));
   DLC_ASSIGN(kernels_,
              PrivateLibrary::load(bytes, files.isArtifact()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// custom: an operator of a user's library (runtime/plan/ops/dlc_op.h).
+// custom: a user-defined operator (runtime/plan/ops/dlc_op.h).
 #include "runtime/device/commands/Custom.h"
 #include "runtime/device/cpu/Kinds.h"
 

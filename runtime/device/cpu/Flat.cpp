@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// all_finite and global_norm: one scalar of all elements of all operands, which
-// are seen as one flat array. It is cut into chunks of a fixed size, so the
-// work does not depend on the number of operands.
-//   count_nonfinite and square_sums are what these add up, as integers that
-// ranks may add, and none_counted and norm_of_squares what they make of it. As
-// squares of 16 elements from the beginning of an operand are added first, and
-// then exactly, a norm has the same bits for any number of threads, and of
-// ranks that have parts of the operands, each of whole sixteens.
+// all_finite and global_norm: a scalar from all elements of all operands,
+// viewed as one flat array and split into chunks of a fixed size, so the work
+// does not depend on the number of operands.
+//   count_nonfinite and square_sums return their partial results as integers,
+// which ranks may add; none_counted and norm_of_squares compute the results.
+// Squares of 16 elements from the beginning of an operand are added first, and
+// then these sums exactly, so a norm does not depend on the number of threads,
+// nor on that of ranks that have parts of the operands in whole groups of 16.
 #include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/device/cpu/kernels/ExactSum.h"
@@ -23,7 +23,7 @@ DLC_INLINE uint64_t bitsOf(double x) { return __builtin_bit_cast(uint64_t, x); }
 DLC_INLINE uint16_t bitsOf(Bf16 x) { return x.bits; }
 DLC_INLINE uint16_t bitsOf(F16 x) { return x.bits; }
 
-// Whether some element is infinite or NaN: one added to an exponent of ones
+// Whether an element is infinite or NaN: adding one to an exponent of all ones
 // carries into the sign bit. `exponent` has the exponent's bits set.
 template <class Bits, class T>
 DLC_INLINE bool anyNonFinite(const T *x, int64_t n, Bits exponent) {
@@ -37,7 +37,7 @@ DLC_INLINE bool anyNonFinite(const T *x, int64_t n, Bits exponent) {
 
 constexpr int64_t kGroup = 16; // elements
 
-// Elements as they are, or clamped; NaN stays.
+// Clamps elements or not; NaN is preserved.
 struct Unlimited {
   DLC_INLINE double operator()(double x) const { return x; }
 };
@@ -48,7 +48,7 @@ struct Limited {
   }
 };
 
-// In f64, where the square of an f32 is exact and does not overflow.
+// In f64, where the square of an f32 is exact and cannot overflow.
 template <class T, class Form>
 DLC_INLINE double squaresOfGroup(const T *x, Form form) {
   double lanes[kGroup / 2];
@@ -95,7 +95,7 @@ constexpr int64_t kChunk = 16 << 10; // elements of a chunk
 constexpr int64_t kFlatGrain = 2;    // chunks worth a thread
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// An operand at [begin, end) of the flat array, where it has whole groups.
+// An operand's range [begin, end) in the flat array, in whole groups.
 struct Piece {
   const std::byte *data;
   plan::DType type;
@@ -103,7 +103,7 @@ struct Piece {
 };
 
 struct AllFinite {
-  using Partial = int64_t; // chunks with an element that is not finite
+  using Partial = int64_t; // chunks with a non-finite element
   static constexpr size_t kWords = 1;
   template <class T>
   static void add(Partial &bad, const T *x, int64_t n, double) {
@@ -140,7 +140,7 @@ struct GlobalNorm {
   }
 };
 
-// `partial`: y is the sum, not what is made of it.
+// `partial`: y is the partial result.
 template <class R, bool partial> class Flat final : public Command {
 public:
   Flat(const Threads &threads, std::vector<Piece> pieces, double limit,
@@ -187,9 +187,9 @@ private:
 
   const Threads &threads_;
   const std::vector<Piece> pieces_;
-  const double limit_; // of an element's size
+  const double limit_; // of magnitudes
   const Operand y_;
-  std::vector<Partial> partials_; // of each chunk
+  std::vector<Partial> partials_; // by chunk
 };
 
 template <class R> class FlatResult final : public Command {
@@ -199,7 +199,7 @@ public:
   Status enqueue() override {
     typename R::Partial sum;
     std::memcpy(&sum, x_.data, sizeof sum);
-    R::carry(sum); // those of ranks were added
+    R::carry(sum); // sums over ranks
     R::finish(sum, y_);
     return {};
   }

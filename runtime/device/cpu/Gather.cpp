@@ -11,7 +11,7 @@ namespace dlc {
 namespace {
 
 constexpr int64_t kGatherGrain = 8 << 10; // elements worth a thread
-constexpr int64_t kScatterBlock = 64;     // columns that one task adds up
+constexpr int64_t kScatterBlock = 64;     // columns per task
 
 // A table [outer, size, inner], indices into `size`, and [outer, count, inner]
 // of what they name.
@@ -53,7 +53,7 @@ Status outOfRange(const Lookup &l, int64_t position) {
       l.indices[position], position, -l.size, l.size - 1);
 }
 
-// Every index lies in [-size, size).
+// Checks that every index is in [-size, size).
 Status checkIndices(const Lookup &l) {
   for (int64_t i = 0; i < l.count; ++i)
     if (l.indices[i] < -l.size || l.indices[i] >= l.size)
@@ -91,7 +91,7 @@ public:
 private:
   const Threads &threads_;
   Lookup l_;
-  int64_t bytes_; // of a row
+  int64_t bytes_; // per row
   const std::byte *table_;
   std::byte *to_;
 };
@@ -103,7 +103,7 @@ void addRow(To *__restrict sum, const From *__restrict from, int64_t n) {
     sum[i] += static_cast<To>(load(from[i]));
 }
 
-// Each task adds all updates to its own columns, in the order of the indices.
+// Each task adds all updates to its own columns, in the order of indices.
 template <class From, class To> class ScatterAdd final : public Command {
 public:
   ScatterAdd(CpuDevice &device, Lookup lookup, const Operand &updates,
@@ -112,7 +112,7 @@ public:
         updates_(reinterpret_cast<const From *>(updates.data)),
         to_(reinterpret_cast<To *>(to.data)) {}
 
-  // f32 sums of a half result.
+  // Whether 16-bit results need f32 sums.
   static constexpr bool kNeedsSums = !std::is_same_v<To, Compute<To>>;
 
   Status enqueue() override {
@@ -156,7 +156,7 @@ private:
   To *to_;
 };
 
-// The sums of a row's updates are those of ScatterAdd, bit by bit.
+// The sums of a row's updates are bitwise equal to those of ScatterAdd.
 template <class T> class UniqueRows final : public Command {
 public:
   UniqueRows(const Threads &threads, Lookup lookup, const CommandSpec &spec)
@@ -191,7 +191,7 @@ private:
     int64_t row, position;
   };
 
-  // By row, then by position: from the lowest digit to the highest.
+  // Radix sort by row, then by position.
   Status sort() {
     for (int64_t i = 0; i < l_.count; ++i) {
       if (l_.indices[i] < -l_.size || l_.indices[i] > l_.size)
@@ -230,7 +230,7 @@ private:
   int64_t *rows_;
   T *sums_;
   std::vector<Update> order_, other_;
-  std::vector<int64_t> starts_; // in the order, of each row that was found
+  std::vector<int64_t> starts_; // of each row found, in sorted order
 };
 
 class PutRows final : public Command {
@@ -263,7 +263,7 @@ public:
 private:
   const Threads &threads_;
   Lookup l_;
-  int64_t bytes_; // of a row
+  int64_t bytes_; // per row
   const std::byte *x_, *values_;
   std::byte *y_;
 };
@@ -309,7 +309,7 @@ Result<std::unique_ptr<Command>> bindUniqueRows(CpuDevice &device,
       expectShape(spec, spec.outputs[0], shapeOf(spec.inputs[0]), "the rows"));
   DLC_TRY(expectType(spec, spec.outputs[1], {typeOf(updates)}, "the sums"));
   DLC_TRY(expectShape(spec, spec.outputs[1], shapeOf(updates), "the sums"));
-  // As if the updates were the table, but for its size.
+  // As if the updates were the table, except for its size.
   DLC_ASSIGN(Lookup lookup, lookupOf(spec, updates, spec.inputs[0], updates));
   lookup.size = plan::intAttribute(spec.command, "size", 0);
   if (lookup.size < 1)

@@ -31,7 +31,7 @@ public:
 private:
   const Threads &threads_;
   KernelFunction function_;
-  int64_t first_; // item of a rank that runs a part
+  int64_t first_; // first item of this rank
   int64_t extent_;
   int64_t grain_;
   std::vector<void *> args_;

@@ -36,7 +36,7 @@ bool onednnHasAvx512() {
 }
 
 bool onednnHasAmx() {
-  // An instruction set has the bits of those that it contains.
+  // The bits of an instruction set include those of its subsets.
   const auto amx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & amx) == amx;
 }
@@ -151,7 +151,7 @@ void OnednnCommand::moveScratch() {
     scratch.memory.set_data_handle(workspace_ + scratch.offset);
 }
 
-// The C function: the C++ one builds a vector of arguments on every call.
+// The C function, since the C++ one allocates a vector in every call.
 Status OnednnCommand::enqueue() {
   if (workspace_ != device_.workspace().data())
     moveScratch();
@@ -184,7 +184,7 @@ Status onednnError(const CommandSpec &spec, const dnnl::error &error) {
   return incompatible(spec, what);
 }
 
-// By oneDNN's names, of the numbers of dnnl_cpu_isa_t.
+// Names in oneDNN's terms, from dnnl_cpu_isa_t.
 static std::string isaText(dnnl::cpu_isa isa) {
   switch (isa) {
   case dnnl::cpu_isa::sse41:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// max_pool, avg_pool and their gradients: own loops, since the index of the
-// maximum is part of the program's meaning.
+// max_pool, avg_pool and their gradients by dlc's own loops, because the index
+// of the maximum is defined by the program.
 #include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/device/cpu/kernels/PoolLoops.h"
@@ -11,8 +11,7 @@ namespace {
 
 constexpr int64_t kPoolGrain = 8 << 10; // elements read worth a thread
 
-// Splits `rows` so that each part does at least kPoolGrain elements of `work`
-// in all.
+// Splits `rows` so that each part has at least kPoolGrain elements of `work`.
 int64_t grainOf(int64_t rows, int64_t work) {
   return rows ? std::max<int64_t>(1, kPoolGrain * rows /
                                          std::max<int64_t>(work, 1))
@@ -82,7 +81,7 @@ private:
   F loop_; // (part, begin, end)
 };
 
-// A command that does `rows` rows by loop(scratch, begin, end).
+// A command that computes rows by loop(scratch, begin, end).
 template <class F>
 Result<std::unique_ptr<Command>> makeRows(CpuDevice &device, const Pool &pool,
                                           int64_t rows, F loop) {

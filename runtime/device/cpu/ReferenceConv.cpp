@@ -12,8 +12,7 @@ template <class F> static void forEachPlace(const Spatial &size, F &&fn) {
         fn(at);
 }
 
-// Calls fn(x index, w index, y index) for every product that the convolution
-// sums.
+// Calls fn(x index, w index, y index) for every multiplication.
 template <class F> static void forEachTap(const Conv &c, F &&fn) {
   const auto &along = c.window.along;
   const Spatial kernel = {along[0].kernel, along[1].kernel, along[2].kernel};
@@ -44,7 +43,7 @@ template <class F> static void forEachTap(const Conv &c, F &&fn) {
       }
 }
 
-// Sums in double whatever the precision of `to`.
+// Sums in f64 whatever the type of `to`.
 template <class F>
 static void accumulate(const Elements &to, std::vector<double> &sums,
                        F &&fill) {

@@ -19,8 +19,8 @@ Status Threads::check() const {
   return guarded(fmt::format("{} threads", count_), [this]() -> Status {
     std::promise<void> all;
     const std::shared_future<void> started = all.get_future().share();
-    std::vector<std::jthread> threads; // they wait until all are there
-    // Whatever happens, they end before they are joined.
+    std::vector<std::jthread> threads; // they wait until all exist
+    // In any case, they end before they are joined.
     const std::unique_ptr<std::promise<void>, void (*)(std::promise<void> *)>
         release(&all, [](std::promise<void> *p) { p->set_value(); });
     for (int i = 1; i < count_; ++i)
@@ -34,8 +34,8 @@ void Threads::makeCurrent() const {
   omp_set_num_threads(count_);
 }
 
-// Always the whole team, even for fewer parts: libgomp rebuilds its team when
-// the size of a region changes.
+// Always the whole team, even for fewer parts, as libgomp recreates its team
+// when the size of a region changes.
 void Threads::run(int parts, void (*fn)(void *, int), void *context) const {
 #pragma omp parallel num_threads(count_)
   {

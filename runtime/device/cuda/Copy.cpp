@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy: the same bytes in another place; and zeros, which are what sums of
-// nothing are.
+// copy: the same bytes at another address; and zeros, the value of empty sums.
 #include "runtime/device/cuda/Kinds.h"
 
 namespace dlc {

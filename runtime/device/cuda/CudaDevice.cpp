@@ -26,7 +26,8 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(int ordinal,
   return device;
 }
 
-// Nothing may be freed that the GPU still uses; errors were reported before.
+// Waits, since the GPU may still use what is freed; errors were reported
+// before.
 CudaDevice::~CudaDevice() {
   context_->driver().cuCtxSetCurrent(nullptr);
   (void)context_->makeCurrent().ok();
@@ -70,7 +71,7 @@ Result<std::unique_ptr<Command>> CudaDevice::bind(const CommandSpec &spec) {
   return inRange(spec, std::move(command));
 }
 
-// A recorded step is one launch: it has no ranges.
+// A recorded step is one launch, without ranges.
 bool CudaDevice::canRecord() const { return !environment::marksCommands(); }
 
 Status CudaDevice::synchronize(std::string_view work) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// custom: an operator of a user's library (runtime/plan/ops/dlc_op.h), which
-// enqueues on the stream that computes.
+// custom: a user-defined operator (runtime/plan/ops/dlc_op.h), which enqueues
+// on the compute stream.
 #include "runtime/device/commands/Custom.h"
 #include "runtime/device/cuda/Kinds.h"
 

@@ -19,8 +19,8 @@ std::string firstLine(const std::filesystem::path &path) {
   return line;
 }
 
-// Whether the machine has an NVIDIA GPU, with or without a driver: the PCI
-// bus's vendor 10de, of the class of displays (03).
+// Whether the machine has an NVIDIA GPU, with or without a driver: a PCI device
+// of vendor 10de and class 03 (displays).
 bool hasGpu() {
   std::error_code error;
   for (const auto &device :
@@ -90,7 +90,7 @@ std::string threeParts(size_t version) {
                      version % 100);
 }
 
-// Its path and version; refused as a run refuses it.
+// Its path and version; fails if a run could not use it.
 Result<std::string> findCudnn(const Driver *driver) {
   DLC_ASSIGN(const SharedLibrary library,
              SharedLibrary::open({"libcudnn.so.9"},

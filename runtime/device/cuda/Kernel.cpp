@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernel: a function of the generated modules. Its parameters are the addresses
-// of inputs, then outputs, and of one that ranks share out (attribute vector)
-// or that sums a rank's part (attribute parts) the number of elements that
-// there are.
+// of inputs, then outputs; and, if ranks split it (attribute vector) or it sums
+// a rank's part (attribute parts), the number of elements.
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/plan/Attributes.h"
@@ -17,8 +16,8 @@ public:
          std::optional<int64_t> count)
       : context_(context), name_(describe(spec)), function_(function),
         grid_(grid), block_(block), shared_(shared), count_(count.value_or(0)) {
-    // A rank that has no part reads nothing, and the part's place may lie
-    // behind the memory.
+    // A rank without a part reads nothing, and the address may be beyond the
+    // region.
     for (const Operand &operand : spec.inputs)
       pointers_.push_back(count == 0 ? 0 : gpuAddress(operand.data));
     for (const Operand &operand : spec.outputs)
@@ -48,14 +47,14 @@ private:
   std::vector<void *> parameters_;
 };
 
-// What a launch may be on every GPU that we compile for.
+// Limits of launches on every GPU that dlc compiles for.
 constexpr int64_t kMostBlocks = (int64_t(1) << 31) - 1, kMostThreads = 1024;
 
-// Elements of a thread of a kernel of parts, at most, and bytes of an access.
+// Largest number of elements per thread of a split kernel; bytes of an access.
 constexpr int64_t kMostVector = 8;
 constexpr uint64_t kAccess = 16;
 
-// An attribute that has to be in [least, most].
+// An attribute, which must be in [least, most].
 Result<unsigned> sizeOf(const CommandSpec &spec, const char *name,
                         int64_t least, int64_t most) {
   const int64_t size = plan::intAttribute(spec.command, name, -1);
@@ -65,10 +64,10 @@ Result<unsigned> sizeOf(const CommandSpec &spec, const char *name,
   return static_cast<unsigned>(size);
 }
 
-// What a rank has of such a kernel's elements.
+// A rank's part of such a kernel's elements.
 struct Elements {
   int64_t count;
-  unsigned grid; // of all ranks at most what the command says
+  unsigned grid; // at most the command's, over all ranks
 };
 
 Result<Elements> elementsOf(const CommandSpec &spec, unsigned grid,
@@ -90,7 +89,8 @@ Result<Elements> elementsOf(const CommandSpec &spec, unsigned grid,
   const uint64_t threads =
                      count.value_or(0) / vector + count.value_or(0) % vector,
                  blocks = (threads + block - 1) / block;
-  // Elements that make no vector are few, and the last rank's.
+  // Only the last rank has elements that do not fill a vector, and they are
+  // few.
   if (blocks > uint64_t(grid) + 1)
     return corrupt(spec, fmt::format("{} blocks, expected at most {}", blocks,
                                      uint64_t(grid) + 1));
@@ -98,7 +98,7 @@ Result<Elements> elementsOf(const CommandSpec &spec, unsigned grid,
                   static_cast<unsigned>(blocks)};
 }
 
-// Of the part that such a kernel sums.
+// Number of elements in the part that such a kernel sums.
 Result<int64_t> summedBy(const CommandSpec &spec) {
   const std::optional<uint64_t> count =
       spec.inputs.size() == 1 ? checkedElements(spec.inputs[0].type->shape())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without a profiler NVTX's functions, all of them in headers, do nothing.
+// Without a profiler the functions of NVTX, a header-only library, do nothing.
 #include "runtime/device/cuda/Ranges.h"
 #include "runtime/device/commands/Checks.h"
 

@@ -9,13 +9,13 @@
 
 namespace dlc {
 
-constexpr int kRuns = 16; // the fastest counts
+constexpr int kRuns = 16; // the fastest is used
 constexpr double kTie = 1.02, kNever = std::numeric_limits<double>::infinity();
 
 // Device memory while it is in scope.
 class Draft {
 public:
-  // None if the GPU has not so much.
+  // Nullopt if the GPU has too little memory.
   static Result<Draft> create(const GpuContext &context, uint64_t bytes) {
     CUdeviceptr data = 0;
     const Status status = context.check(
@@ -34,7 +34,7 @@ public:
     if (data_)
       context_.driver().cuMemFree(data_);
   }
-  CUdeviceptr data() const { return data_; } // 0: none
+  CUdeviceptr data() const { return data_; } // 0: no memory
   uint64_t bytes() const { return bytes_; }
 
 private:
@@ -91,8 +91,8 @@ std::optional<TuneEntry> Tuner::find(const TuneKey &key,
   return entry;
 }
 
-// A candidate as one launch. In a recorded step the time that the host takes
-// to start it does not count, so it must not here.
+// Records a candidate as one launch: in a recorded step the host time of its
+// start is irrelevant, so it must be here.
 static Result<std::unique_ptr<Command>> recorded(const GpuContext &context,
                                                  const Candidate &candidate,
                                                  CUdeviceptr draft) {
@@ -103,8 +103,8 @@ static Result<std::unique_ptr<Command>> recorded(const GpuContext &context,
   return graph;
 }
 
-// The flush also gives the host time for the launch before the GPU gets there,
-// so that no gap between them is timed.
+// Flushing also gives the host time to enqueue the launch before the GPU gets
+// there, so that no gap is timed.
 Result<double> Tuner::milliseconds(Command &launch, const Draft &flush) const {
   DLC_ASSIGN(const GpuEvent start, GpuEvent::create(context_, true));
   DLC_ASSIGN(const GpuEvent end, GpuEvent::create(context_, true));
@@ -120,7 +120,7 @@ Result<double> Tuner::milliseconds(Command &launch, const Draft &flush) const {
     DLC_TRY(end.record(context_.compute()));
     DLC_TRY(end.wait().withContext("an algorithm that was measured failed"));
     DLC_ASSIGN(const double taken, end.millisecondsSince(start));
-    if (run > 0) // the first loads what it needs
+    if (run > 0) // the first run loads code
       best = std::min(best, taken);
   }
   return best;
@@ -146,15 +146,15 @@ Result<size_t> Tuner::measure(const TuneKey &key, std::string_view command,
   double least = kNever;
   for (Candidate &candidate : candidates) {
     candidate.entry.milliseconds = kNever;
-    if (!candidate.enqueue(draft.data()).ok()) // it loads what it needs
+    if (!candidate.enqueue(draft.data()).ok()) // loads code
       continue;
     auto launch = recorded(context_, candidate, draft.data());
-    if (!launch.ok()) // nor could a step be
+    if (!launch.ok()) // a step could not record it, either
       continue;
     DLC_ASSIGN(candidate.entry.milliseconds, milliseconds(**launch, flush));
     least = std::min(least, candidate.entry.milliseconds);
   }
-  size_t chosen = 0; // of none that starts, the first: its error is the run's
+  size_t chosen = 0; // if none starts, the first: its error is the run's
   while (candidates[chosen].entry.milliseconds > least * kTie)
     ++chosen;
   TuneEntry &entry = candidates[chosen].entry;

@@ -4,8 +4,8 @@
 namespace dlc {
 namespace {
 
-// Adds rows of a chunk to s1 and s2, lane by lane; value(row offset, lane, v1,
-// v2) gives what to add.
+// Adds the rows of a chunk to s1 and s2, lane by lane; value(row offset, lane,
+// v1, v2) computes the terms.
 template <class T, class Value>
 DLC_INLINE void sumLanes(const NormGeometry &g, int64_t first, int64_t last,
                          Compute<T> *s1, Compute<T> *s2, Value &&value) {
@@ -36,7 +36,7 @@ DLC_INLINE void sumLanes(const NormGeometry &g, int64_t first, int64_t last,
   }
 }
 
-// The same where a lane is contiguous.
+// The same for contiguous lanes.
 template <class T, class Value>
 DLC_INLINE void sumInner(const NormGeometry &g, int64_t first, int64_t last,
                          Compute<T> *s1, Compute<T> *s2, Value &&value) {
@@ -83,7 +83,7 @@ DLC_INLINE void forwardSums(const NormGeometry &g, const T *__restrict x,
           });
 }
 
-// dy at a lane, or 0 where a ReLU behind the norm was off; a NaN passes.
+// dy at a lane, or 0 where a ReLU after the norm was off; NaN is preserved.
 template <class T>
 DLC_INLINE Compute<T> masked(const T *dy, int64_t at, int64_t lane,
                              Compute<T> centred, const Compute<T> *a,
@@ -94,7 +94,7 @@ DLC_INLINE Compute<T> masked(const T *dy, int64_t at, int64_t lane,
   return centred * a[lane] + bias[lane] <= 0 ? 0 : value;
 }
 
-// `bias` is f.bias or a literal null, so that each has a loop of its own.
+// `bias` is f.bias or a literal null, so that each has its own loop.
 template <class T>
 DLC_INLINE void backwardSums(const NormGeometry &g, const T *__restrict dy,
                              const T *__restrict x, const NormFactors<T> &f,

@@ -20,10 +20,10 @@ int64_t PoolGeometry::scratchBytes() const {
 
 namespace {
 
-constexpr int64_t kManyLanes = 16; // a loop over one column's lanes is worth it
-constexpr int32_t kNone = 1 << 20; // position of what is not there
+constexpr int64_t kManyLanes = 16; // worth a loop over a column's lanes
+constexpr int32_t kNone = 1 << 20; // position of missing elements
 
-// Two rows of padded lanes, values with positions, and a divisor per column.
+// Two rows of padded lanes with values and positions, and a divisor per column.
 template <class T> struct Scratch {
   Compute<T> *a, *b, *divisors;
   int32_t *atA, *atB;
@@ -38,9 +38,9 @@ template <class T> struct Scratch {
   }
 };
 
-// Where the outputs of a row begin in the padded row. With few lanes the loops
-// go over all columns between as well (step is the stride), with many over the
-// lanes of each output alone (step is 1 where results are stored).
+// The positions of a row's outputs in the padded row. With few lanes, loops
+// also run over the columns in between (step is the stride); with many, only
+// over the lanes of each output (step is 1 where results are stored).
 struct Segments {
   int64_t count, length, stride, step;
 
@@ -54,7 +54,7 @@ struct Segments {
   }
 };
 
-// Taps that count in the divisor of avg_pool: rows of all depths.
+// Rows, over all depths, that are included in the divisor of avg_pool.
 DLC_INLINE int64_t countedRows(const PoolGeometry &g, int64_t row) {
   const auto &along = g.window.along;
   return along[0].counted(row / g.out[1], g.in[0], g.countPad) *
@@ -101,8 +101,8 @@ DLC_INLINE void forEachReader(const PoolGeometry &g, int64_t row, F &&tap) {
   }
 }
 
-// Calls put(to, from, ow) for every element of a row of y: `to` is where it
-// lies among the segments.
+// Calls put(to, from, ow) for every element of a row of y; `to` is its position
+// among the segments.
 template <class F>
 DLC_INLINE void forEachOutput(const PoolGeometry &g, const Segments &segments,
                               F &&put) {
@@ -132,8 +132,8 @@ DLC_INLINE void take(C &best, int32_t &at, C value, int32_t position) {
   at = better ? position : at;
 }
 
-// With many lanes, some of an output at a time: they stay in an L1 cache for
-// all taps, which the rows between would not.
+// With many lanes, some of an output at a time, so that they stay in the L1
+// cache for all taps, despite the rows in between.
 template <class T>
 DLC_INLINE void maxLanes(const PoolGeometry &g, const T *x, T *y,
                          uint8_t *index, int64_t begin, int64_t end) {
@@ -189,7 +189,7 @@ DLC_INLINE void maxRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,
   C *__restrict column = s.a, *__restrict best = s.b;
   int32_t *__restrict columnAt = s.atA, *__restrict at = s.atB;
   for (int64_t row = begin; row < end; ++row) {
-    // Down the columns.
+    // Combines columns.
 #pragma omp simd
     for (int64_t j = 0; j < padded; ++j)
       column[j] = -__builtin_inff(), columnAt[j] = kNone;
@@ -203,7 +203,7 @@ DLC_INLINE void maxRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,
           for (int64_t j = 0; j < width; ++j)
             take(inside[j], insideAt[j], load(from[j]), position);
         });
-    // Across.
+    // Combines rows.
     for (int64_t i = 0; i < segments.count; ++i) {
       const int64_t from = i * segments.stride, to = i * segments.length;
 #pragma omp simd
@@ -274,7 +274,7 @@ DLC_INLINE void avgRows(const PoolGeometry &g, const T *x, T *y, void *memory,
   }
 }
 
-// A row of sums over padded columns becomes a row of dx.
+// Stores a row of sums over padded columns as a row of dx.
 template <class T>
 DLC_INLINE void storeRow(const PoolGeometry &g, const Compute<T> *sums, T *dx) {
   const Compute<T> *__restrict from = sums + g.columns().low * g.lanes;
@@ -297,7 +297,7 @@ DLC_INLINE void maxBackwardRows(const PoolGeometry &g, const T *dy,
 #pragma omp simd
   for (int64_t j = 0; j < segments.count * segments.length; ++j)
     part[j] = 0, at[j] = kNone;
-  int64_t spreadRow = -1; // row of dy that `part` holds
+  int64_t spreadRow = -1; // row of dy in `part`
   for (int64_t row = begin; row < end; ++row) {
 #pragma omp simd
     for (int64_t j = 0; j < padded; ++j)

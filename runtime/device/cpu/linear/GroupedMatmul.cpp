@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // grouped_matmul: each row of x times the matrix of its group, and the gradient
-// of these matrices. The rows of a group are copied side by side, some at a
-// time, and multiplied by oneDNN. A thread takes one such piece of work after
-// the other: the pieces are the same for any number of threads, and so are the
-// bits.
+// of these matrices. The rows of a group are gathered, some at a time, and
+// multiplied by oneDNN. Threads take such pieces of work in turn; the pieces,
+// and so the results, do not depend on the number of threads.
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/device/cpu/Reference.h"
 #include "runtime/device/cpu/linear/RowProducts.h"
@@ -17,13 +16,13 @@ namespace {
 
 using dnnl::memory;
 
-constexpr int64_t kStrip = 256; // rows of a gradient that are one piece of work
+constexpr int64_t kStrip = 256; // rows of a gradient per piece
 
 // x [rows, inner], w [groups, inner, outer] or, transposed, [groups, outer,
 // inner], y [rows, outer].
 struct GroupedProduct {
   std::string name;
-  const int64_t *numbers; // the group of each row
+  const int64_t *numbers; // each row's group
   int64_t rows, groups, inner, outer;
   bool transposed;
   plan::DType type;
@@ -67,7 +66,7 @@ Result<GroupedProduct> groupedProductOf(const CommandSpec &spec,
   return p;
 }
 
-// The rows of each group, in their order.
+// The rows of each group, in order.
 class Groups {
 public:
   explicit Groups(const GroupedProduct &p)
@@ -78,7 +77,7 @@ public:
     std::fill(starts_.begin(), starts_.end(), 0);
     for (int64_t row = 0; row < p.rows; ++row)
       ++starts_[size_t(p.groupOf(row))];
-    int64_t end = 0; // starts_ has the ends, which filling moves to the starts
+    int64_t end = 0; // becomes ends, then, by filling, starts
     for (int64_t &count : starts_)
       count = end += count;
     for (int64_t row = p.rows; row-- > 0;)
@@ -94,20 +93,19 @@ private:
   std::vector<int64_t> starts_, order_;
 };
 
-// Work of a step, of any thread: rows of a group, of which there are none in a
-// gradient that is 0, and a part of the group's matrix.
+// Work of a step for any thread: rows of a group (none in a gradient that is
+// 0), and a part of the group's matrix.
 struct Piece {
   int64_t group;
   std::span<const int64_t> rows;
   int64_t part = 0;
 };
 
-// Runs pieces on all threads. `Lane` is what a thread has of its own:
-// bytes(), of scratch memory, and run(piece, scratch).
+// Runs pieces on all threads. `Lane` is the state of a thread: bytes() of
+// scratch memory, and run(piece, scratch).
 template <class Lane> class Pieces {
 public:
-  // At most so many pieces. oneDNN's products are made for one thread, which
-  // runs them.
+  // For up to `most` pieces. oneDNN's products are created for one thread.
   template <class F>
   Pieces(CpuDevice &device, int64_t most, F make)
       : device_(device), statuses_(size_t(device.threads().count())) {
@@ -120,7 +118,7 @@ public:
   int64_t scratchBytes() const {
     return int64_t(lanes_.size()) * lanes_.front()->bytes();
   }
-  // Those of the next run.
+  // Adds a piece for the next run.
   void add(const Piece &piece) { pieces_.push_back(piece); }
   Status run(const GroupedProduct &p) {
     std::atomic<size_t> next = 0;
@@ -144,7 +142,7 @@ private:
   CpuDevice &device_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Piece> pieces_;
-  std::vector<Status> statuses_; // of each lane
+  std::vector<Status> statuses_; // by lane
 };
 
 class GroupedMatmul final : public Command {
@@ -222,7 +220,7 @@ private:
 };
 
 // dw of a group is the sum of a^T b over its rows, where a has dw's rows and b
-// its columns: in f32, in place where it is stored so. A piece is a strip of
+// its columns: in f32, in place if dw is stored as f32. A piece is a strip of
 // dw's rows.
 class GroupedGradient final : public Command {
 public:
@@ -244,7 +242,7 @@ public:
   }
 
 private:
-  // Of `height` rows of dw; the first product replaces what is there.
+  // `height` rows of dw; the first product overwrites them.
   struct Strip {
     RowBuffer a;
     RowProducts first, more;
@@ -324,7 +322,7 @@ private:
     int64_t height_, width_;
     RowBuffer bs_;
     Strip strip_;
-    std::optional<Strip> rest_; // behind the whole strips
+    std::optional<Strip> rest_; // remainder after whole strips
   };
 
   GroupedProduct p_;
@@ -333,7 +331,7 @@ private:
   Pieces<Lane> pieces_;
 };
 
-// In f64, and of nothing. `sums` are y, or dw.
+// For f64, and for empty operands. `sums` are y, or dw.
 std::unique_ptr<Command> reference(const CommandSpec &spec, GroupedProduct p,
                                    bool isGradient) {
   const Elements x(spec.inputs[0]), other(spec.inputs[1]), to(spec.outputs[0]);

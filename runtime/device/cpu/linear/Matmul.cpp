@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// matmul: a @ b (+ bias) by oneDNN. Its overhead is 0.4 us a call, so that
-// small products need no loops of our own.
+// matmul: a @ b (+ bias) by oneDNN. Its overhead is 0.4 us per call, so small
+// products need no loops of dlc's own.
 #include "runtime/device/commands/Activation.h"
 #include "runtime/device/commands/Product.h"
 #include "runtime/device/cpu/Kinds.h"
@@ -29,13 +29,13 @@ memory::desc matrix(const Shape &batch, int64_t rows, int64_t columns,
   return {dims, onednnType(type), strides};
 }
 
-// oneDNN's AVX2 products do not pack their operands where 1/m + 1/n >= 0.0038.
-// If such an operand is contiguous along m or n and its rows, one for each k,
-// are a multiple of 2 KiB apart, they fall into few sets of the L1 cache: a Zen
-// 3 computes 35 to 65 GFLOP/s in place of 90. A copy with padded rows costs
-// 0.2 ns an element, which `other` sums of each element must earn.
+// oneDNN's AVX2 products do not pack operands where 1/m + 1/n >= 0.0038. If
+// such an operand is contiguous along m or n and its rows, one per k, are a
+// multiple of 2 KiB apart, they map to few sets of the L1 cache: a Zen 3
+// reaches 35 to 65 GFLOP/s instead of 90. A copy with padded rows costs 0.2 ns
+// per element, which must be amortised over the element's `other` products.
 int64_t paddingOf(const Product &p, bool alongK, int64_t row, int64_t other) {
-  constexpr int64_t kLine = 16, kFloats = 512; // of a cache line, of 2 KiB
+  constexpr int64_t kLine = 16, kFloats = 512; // of a line, of 2 KiB
   const bool packs = 1.0 / double(p.m) + 1.0 / double(p.n) < 0.0038;
   if (alongK || packs || row % kFloats || onednnHasAvx512())
     return 0;

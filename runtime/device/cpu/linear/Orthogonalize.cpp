@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// orthogonalize: Q of x = Q R, by Householder's reflections in the order and
-// with the signs of LAPACK's dgeqr2 and dorg2r. In f64, by one thread, with
-// sums in eight lanes whatever the CPU has: all ranks get the same bits.
+// orthogonalize: Q of x = Q R, by Householder reflections in the order and with
+// the signs of LAPACK's dgeqr2 and dorg2r. In f64, by one thread, with sums in
+// eight lanes on every CPU: all ranks get bitwise equal results.
 #include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"
 
@@ -24,7 +24,7 @@ double dotOf(const double *a, const double *b, int64_t n) {
   return std::accumulate(lanes, lanes + kLanes, 0.0);
 }
 
-// H = I - tau v v^T with v[0] = 1 takes x to a multiple of the first unit
+// H = I - tau v v^T with v[0] = 1 maps x to a multiple of the first unit
 // vector: v replaces x.
 double reflectorOf(double *x, int64_t n) {
   const double tail = std::sqrt(dotOf(x + 1, x + 1, n - 1)), first = x[0];
@@ -81,7 +81,7 @@ private:
   const T *x_;
   T *y_;
   const int64_t rows_, columns_;
-  std::vector<double> reflectors_, q_; // by columns
+  std::vector<double> reflectors_, q_; // column-major
   std::vector<double> taus_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU does at most (runtime/device/CpuFigures.h), measured by what
-// commands use: oneDNN's products, and loops over arrays on the pool.
+// Measures the CPU's peak rates (runtime/device/CpuFigures.h) by what commands
+// use: oneDNN's products, and loops over arrays on the thread pool.
 #include "runtime/base/process/Boundary.h"
 #include "runtime/device/CpuFigures.h"
 #include "runtime/device/TuneCache.h"
@@ -17,9 +17,9 @@ namespace {
 
 using dnnl::memory;
 
-// A product that is large enough for the peak, and arrays for no cache.
+// A product large enough for the peak, and arrays too large for caches.
 constexpr int64_t kSide = 1536, kElements = 32 << 20;
-// Of one thing: other programs may disturb some.
+// Measurements of each rate, some of which other programs may disturb.
 constexpr int kLeastTimes = 5;
 constexpr double kSeconds = 0.5;
 
@@ -38,13 +38,13 @@ double bestSeconds(const std::function<void()> &run) {
   return best;
 }
 
-// FLOPs a second, 0 where the CPU has no such products. Operands are of zeros:
-// they take as long as others.
+// FLOP/s, 0 if the CPU does not support such products. Operands are zeros,
+// which take as long as other numbers.
 double rateOfProducts(memory::data_type type) {
   const dnnl::engine &engine = onednnEngine();
   const memory::desc matrix({kSide, kSide}, type, memory::format_tag::ab);
-  // Packed as a command's weights are: rows of kSide numbers share few sets of
-  // a cache, which makes the product up to two times slower.
+  // Packed like a command's weights: rows of kSide numbers map to few cache
+  // sets, which makes the product up to two times slower.
   const memory::desc packed({kSide, kSide}, type, memory::format_tag::any);
   const dnnl::matmul::primitive_desc desc(engine, matrix, packed, matrix,
                                           dnnl::primitive_attr(),
@@ -75,10 +75,10 @@ DLC_MULTIVERSION void add(const float *a, const float *b, float *y,
     y[i] = a[i] + b[i];
 }
 
-// Bytes a second, each counted where a command's are: once read, once written.
+// Bytes/s, counted as those of commands are: each read and each write once.
 double rateOfBytes(const Threads &threads) {
   const auto array = [&] {
-    // Written first by the threads that will use it.
+    // Initialised by the threads that will use it.
     auto data = std::make_unique_for_overwrite<float[]>(kElements);
     threads.parallelFor(kElements, 1, [&](int64_t begin, int64_t end) {
       std::fill(data.get() + begin, data.get() + end, 1.0f);

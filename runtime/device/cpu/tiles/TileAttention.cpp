@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores are computed transposed, a row for each key: softmax's sums over keys
-// are sums of vectors, each of whose lanes is a query.
+// Scores are computed transposed, a row per key: softmax's sums over keys are
+// sums of vectors, each lane of which is a query.
 #include "runtime/device/cpu/tiles/TileAttention.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 
-// GCC 12 warns of what its own header leaves undefined on purpose.
+// GCC 12 warns of values that its own header leaves undefined on purpose.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 #include "runtime/device/cpu/Simd.h"

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// dw[o, tap, i] = sum over pixels of dy[pixel, o] x[pixel + tap, i]: products
-// of matrices whose terms are pixels, one for each tap.
+// dw[o, tap, i] = sum over pixels of dy[pixel, o] x[pixel + tap, i]: matrix
+// products, one per tap, whose terms are pixels.
 //
-// Pixels of dy and of x are numbered alike, in frames that are larger than both
-// images: what a tap reads beyond an image is a zero, and a tap is one distance
-// d between numbers. With strides, x is divided into phases, images of every
-// second (third, ...) row and column, whose pixels a tap reads side by side
-// again. So the terms of a tap are dy[n] and x[n + d] for all numbers n, and
+// Pixels of dy and x have common numbers, in frames that are larger than both
+// images: pixels that a tap reads outside of an image are zero, and a tap is a
+// distance d between numbers. With strides, x is divided into phases, images of
+// every second (third, ...) row and column, in which a tap reads adjacent
+// pixels again. So the terms of a tap are dy[n] and x[n + d] for all n, and
 // tiles of x are read from pair d / 2 on: x is packed into pairs twice, from
 // even and from odd numbers on.
 //
-// Where x has so few channels that those of all columns of a window fit into a
-// block, these are a pixel of x for each pixel of dy, and a tap is a row.
+// If x has so few channels that those of all columns of a window fit into a
+// block, they are treated as one pixel of x per pixel of dy, and a tap is a
+// row.
 #include "runtime/device/cpu/tiles/TileFilter.h"
 #include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/CpuDevice.h"
@@ -23,19 +24,19 @@
 namespace dlc {
 namespace {
 
-constexpr int64_t kTileWaveBytes = 2 << 20;   // of packed tiles: an L2
-constexpr int64_t kVectorWaveBytes = 1 << 19; // half an L2 of CPUs without AMX
-constexpr int64_t kLeastTerms = 512;          // of a wave
-constexpr int64_t kChunkTerms = 256;          // terms whose tiles stay in an L1
-constexpr int64_t kManyBlocks = 128; // of filters: work for many threads
-constexpr int64_t kMostWaves = 8;    // at once
+constexpr int64_t kTileWaveBytes = 2 << 20;   // of packed tiles: an L2 cache
+constexpr int64_t kVectorWaveBytes = 1 << 19; // half an L2 cache without AMX
+constexpr int64_t kLeastTerms = 512;          // per wave
+constexpr int64_t kChunkTerms = 256;          // whose tiles fit an L1 cache
+constexpr int64_t kManyBlocks = 128;          // of filters: enough for threads
+constexpr int64_t kMostWaves = 8;             // in parallel
 
 int64_t dividedUp(int64_t value, int64_t by) { return (value + by - 1) / by; }
 int64_t roundedUp(int64_t value, int64_t multiple) {
   return dividedUp(value, multiple) * multiple;
 }
 
-// One dimension.
+// One spatial dimension.
 struct Axis {
   Sliding window;
   int64_t in, out;
@@ -48,13 +49,13 @@ struct Axis {
   int64_t phaseOf(int64_t tap) const {
     return tap * window.dilation - window.low - floorOf(tap) * window.stride;
   }
-  // Of the inputs, those that a tap reads: others may be infinite.
+  // Number of inputs that taps read; others may be infinite.
   int64_t read() const {
     return std::min(in, (out - 1) * window.stride +
                             (window.kernel - 1) * window.dilation + 1 -
                             window.low);
   }
-  // Of the frame: no tap of a real output reads a real input of another frame.
+  // Size of the frame: no tap of a real output reads an input of another frame.
   int64_t size() const {
     const int64_t inputs = (read() - 1) / window.stride + 1,
                   last = floorOf(window.kernel - 1), first = floorOf(0);
@@ -78,8 +79,8 @@ bool canJoinColumns(const Conv &conv) {
          conv.x.c * columns.kernel <= kTileBlock;
 }
 
-// Where rows are short, or one tap reads what is packed, for enough products of
-// each element.
+// True for short rows, or if one tap reads what is packed, so that each element
+// is used in enough products.
 bool areVectorsFaster(const Conv &conv) {
   constexpr int64_t kShortRow = 8, kLeastProducts = 48;
   return (conv.window.taps() == 1 || conv.y.size[2] <= kShortRow) &&
@@ -95,7 +96,7 @@ public:
            std::byte *scratch) const;
 
 private:
-  // Of one wave.
+  // The terms of one wave.
   struct Range {
     int64_t begin, terms;
   };
@@ -111,7 +112,7 @@ private:
   int64_t blocks() const {
     return inputs_ / kTileBlock * (outputs_ / kTileBlock);
   }
-  // Steps of a wave: of dy, then of x.
+  // Packing steps of a wave: of dy, then of x.
   int64_t packs() const {
     return wave_ / kTileTerms + rightStride() / kTileBytes;
   }
@@ -146,22 +147,22 @@ private:
   const Sliding columns_;          // of the window
   const int64_t columnsIn_;        // of x
   const bool joinsColumns_;        // of the window into a pixel
-  const int64_t width_;            // elements of a pixel of x as it is packed
+  const int64_t width_;            // packed elements of a pixel of x
   const int64_t inputs_, outputs_; // channels, of whole blocks
   const int64_t numbers_;
   std::vector<Tap> taps_;     // in the filters' order
-  std::vector<size_t> order_; // of taps that read the same tiles side by side
+  std::vector<size_t> order_; // taps that read adjacent tiles
   std::vector<Copy> copies_;
-  int64_t before_, after_; // numbers of x around those of dy in a wave
+  int64_t before_, after_; // margins of x's numbers in a wave
   int64_t wave_, waves_, together_;
-  std::vector<uint16_t> zeros_; // the channels of a pixel outside of an image
-  int64_t elements_;            // of TileFilters, as these
+  std::vector<uint16_t> zeros_; // channels of a pixel outside
+  int64_t elements_;            // as in TileFilters
   std::vector<uint16_t> inputOf_;
   std::vector<uint32_t> masks_;
 };
 
-// Waves that are computed at once have sums of their own, so that few filters
-// give work to many threads, too; how many does not depend on the threads.
+// Waves that are computed in parallel have separate sums, so that few filters
+// also give work to many threads; their number does not depend on the threads.
 TileFilter::TileFilter(const Conv &conv, const Threads &threads)
     : threads_(threads), down_{conv.window.along[1], conv.x.size[1],
                                conv.y.size[1]},
@@ -209,7 +210,7 @@ TileFilter::TileFilter(const Conv &conv, const Threads &threads)
   findElements();
 }
 
-// Of each element of a row of a block of the result, which sum it is.
+// Finds the sum of each element in a row of a block of the result.
 void TileFilter::findElements() {
   const auto taps = int64_t(taps_.size());
   const int64_t joined = joinsColumns_ ? columns_.kernel : 1,
@@ -232,8 +233,8 @@ uint64_t TileFilter::bytes() const {
          uint64_t(together_ * blocks() * sumFloats()) * sizeof(float);
 }
 
-// Calls fn(i, length, image, row, column) for the runs within a row of `count`
-// numbers from `begin` on that are a frame's.
+// Calls fn(i, length, image, row, column) for runs within rows of the frame,
+// among `count` numbers from `begin` on.
 template <class F>
 void TileFilter::forRuns(int64_t begin, int64_t count, F &&fn) const {
   const int64_t width = across_.size(), height = down_.size(),
@@ -265,7 +266,7 @@ void TileFilter::packOutputs(const uint16_t *dy, int64_t begin,
   loops_.packTerms(TileSide::Left, pixels, outputs_, to, leftStride());
 }
 
-// The columns of a window in a line of x; in `edge`, if some are outside.
+// The columns of a window in a line of x; uses `edge` if some are outside.
 const uint16_t *TileFilter::joined(const uint16_t *line, int64_t column,
                                    uint16_t *edge) const {
   const int64_t begin = column * columns_.stride - columns_.low,
@@ -303,8 +304,8 @@ void TileFilter::packInputs(const uint16_t *x, const Copy &copy, int64_t begin,
   loops_.packTerms(TileSide::Right, pixels, width_, to, rightStride());
 }
 
-// Step by step, those of dy first, then those of x, all copies of a step
-// after each other.
+// Step by step: first those of dy, then those of x, with all copies of a step
+// in sequence.
 void TileFilter::packWave(const uint16_t *x, const uint16_t *dy, int64_t wave,
                           int64_t step, std::byte *packed) const {
   const int64_t begin = wave * wave_, lefts = wave_ / kTileTerms;
@@ -318,8 +319,8 @@ void TileFilter::packWave(const uint16_t *x, const uint16_t *dy, int64_t wave,
                    at * kTileBytes);
 }
 
-// Of blocks [begin, end), whose sums are one after the other. Tiles of a chunk
-// of terms stay in caches for all blocks and taps that read them.
+// For blocks [begin, end), whose sums are consecutive. Tiles of a chunk of
+// terms stay in caches for all blocks and taps that read them.
 void TileFilter::multiply(const std::byte *packed, const Range &range,
                           int64_t begin, int64_t end, float *sums,
                           bool adds) const {
@@ -355,7 +356,7 @@ void TileFilter::write(const float *sums, int64_t count, int64_t block,
        row});
 }
 
-// Waves of few threads: each is packed and multiplied by one, in its L2.
+// With few threads: each packs and multiplies waves by itself, in its L2 cache.
 void TileFilter::sumApart(const uint16_t *x, const uint16_t *dy,
                           std::byte *scratch, float *sums) const {
   threads_.parallelFor(together_, 1, [&](int64_t begin, int64_t end) {
@@ -372,7 +373,7 @@ void TileFilter::sumApart(const uint16_t *x, const uint16_t *dy,
   });
 }
 
-// Of many: all pack, then each has some blocks.
+// With many threads: all pack, then each multiplies some blocks.
 void TileFilter::sumJointly(const uint16_t *x, const uint16_t *dy,
                             std::byte *scratch, float *sums) const {
   for (int64_t first = 0; first < waves_; first += together_) {

@@ -5,7 +5,7 @@
 
 #if defined(__x86_64__) && defined(__linux__)
 
-// GCC 12 warns of what its own header leaves undefined on purpose.
+// GCC 12 warns of values that its own header leaves undefined on purpose.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace dlc {
 namespace {
 
 bool hasAmx() {
-  // arch_prctl(2): a process asks before its first use of the tiles.
+  // arch_prctl(2): a process must request tiles before their first use.
   constexpr int kRequestPermission = 0x1023, kTileData = 18;
   constexpr unsigned kBf16 = 1U << 22, kTiles = 1U << 24; // of EDX
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -38,7 +38,7 @@ struct alignas(64) Configuration {
 };
 constexpr Configuration kAllTiles;
 
-// Of 32 elements, those below `count`.
+// A mask of those of 32 elements that are below `count`.
 inline uint32_t first(int64_t count) {
   return count >= 32 ? ~0U : (1U << count) - 1;
 }
@@ -49,7 +49,7 @@ constexpr int kLanes = 16, kBlockRows = 12;
 void enter() { _tile_loadconfig(&kAllTiles); }
 void leave() { _tile_release(); }
 
-// 16 rows of 16 pairs; transposed, what were columns are the rows.
+// 16 rows of 16 pairs; transposed, columns become rows.
 DLC_INLINE void storeTile(__m512i (&rows)[16], std::byte *to,
                           bool isTransposed) {
   if (isTransposed)
@@ -59,16 +59,16 @@ DLC_INLINE void storeTile(__m512i (&rows)[16], std::byte *to,
     _mm512_store_si512(to + row * 64, rows[row]);
 }
 
-// What is there need not be memory.
+// The address need not be valid.
 DLC_INLINE void prefetch(const uint16_t *from, int64_t bytes) {
   _mm_prefetch(reinterpret_cast<const char *>(uintptr_t(from) + bytes),
                _MM_HINT_T0);
 }
 
-// Lines in pairs are the rows of a tile on the right.
+// Pairs of lines are the rows of a right tile.
 void packTerms(TileSide side, const uint16_t *const *lines, int64_t count,
                std::byte *to, int64_t stride) {
-  // The next 32 lines mostly follow these.
+  // The next 32 lines usually follow these.
   const int64_t ahead = kTileTerms * count * int64_t(sizeof(uint16_t));
   // Quarters in the order in which the halves of a block unpack.
   const __m512i order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
@@ -94,7 +94,7 @@ void packTerms(TileSide side, const uint16_t *const *lines, int64_t count,
   }
 }
 
-// Lines are the rows of a tile on the left.
+// Lines are the rows of a left tile.
 void packLines(TileSide side, const uint16_t *const *lines, int64_t terms,
                std::byte *to) {
   for (int64_t at = 0; at < terms; at += kTileTerms, to += kTileBytes) {
@@ -138,8 +138,8 @@ void multiply(const TileProduct &p) {
   _tile_stored(3, p.sums + 3 * kTileFloats, kRow);
 }
 
-// So many sums hide the latency of an instruction; a pair on the left is loaded
-// once for both vectors of columns.
+// This many sums hide the latency of an instruction; a left pair is loaded once
+// for both vectors of columns.
 template <int kRows, int kHalves>
 DLC_INLINE void multiplyRows(const TileProduct &p, int64_t row) {
   float *const sums = p.sums + tileRow(row);
@@ -184,7 +184,7 @@ void multiplyVectors(const TileProduct &p) {
       multiplyRows<16, 1>(p, row);
 }
 
-// A row of a tap's sums is a vector of bf16; each vector of the result takes
+// A row of a tap's sums is a vector of bf16; each vector of the result selects
 // its elements from those of all taps.
 void writeFilters(const TileFilters &f) {
   alignas(64) uint16_t rows[kTileTaps][kTileBlock];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the loops are ordered, so that what is read again is in a cache. Sums are
-// in one order whatever is held together: threads and caches change no bit.
+// Orders the loops so that data that is reused stays in caches. The order of
+// sums is fixed: results depend neither on threads nor on caches.
 #include "runtime/device/cpu/winograd/Winograd.h"
 #include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/CpuDevice.h"
@@ -10,13 +10,13 @@
 namespace dlc {
 namespace {
 
-constexpr int64_t kTileFloats = 64 << 10; // of inputs, in half of an L2
-constexpr int64_t kLeastTiles = 10;       // that reuse filters from an L3
-constexpr int64_t kManyTiles = 128;       // that share filters just made
+constexpr int64_t kTileFloats = 64 << 10; // of inputs: half of an L2 cache
+constexpr int64_t kLeastTiles = 10;       // to reuse filters from an L3 cache
+constexpr int64_t kManyTiles = 128;       // to reuse filters just computed
 constexpr int64_t kChunk = 32; // channels summed before they are added: the
                                // error grows with the root of a chain's length
-constexpr int64_t kGradientTiles = 192;  // of two or three blocks, in an L1
-constexpr int64_t kWaveFloats = 2 << 20; // of both operands' tiles, in an L3
+constexpr int64_t kGradientTiles = 192;  // of two or three blocks: an L1 cache
+constexpr int64_t kWaveFloats = 2 << 20; // of both operands: an L3 cache
 
 int64_t blocksOf(const WinogradImage &image) {
   return image.channels / kWinogradLanes;
@@ -34,9 +34,10 @@ WinogradPlanes planesAt(float *data, int64_t rows, int64_t blocks) {
 
 } // namespace
 
-// With few input channels the inputs of some tiles fit into a core's L2, while
-// the filters of all, made once, come from L3: tiles outside. Else the filters
-// are made where they are used, for many tiles, and are never in memory.
+// With few input channels, inputs of some tiles fit into a core's L2 cache,
+// while all filters are transformed once and come from L3: tiles are the outer
+// loop. Otherwise filters are transformed where they are used, for many tiles,
+// and never stored in memory.
 WinogradForward::WinogradForward(const WinogradConv &conv,
                                  const WinogradLoops &loops,
                                  const Threads &threads)
@@ -46,7 +47,7 @@ WinogradForward::WinogradForward(const WinogradConv &conv,
   tilesOutside_ = fit >= kLeastTiles;
   columns_ = std::min(loops_.columns, blocksOf(c_.out));
   if (!tilesOutside_ && blocksOf(c_.out) < columns_ * threads.count())
-    columns_ = 1; // more threads get a block
+    columns_ = 1; // for more threads
   together_ =
       tilesOutside_
           ? std::min(each, fit < loops_.rows ? fit : fit - fit % loops_.rows)
@@ -171,7 +172,7 @@ void WinogradForward::filtersOutside(const void *x, const void *w,
 }
 
 // An item has all planes of some blocks of inputs and of outputs. Inputs and
-// gradients of many tiles, transformed once by all threads, come from L3.
+// gradients of many tiles are transformed once by all threads and come from L3.
 WinogradFilter::WinogradFilter(const WinogradConv &conv,
                                const WinogradLoops &loops,
                                const Threads &threads)
@@ -268,7 +269,7 @@ Result<std::unique_ptr<Command>> command(CpuDevice &device,
                             });
 }
 
-// Whether channels are blocks and all elements of `type`.
+// Whether channels fill blocks and all elements have `type`.
 bool haveBlocks(const CommandSpec &spec, const Conv &conv, plan::DType type) {
   for (const auto *operands : {&spec.inputs, &spec.outputs})
     for (const Operand &operand : *operands)
@@ -278,7 +279,7 @@ bool haveBlocks(const CommandSpec &spec, const Conv &conv, plan::DType type) {
          conv.x.c % kWinogradLanes == 0 && conv.y.c % kWinogradLanes == 0;
 }
 
-// The loops of a command's tiles; null: there are none.
+// The loops for a command's tile size; null if there are none.
 const WinogradLoops *loopsOf(const CommandSpec &spec, const Conv &conv,
                              ConvResult result, int64_t tile) {
   const plan::DType type = typeOf(spec.inputs[0]);
@@ -302,10 +303,10 @@ const WinogradLoops *loopsOf(const CommandSpec &spec, const Conv &conv,
 
 } // namespace
 
-// Of one core, in the proportion that a Zen 3 has: operations a second of
-// oneDNN's, for windows that read every pixel once and others, and of these
-// products; bytes a second of packing. With AVX-512, oneDNN's are the faster:
-// 290 GFLOP/s to 260 of two cores for most of ResNet-50's.
+// Rates of one core, in the proportions of a Zen 3: FLOP/s of oneDNN, for
+// windows that read every pixel once and for others, and of these products;
+// bytes/s of packing. With AVX-512, oneDNN is faster: 290 GFLOP/s against 260
+// on two cores for most of ResNet-50.
 bool areProductsFaster(const CommandSpec &spec, const Conv &conv) {
   constexpr double kOnce = 56e9, kOther = 42e9, kProducts = 68e9,
                    kPacking = 20e9;
@@ -315,7 +316,7 @@ bool areProductsFaster(const CommandSpec &spec, const Conv &conv) {
              in = static_cast<double>(conv.x.c),
              out = static_cast<double>(conv.y.c);
   const bool once = taps == 1 && conv.x.pixels() == conv.y.pixels();
-  const double flops = 2 * taps * in * out, // of an output
+  const double flops = 2 * taps * in * out, // per output
       packed = 2 * sizeof(float) * (taps * in + out);
   return flops / kProducts + packed / kPacking <
          flops / (once ? kOnce : kOther);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by cuBLASLt, with its epilogues: matmul and its kin in
+// Products by cuBLASLt, with its epilogues: matmul and related ops in
 // compiler/dialect/ops/Linear.td and Epilogues.td.
 //
-// cuBLASLt's matrices are column-major: y[m,n] = a b in rows is y' = b' a' in
-// its columns, so that its A is our b and its B our a.
+// cuBLASLt's matrices are column-major: y[m,n] = a b in row-major order is y' =
+// b' a' in column-major order, so its A is dlc's b and its B is dlc's a.
 #include "runtime/base/process/Log.h"
 #include "runtime/device/Operands.h"
 #include "runtime/device/cuda/Kinds.h"
@@ -43,14 +43,14 @@ public:
   }
 
   cublasLtMatmulDesc_t desc = nullptr;
-  cublasLtMatrixLayout_t a = nullptr, b = nullptr, y = nullptr; // ours
+  cublasLtMatrixLayout_t a = nullptr, b = nullptr, y = nullptr; // dlc's
 
 private:
   const CublasLt &lt_;
 };
 
-// One strided batch of products; `a`, `b` and `y` are its first matrices, all
-// of y's take `bytes`.
+// One strided batch of products; `a`, `b` and `y` are its first matrices, and
+// all matrices of y have `bytes`.
 struct Launch {
   std::byte *a, *b, *y;
   int64_t bytes;
@@ -100,7 +100,8 @@ private:
   bool isDouble_;
 };
 
-// The bias or its gradient, and what is kept of the activation's operand.
+// Sets the addresses of the bias or its gradient, and of the stored operand of
+// the activation.
 Status Matmul::setPointers(const void *vector, const void *kept) {
   if (vector)
     DLC_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector));
@@ -109,7 +110,7 @@ Status Matmul::setPointers(const void *vector, const void *kept) {
   return {};
 }
 
-// Algorithms depend on the alignment of these pointers, too.
+// The choice of algorithms also depends on the alignment of these pointers.
 Status Matmul::describeEpilogue() {
   DLC_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, ltEpilogue_.value));
   const auto &vector = epilogue_.bias ? epilogue_.bias : epilogue_.biasGradient;
@@ -123,8 +124,8 @@ Status Matmul::describeEpilogue() {
                      epilogue_.kept ? epilogue_.kept->data : nullptr);
 }
 
-// A row-major matrix of `rows` x `columns` as the library sees it; `stride`
-// elements between the matrices of a batch.
+// Describes a row-major matrix of `rows` x `columns`, with `stride` elements
+// between the matrices of a batch.
 Status Matmul::layout(cublasLtMatrixLayout_t &to, plan::DType type,
                       int64_t rows, int64_t columns, int32_t batch,
                       int64_t stride) {
@@ -142,7 +143,7 @@ Status Matmul::layout(cublasLtMatrixLayout_t &to, plan::DType type,
                "cublasLtMatrixLayoutSetAttribute");
 }
 
-// The last batch dimension is the library's; a launch for each of the others'.
+// The last batch dimension is the library's; others become separate launches.
 Status Matmul::build(const CommandSpec &spec, const Product &p) {
   const CublasLt &lt = *blas_.functions;
   const bool tf32 =
@@ -217,10 +218,10 @@ Matmul::candidates(int most) {
                  "cublasLtMatmulPreferenceSetAttribute");
   };
   DLC_TRY(prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, options.workspace));
-  if (options.deterministic) // parts of sums are added in f32, in one order
+  if (options.deterministic) // partial sums: f32 in a fixed order
     DLC_TRY(prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                    uint32_t(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)));
-  // Its default is 256 bytes, which buffers inside of an arena need not have.
+  // The default is 256 bytes, which buffers inside of a region may not have.
   DLC_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
                  alignmentOf(launches_, &Launch::b)));
   DLC_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
@@ -242,7 +243,7 @@ Matmul::candidates(int most) {
   });
   if (!results.empty())
     return results;
-  // What the compiler made of several ops, it can leave apart.
+  // Ops that the compiler fused can also run separately.
   const bool isChoice = ltEpilogue_.value != CUBLASLT_EPILOGUE_DEFAULT &&
                         ltEpilogue_.value != CUBLASLT_EPILOGUE_BIAS;
   return incompatible("{}: cuBLASLt {} has no algorithm for it{} on {}{}",
@@ -252,7 +253,7 @@ Matmul::candidates(int most) {
                       isChoice ? "; compile with --matmul-epilogues=off" : "");
 }
 
-// All that the library is told of the product.
+// All parameters of the product that the library gets.
 TuneKey Matmul::keyOf(const CommandSpec &spec) const {
   TuneKey key = device_.tuner().key();
   key.add("op", spec.command.kind())
@@ -281,12 +282,12 @@ TuneKey Matmul::keyOf(const CommandSpec &spec) const {
   return key;
 }
 
-// An algorithm is 64 bytes, which the same version of the library understands.
+// An algorithm is 64 bytes that only the same version of the library can read.
 static std::string blobOf(const cublasLtMatmulAlgo_t &algorithm) {
   return {reinterpret_cast<const char *>(&algorithm), sizeof algorithm};
 }
 
-// All results have a place in the draft.
+// The draft has room for all results.
 Status Matmul::measure(const TuneKey &key,
                        std::span<const cublasLtMatmulHeuristicResult_t> found) {
   const Operand *const kept = epilogue_.kept ? &*epilogue_.kept : nullptr;
@@ -369,7 +370,7 @@ Status Matmul::enqueue() {
   return {};
 }
 
-// Inputs and outputs beside the bias.
+// Numbers of inputs and outputs besides the bias.
 template <int kInputs, int kOutputs>
 Result<std::unique_ptr<Command>> bindMatmul(CudaDevice &device,
                                             const CommandSpec &spec) {

@@ -8,7 +8,7 @@ namespace {
 #define DLC_EPILOGUE(name)                                                     \
   LtEpilogue { CUBLASLT_EPILOGUE_##name, #name }
 
-// By activation, what is kept and what is added.
+// By activation, stored operand and bias.
 LtEpilogue forward(bool isRelu, bool keeps, bool hasBias) {
   if (isRelu)
     return hasBias ? DLC_EPILOGUE(RELU_BIAS) : DLC_EPILOGUE(RELU);
@@ -20,7 +20,7 @@ LtEpilogue forward(bool isRelu, bool keeps, bool hasBias) {
 } // namespace
 
 Result<LtEpilogue> ltEpilogueOf(const CommandSpec &spec, const Epilogue &e) {
-  // Its A is our b: see Matmul.cpp.
+  // Its A is dlc's b: see Matmul.cpp.
   if (e.sum == Epilogue::Sum::OfA)
     return DLC_EPILOGUE(BGRADB);
   if (e.sum == Epilogue::Sum::OfB)

@@ -8,7 +8,7 @@
 namespace dlc {
 namespace {
 
-// Halves of one type, but for lse and the mask.
+// One 16-bit type, except for lse and the mask.
 Status expectHalves(const CommandSpec &spec, const Attention &a) {
   std::vector<Operand> halves(spec.inputs.begin(),
                               spec.inputs.begin() + ptrdiff_t(a.halves()));

@@ -13,8 +13,8 @@ Result<Conv> convolutionOf(const CommandSpec &spec) {
   DLC_TRY(expectOperands(spec, static_cast<size_t>(2 + hasBias), 1));
   DLC_TRY(expectFloats(spec));
   const Operand &a = spec.inputs[0], &b = spec.inputs[1], &y = spec.outputs[0];
-  // For most shapes there is no engine that widens, and some of those that
-  // there are write other numbers (9.19 on an H200, channels first).
+  // For most shapes there is no engine with wider results, and some that exist
+  // give wrong results (9.19 on an H200, channels first).
   if (typeOf(y) != typeOf(a))
     return incompatible(spec, fmt::format("cuDNN makes no {} of {} operands",
                                           plan::DType_Name(typeOf(y)),

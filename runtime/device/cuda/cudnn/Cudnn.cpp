@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cudnn-frontend's plans. The one source that includes it: its headers take
-// half a minute to compile.
+// Plans of cudnn-frontend. This is the only source that includes it, as its
+// headers take half a minute to compile.
 #include "runtime/device/cuda/cudnn/Cudnn.h"
 
 #include "runtime/device/cuda/Kinds.h"
@@ -35,14 +35,14 @@ namespace {
 
 using Numbers = std::vector<int64_t>;
 
-// Spatial dimensions as cuDNN wants them: one is two, of height 1.
+// Spatial dimensions for cuDNN: one becomes two, with height 1.
 size_t spatial(const Image &i) { return std::max<size_t>(2, i.dims); }
 
 Numbers behind(Numbers front, const Numbers &sizes) {
   front.insert(front.end(), sizes.begin(), sizes.end());
   return front;
 }
-// Elements from one index of a dimension to the next, the last being dense.
+// Strides of dense dimensions.
 Numbers packed(const Numbers &dims) {
   Numbers strides(dims.size(), 1);
   for (size_t d = dims.size() - 1; d > 0; --d)
@@ -50,8 +50,8 @@ Numbers packed(const Numbers &dims) {
   return strides;
 }
 
-// cuDNN lists n, c and then the pixels' dimensions whatever the layout is;
-// strides say it.
+// cuDNN lists n, c and then the pixels' dimensions for every layout; strides
+// determine it.
 Numbers dimsOf(const Image &i) {
   return behind({i.n, i.c}, i.sizes(spatial(i)));
 }
@@ -157,7 +157,7 @@ Status statusOf(const CommandSpec &spec, fe::error_t error) {
                          : incompatible(spec, "cuDNN: " + error.get_message());
 }
 
-// Runs `body`; what the frontend throws becomes a Status.
+// Runs `body`; exceptions of the frontend become a Status.
 template <class F> Status guard(const CommandSpec &spec, F &&body) {
   try {
     return body();
@@ -166,11 +166,11 @@ template <class F> Status guard(const CommandSpec &spec, F &&body) {
   }
 }
 
-// A GPU that is not here; null: the one that is.
+// A described GPU that is not in this machine; null: the current one.
 using Described = std::shared_ptr<const fe::DeviceProperties>;
 
-// The frontend would ask the CUDA runtime for the GPU if it were not told; and
-// use it for memory that some versions want set before a command.
+// Without a description the frontend would ask the CUDA runtime for the GPU,
+// and use it for memory that some versions want to initialise before a command.
 Status buildOperations(GraphBuilder &builder, const CommandSpec &spec,
                        cudnnHandle_t handle, int sm,
                        const Described &device = nullptr) {
@@ -196,7 +196,7 @@ public:
       : handle_(handle), sm_(sm), spec_(spec), make_(std::move(make)),
         device_(std::move(device)) {}
 
-  // Without plans; what was built before is gone.
+  // Without plans; those built before are dropped.
   Status open() {
     return guard(spec_, [&] {
       plans_.clear();
@@ -286,7 +286,7 @@ private:
   void bar(const CudnnLimits &limits) {
     graph().deselect_workspace_greater_than(
         static_cast<int64_t>(limits.workspace));
-    // Exact f32 unless asked otherwise: no engine that rounds its inputs.
+    // Exact f32 unless TF32 is allowed: no engine that rounds its inputs.
     if (typeOf(spec_.inputs[0]) == plan::F32 && !limits.tf32)
       graph().deselect_numeric_notes({fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
                                       fe::NumericalNote_t::TENSOR_CORE});
@@ -294,7 +294,7 @@ private:
       graph().deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
   }
 
-  // Plan `i` was built.
+  // Adds plan `i`, which has been built.
   Status add(int64_t i, const CudnnLimits &limits,
              std::vector<TuneEntry> &entries) {
     int64_t bytes = 0, engine = 0;
@@ -308,7 +308,7 @@ private:
     entry.workspace = static_cast<uint64_t>(bytes);
     for (const auto &[knob, value] : knobs)
       entry.knobs[std::to_string(static_cast<int>(knob))] = value;
-    if (limits.plans > 1) // it may be kept
+    if (limits.plans > 1) // it may be stored
       entry.blob = graph().textOf(i);
     plans_.push_back(i);
     entries.push_back(std::move(entry));
@@ -321,7 +321,7 @@ private:
   const MakeBuilder make_;
   const Described device_;
   std::unique_ptr<GraphBuilder> builder_;
-  std::vector<int64_t> plans_; // as the graph numbers them
+  std::vector<int64_t> plans_; // indices in the graph
 };
 
 class Library final : public Cudnn {
@@ -450,7 +450,7 @@ namespace dlc {
 constexpr const char *kAbsent = "this build has no cuDNN: it was made without "
                                 "cudnn-frontend (tools/requirements.txt)";
 
-// A stand-in needs no frontend.
+// A stand-in does not need the frontend.
 Result<std::unique_ptr<Cudnn>> openCudnn(const Driver &driver, int) {
   DLC_ASSIGN(const SharedLibrary library,
              SharedLibrary::open({"libcudnn.so.9"}, kNeeds));

@@ -22,7 +22,7 @@ uint64_t alignmentOf(const Operand &operand) {
   return bits & -bits;
 }
 
-// All that the library is told of the command.
+// All parameters of the command that the library gets.
 TuneKey keyOf(const CudaDevice &device, const CommandSpec &spec,
               const Cudnn &cudnn) {
   TuneKey key = device.tuner().key();
@@ -74,7 +74,7 @@ public:
   Status enqueue() override { return start(0, outputs_); }
 
 private:
-  // Within the limit of scratch memory, if a plan is.
+  // Plans within the limit of scratch memory, if there are any.
   Result<std::vector<TuneEntry>> propose(const Tuner &tuner) {
     const TuneOptions &options = tuner.options();
     CudnnLimits limits{options.workspace, options.deterministic, options.tf32,
@@ -133,7 +133,8 @@ private:
     return fitting[best];
   }
 
-  // Plans whose scratch the GPU has; those that want most are given up.
+  // Reserves scratch for the plans; drops those that need most until the GPU
+  // has enough.
   Result<std::vector<size_t>> reserveForMost(std::span<const TuneEntry> plans) {
     std::vector<size_t> fitting(plans.size());
     std::iota(fitting.begin(), fitting.end(), size_t(0));

@@ -44,12 +44,12 @@ Status CommunicationStream::join(int point) {
   return points_[point].communicated.holdBack(context_.compute());
 }
 
-// A full ring reuses its oldest event: its number is then reported when a later
-// one is done.
+// A full ring reuses its oldest event: its number is then reported as completed
+// when a later one is.
 Result<uint64_t> CommunicationStream::stamp() {
   std::lock_guard lock(mutex_);
   const uint64_t number = stamped_ + 1;
-  while (ring_.size() < kStamps) { // all at once: a step allocates nothing
+  while (ring_.size() < kStamps) { // all at once, as steps must not allocate
     DLC_ASSIGN(GpuEvent compute, GpuEvent::create(context_));
     DLC_ASSIGN(GpuEvent communication, GpuEvent::create(context_));
     ring_.push_back({0, std::move(compute), std::move(communication)});

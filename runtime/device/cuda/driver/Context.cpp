@@ -6,7 +6,7 @@
 
 namespace dlc {
 
-// Retained by the first who asks, for the life of the process.
+// Retained on first use, for the life of the process.
 static Result<CUcontext> primaryContext(const Driver &driver, CUdevice device) {
   static std::mutex mutex;
   static std::map<CUdevice, CUcontext> retained;

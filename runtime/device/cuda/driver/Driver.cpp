@@ -9,7 +9,7 @@ namespace dlc {
 
 constexpr int kOldest = 12000;
 
-// The driver returns what the name meant in that version, whatever its type.
+// The driver returns the function that had this name in that version.
 #define DLC_CHECK(name, version)                                               \
   static_assert(                                                               \
       version <= kOldest &&                                                    \
@@ -45,7 +45,7 @@ Result<std::shared_ptr<const Driver>> Driver::open() {
                         library.path(), found, expected);
   decltype(&::cuGetProcAddress) getAddress = nullptr;
   DLC_TRY(library.bind(getAddress, "cuGetProcAddress_v2", found, expected));
-  // The name is written out before the headers' macros add its suffix.
+  // The name is expanded before the headers' macros add a suffix.
   const auto bind = [&](auto &function, const char *name,
                         int version) -> Status {
     void *address = nullptr;

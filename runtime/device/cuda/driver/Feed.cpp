@@ -24,9 +24,9 @@ Status Feed::put(uint64_t offset, const void *from, uint64_t bytes) {
   if (bytes == 0)
     return {};
   Half &half = halves_[now_];
-  // The first put of a run, or one that may be over another. The host may not
-  // write into pinned memory that a copy still reads, so it waits, for the run
-  // before the last at most; the GPU's half is guarded on the GPU.
+  // The first put of a run, or one that may overwrite another. The host must
+  // not write to pinned memory that a copy still reads, so it waits, at most
+  // for the run before the last; the GPU's half is guarded on the GPU.
   if (offset < half.filled || half.filled == 0) {
     DLC_ASSIGN(const bool free, half.landed.done());
     if (!free)
@@ -38,15 +38,15 @@ Status Feed::put(uint64_t offset, const void *from, uint64_t bytes) {
                              half.arrived + offset, half.pinned + offset, bytes,
                              context_.copies()),
                          fmt::format("upload of {} bytes", bytes)));
-  // What lies below may be put again, and its first copy still be on its way.
+  // Bytes below may be put again while their first copy is in progress.
   half.filled = std::max(half.filled, offset + bytes);
   return half.landed.record(context_.copies());
 }
 
 Status Feed::deliver(std::span<const Piece> pieces) {
   Half &half = halves_[now_];
-  // On the compute stream, behind the last run: the inputs' places are scratch
-  // that this run still used. So the slow way over the bus is done by then.
+  // On the compute stream, after the last run, which used the inputs' addresses
+  // as scratch. The slow copy over the bus is done by then.
   DLC_TRY(half.landed.holdBack(context_.compute()));
   for (const Piece &piece : pieces)
     if (piece.bytes > 0)

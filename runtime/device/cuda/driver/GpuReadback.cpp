@@ -7,7 +7,7 @@
 
 namespace dlc {
 
-constexpr uint64_t kClose = 4096; // bytes; a copy costs more than so many
+constexpr uint64_t kClose = 4096; // bytes; as expensive as a copy
 
 Result<std::unique_ptr<Readback>>
 GpuReadback::create(const GpuContext &context, GpuMemory &memory,
@@ -26,7 +26,7 @@ GpuReadback::create(const GpuContext &context, GpuMemory &memory,
   return std::unique_ptr<Readback>(std::move(readback));
 }
 
-// Joins ranges of one block to copies.
+// Merges ranges of one block into copies.
 void GpuReadback::place(const GpuMemory &memory,
                         std::span<const Operand> ranges) {
   for (const Operand &range : ranges)
@@ -57,7 +57,7 @@ Status GpuReadback::post() {
     return usageError("{} reports wait to be read, expected at most {}",
                       kUnread, kUnread - 1);
   const Driver &driver = context_.driver();
-  if (posted_ > 0) // has left
+  if (posted_ > 0) // its copies have been made
     DLC_TRY(
         slots_[(posted_ - 1) % kUnread].arrived.holdBack(context_.compute()));
   for (const Range &copy : copies_)

@@ -27,7 +27,7 @@ private:
 
 } // namespace
 
-// Only this thread is restricted: a watchdog may look at events meanwhile.
+// Restricts only this thread: a watchdog may query events meanwhile.
 Status beginGraph(const GpuContext &context) {
   return context.check(
       context.driver().cuStreamBeginCapture(

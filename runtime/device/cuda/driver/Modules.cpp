@@ -13,8 +13,8 @@ GpuModules::~GpuModules() {
     context_.driver().cuModuleUnload(module);
 }
 
-// Text must end in a zero. What the driver's compiler says of PTX is a part of
-// the error.
+// Text must end in a zero. The error includes messages of the driver's
+// compiler.
 Status GpuModules::loadImage(const std::string &image,
                              const std::string &path) {
   std::string log(8192, '\0');
@@ -55,7 +55,7 @@ Status GpuModules::load(const KernelFiles &files) {
     return loadImage(image, path);
   }
   if (files.names().empty())
-    return {}; // said by the first command that needs one
+    return {}; // the first command that needs one reports it
   const int sm = context_.properties().sm;
   std::vector<std::string> names = {fmt::format("kernels.sm_{}.cubin", sm)};
   for (int older = sm; older > 0; --older)
@@ -93,7 +93,7 @@ static Result<int> attributeOf(const GpuContext &context, CUfunction function,
   return value;
 }
 
-// What a launch would be refused for, before anything runs.
+// Reports what would make a launch fail, before anything runs.
 Status GpuModules::checkLaunch(CUfunction function, const std::string &symbol,
                                unsigned block, int64_t shared) const {
   const GpuProperties &gpu = context_.properties();

@@ -41,7 +41,7 @@ Status Staging::upload(CUdeviceptr to, const void *from, uint64_t bytes) {
   return {};
 }
 
-// Copies run ahead of the host by all slots.
+// Uses all slots to copy ahead of the host.
 Status Staging::download(void *to, CUdeviceptr from, uint64_t bytes) {
   auto *target = static_cast<std::byte *>(to);
   const uint64_t pieces = (bytes + kSlotBytes - 1) / kSlotBytes;
