@@ -34,7 +34,7 @@ Result<std::string> wordOf(const dlc_option &option) {
   return "--" + name + (option.value ? "=" + std::string(option.value) : "");
 }
 
-// A path that no flag is taken for.
+// Makes a path that cannot be taken for a flag.
 std::string pathWord(const std::string &path) {
   return path.starts_with('-') ? "./" + path : path;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of a program: files, arrays, and what it makes as it is asked.
+// Data sets of the C interface: files, arrays, and samples read on demand.
 #include "runtime/api/Options.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/numbers/Checked.h"
@@ -12,7 +12,7 @@ using namespace dlc::api;
 
 namespace {
 
-// Name, type and shape of a tensor that a program gives.
+// Name, type and shape of a caller's tensor.
 struct Described {
   std::string name;
   DType dtype = DType::F32;
@@ -41,7 +41,7 @@ Result<Described> describeGiven(const dlc_tensor &tensor) {
   return d;
 }
 
-// Null keeps nothing alive: a copy is made.
+// If `owner` is null, copies the data.
 Result<Array> arrayOf(const dlc_tensor &tensor, const Described &d,
                       const std::shared_ptr<void> &owner) {
   if (tensor.bytes != d.bytes || (d.bytes > 0 && !tensor.data))
@@ -55,7 +55,7 @@ Result<Array> arrayOf(const dlc_tensor &tensor, const Described &d,
   return Array{d.dtype, d.shape, {*copy, copy}};
 }
 
-// Arrays that are the program's, until nobody reads them.
+// Arrays of the caller, which are released after the last read.
 struct Lent {
   void (*release)(void *user) = nullptr;
   void *user = nullptr;
@@ -78,11 +78,11 @@ Status ofArrays(std::span<const dlc_tensor> given,
   return {};
 }
 
-// What all columns of a program's own source share.
+// What all columns of a caller's source share.
 struct OwnSamples {
   dlc_source calls;
   std::string name, identity;
-  std::vector<Described> columns; // of all samples: with rows in front
+  std::vector<Described> columns; // with a dimension of samples in front
   ~OwnSamples() {
     if (calls.release)
       calls.release(calls.user);
@@ -159,7 +159,7 @@ Result<std::shared_ptr<const Source>> ownSource(const dlc_source *place) {
     column.shape.insert(column.shape.begin(), given.samples);
     samples->columns.push_back(std::move(column));
   }
-  samples->calls = given; // from now on it is released
+  samples->calls = given; // from now on it will be released
   return std::make_shared<const OwnSource>(std::move(samples));
 }
 
@@ -216,7 +216,7 @@ dlc_code dlc_dataset_from_views(const dlc_tensor *arrays, size_t count,
               [&]() -> Status {
                 auto owner = std::make_shared<Lent>();
                 DLC_TRY(ofArrays({arrays, count}, owner, made));
-                owner->release = release; // from now on it is called
+                owner->release = release; // from now on it will be called
                 owner->user = user;
                 return {};
               });

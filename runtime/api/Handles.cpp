@@ -11,7 +11,7 @@ using namespace dlc;
 namespace {
 thread_local std::string lastMessage;
 
-// As dlc_dtype counts them.
+// In the order of dlc_dtype.
 constexpr DType kTypes[] = {DType::F32, DType::F16, DType::BF16, DType::F64,
                             DType::I64, DType::I32, DType::U8,   DType::Bool};
 } // namespace
@@ -22,7 +22,7 @@ dlc_code end(const Status &status) noexcept {
   if (!status.ok())
     try {
       lastMessage = status.message();
-    } catch (...) { // no memory: a short one needs none
+    } catch (...) { // no memory: uses a short message
       lastMessage = "out of memory";
     }
   return static_cast<dlc_code>(status.code());

@@ -21,7 +21,7 @@ void addTrainerRows(OptionTable &table, TrainOptions &options,
 
 namespace {
 
-// A table as a program reads it.
+// The rows of a table in the form of dlc.h.
 class ListedRows {
 public:
   explicit ListedRows(const OptionTable &table) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that is loaded, for programs.
+// Loaded models of the C interface.
 #include "runtime/train/session/Session.h"
 #include "runtime/api/Handles.h"
 #include "runtime/api/OptionList.h"
@@ -13,10 +13,10 @@ using namespace dlc::api;
 
 struct dlc_session {
   std::unique_ptr<Session> session;
-  SampleOptions samples;                    // as the run made them
+  SampleOptions samples;                    // as in the run
   std::map<std::string, TensorList> inputs; // by program
   TensorList states;
-  bool hasLength = false; // its schedule was seen to have one
+  bool hasLength = false; // whether its schedule has a length
   std::vector<std::span<const std::byte>> batch; // of train_step
   std::vector<double> metrics;                   // of the last update
   std::vector<Session::Output> outputs;
@@ -74,7 +74,7 @@ Status checkInput(const dlc_tensor &given, const dlc_tensor &expected) {
   return {};
 }
 
-// Of several, the one that takes these shapes.
+// Among several sizes, the one with these shapes.
 Result<int> sizeOf(const dlc_session &s, const dlc_tensor *given,
                    size_t count) {
   const plan::Plan &plan = s.session->plan();
@@ -88,8 +88,8 @@ Result<int> sizeOf(const dlc_session &s, const dlc_tensor *given,
   return findSize(plan, "train_step", shapes);
 }
 
-// A run gives its length to a schedule that was compiled without one. Steps by
-// themselves are of no known number, and the rate would soon be the last one.
+// A run sets the length of a schedule compiled without one. Single steps have
+// no total, and the rate would soon be the final one.
 Status expectLength(dlc_session &s) {
   constexpr std::pair<const char *, const char *> kLengths[] = {
       {"schedule.steps", "compile with --steps, or write the state "
@@ -150,7 +150,7 @@ Result<double> metric(const dlc_session &s, const std::string &name) {
   return s.metrics[static_cast<size_t>(found - names.begin())];
 }
 
-// As the run made its samples, where the data set's options say nothing else.
+// With the run's preprocessing, unless overridden by the data set's options.
 Result<Dataset> open(const dlc_session &s, const dlc_dataset &samples,
                      const char *program) {
   DLC_ASSIGN(const SampleOptions options,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training run, for programs.
+// Training runs of the C interface.
 #include "runtime/train/Trainer.h"
 #include "runtime/api/Handles.h"
 #include "runtime/api/OptionList.h"
@@ -76,8 +76,7 @@ Status checkPlaces(const TrainOptions &o, bool hasData) {
                           "option 'data'");
 }
 
-// What makes samples is the run's affair: a data set's own options must make
-// the same of them.
+// The run defines the preprocessing: a data set's own options must be the same.
 Status checkSamples(const dlc_dataset *data, const SampleOptions &run) {
   if (!data)
     return {};
@@ -89,7 +88,7 @@ Status checkSamples(const dlc_dataset *data, const SampleOptions &run) {
                     data->source->name(), textOf(own), textOf(run));
 }
 
-// The options of the run and of the data that it trains on.
+// Applies options of the run and of its training data.
 Result<OptionTable::Given> applyAll(OptionTable &table,
                                     const dlc_dataset *train,
                                     std::span<const dlc_option> own) {
@@ -111,7 +110,7 @@ struct GivenData {
   const dlc_dataset *train = nullptr, *val = nullptr;
 };
 
-// Options of the run; what is given in other ways is not asked for.
+// Options of the run; those given in other ways are not required.
 Result<TrainOptions> optionsOf(const std::string &model, TrainHooks &hooks,
                                const GivenData &data, LaunchFlags &launch,
                                std::span<const dlc_option> given) {

@@ -10,8 +10,7 @@ namespace {
 
 constexpr size_t kMaxDepth = 32;
 
-// Builds the value from a parser's events; keeps the first rule that is
-// broken.
+// Builds the value from a parser's events; records the first violation.
 class Builder : public nlohmann::json_sax<Json> {
 public:
   Json root;
@@ -43,7 +42,8 @@ public:
   }
 
 private:
-  // Where it is; an array's elements are complete before it gets another.
+  // Inserts it; an element of an array is complete before the next one is
+  // added.
   Json *place(Json &&value) {
     Json *at = open_.empty() ? &root : member_;
     if (!open_.empty() && open_.back()->is_array())
@@ -70,7 +70,7 @@ private:
     return false;
   }
 
-  std::vector<Json *> open_; // objects and arrays around the next value
+  std::vector<Json *> open_; // enclosing objects and arrays
   Json *member_ = nullptr;   // of the innermost object, by the last key
 };
 

@@ -18,7 +18,7 @@ struct Character {
   size_t size;   // in bytes
 };
 
-// The first character; the shortest form only, no surrogates.
+// Decodes the first character; only shortest forms, no surrogates.
 Character firstOf(std::string_view text) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -43,8 +43,8 @@ struct Range {
   uint32_t first, last;
 };
 
-// Control and format characters, fillers without ink, separators of lines,
-// variation selectors, tags and what is never a character, in order.
+// Ranges, sorted, of control and format characters, invisible fillers, line
+// separators, variation selectors, tags and noncharacters.
 constexpr Range kUnseen[] = {
     {0x00, 0x1f},       {0x7f, 0x9f},       {0xad, 0xad},
     {0x34f, 0x34f},     {0x600, 0x605},     {0x61c, 0x61c},
@@ -85,7 +85,7 @@ std::string escape(Character c, std::string_view text) {
                             : fmt::format("\\U{:08x}", c.code);
 }
 
-// Whether a backslash before `rest` would be read as the start of an escape.
+// Whether a backslash before `rest` would be ambiguous with an escape.
 bool startsEscape(std::string_view rest) {
   constexpr std::string_view kAfterBackslash = "\\ntrxuU";
   return !rest.empty() &&
@@ -93,7 +93,7 @@ bool startsEscape(std::string_view rest) {
           isEscaped(firstOf(rest)));
 }
 
-// At most `limit` characters; `exact`: every text is written differently.
+// At most `limit` characters; `exact`: different texts have different results.
 std::string shown(std::string_view text, size_t limit, bool exact) {
   constexpr std::string_view kMore = "...";
   std::string result;
@@ -116,8 +116,8 @@ std::string shown(std::string_view text, size_t limit, bool exact) {
   return result;
 }
 
-// Where the quote ends that is open at `from`: before no letter, so that the
-// apostrophe of "numpy's" is none.
+// The end of the quote that opens at `from`: an apostrophe before a letter, as
+// in "numpy's", does not end it.
 size_t endOfQuote(std::string_view line, size_t from) {
   while ((from = line.find('\'', from)) != line.npos &&
          from + 1 < line.size() && isLetter(line[from + 1]))

@@ -25,8 +25,8 @@ Result<plan::Plan> readPlan(const std::string &folder, const Json &manifest,
   return plan;
 }
 
-// What a folder that is no artifact is, or has that no artifact has; "" if
-// compiling may replace it.
+// Why a folder is not an artifact, or has files that artifacts do not have; ""
+// if compiling may replace it.
 std::string whatElse(const std::string &path) {
   if (exists(path + "/model.dlc"))
     return "a run";
@@ -106,7 +106,8 @@ bool Artifact::has(const std::string &name) const {
   return manifest_["files"].contains(name);
 }
 
-// Of kernels, or of libraries of operators, which lie beside them.
+// Whether it calls kernels, or operators of libraries, which are stored with
+// them.
 static bool callsKernels(const plan::Plan &plan) {
   for (const plan::Program &program : plan.programs())
     for (const plan::Command &command : program.commands())
@@ -116,7 +117,7 @@ static bool callsKernels(const plan::Plan &plan) {
 }
 
 KernelFiles Artifact::kernels() const {
-  // The device chooses among them, or says what is missing.
+  // The device selects files, or reports which are missing.
   return callsKernels(*plan_) ? KernelFiles(path_, manifest_) : KernelFiles();
 }
 
@@ -147,7 +148,7 @@ Status ArtifactWriter::finish(const plan::Plan &plan,
                                                 plan.cpu_features().end())},
       {"command", command}};
   DLC_TRY(writeManifest(folder(), std::move(fields)).status());
-  DLC_TRY(checkReplaceable(path_)); // much may have happened meanwhile
+  DLC_TRY(checkReplaceable(path_)); // it may have changed meanwhile
   return directory_.commit();
 }
 

@@ -13,21 +13,21 @@ namespace dlc {
 namespace {
 
 constexpr char kName[] = "manifest.json";
-constexpr uint64_t kLargestFile = uint64_t(1) << 32; // that is read whole
+constexpr uint64_t kLargestFile = uint64_t(1) << 32; // for whole reads
 
-// By the version of the manifest that it is written in.
+// The hash function depends on the manifest's version.
 std::string hashFor(const Json &manifest, std::span<const std::byte> bytes) {
   return manifest["version"] == 1 ? hashBytes(bytes) : sha256(bytes);
 }
 
-// The hash of a manifest covers every member but the hash itself.
+// The hash of a manifest covers all other members.
 std::string ownHash(Json manifest) {
   manifest.erase("hash");
   const std::string text = dumpJson(manifest);
   return hashFor(manifest, std::as_bytes(std::span(text)));
 }
 
-// The one form that is read: not a byte may differ from what was written.
+// The only accepted form: every byte must be as written.
 std::string written(const Json &manifest) {
   return dumpJson(manifest, 2) + "\n";
 }
@@ -43,7 +43,7 @@ Status syncFile(const std::string &path) {
   return status;
 }
 
-// Whether these are the bytes of the file of that name when it was written.
+// Whether these are the bytes of the named file when it was written.
 Status checkListed(const std::string &path, const Json &manifest,
                    const std::string &name, std::span<const std::byte> bytes) {
   const Json &entry = manifest["files"][name];
@@ -78,7 +78,7 @@ Status checkFile(const std::string &folder, const Json &manifest,
   return {};
 }
 
-// A name in a manifest is a file right in its folder.
+// A name in a manifest must be a file directly in its folder.
 bool isPlainName(const std::string &name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find('/') == std::string::npos &&
@@ -107,7 +107,7 @@ Result<std::string>
 writeManifest(const std::string &folder, Json fields,
               const std::map<std::string, FileDigest> &known) {
   Json files = Json::object();
-  for (const auto &[name, digest] : known) // listed by another host later
+  for (const auto &[name, digest] : known) // files that other hosts list
     files[name] = {{"size", digest.size}, {"hash", digest.sha256}};
   std::error_code error;
   for (const auto &entry : fs::directory_iterator(folder, error)) {

@@ -20,8 +20,8 @@ uint64_t rangeOf(const plan::Buffer &buffer) {
          kAlignment;
 }
 
-// Follows the scratch region through a program: a write ends whatever was
-// there before.
+// Tracks the scratch region through a program: a write ends the lifetime of
+// what was there before.
 class Scratch {
 public:
   Scratch(const plan::Plan &plan, const plan::Program &program)
@@ -50,7 +50,7 @@ private:
         plan.regions(static_cast<int>(buffer.region()));
     return region.kind() == plan::Region::SCRATCH ? &buffer : nullptr;
   }
-  // Calls visit for each tensor now in [begin, end), which may erase it.
+  // Calls visit for each current tensor in [begin, end), which it may erase.
   template <class Visit>
   void forEachIn(uint64_t begin, uint64_t end, Visit visit) {
     auto at = places.upper_bound(begin);
@@ -76,7 +76,7 @@ private:
     auto same = places.find(begin);
     if (same != places.end() && tensors[same->second].bytes == bytes &&
         tensors[same->second].to == command)
-      return; // written over what the command reads
+      return; // in place
     forEachIn(begin, begin + bytes, [&](auto at) { places.erase(at); });
     places[begin] = tensors.size();
     tensors.push_back({node, buffer->type(), bytes, command, command});

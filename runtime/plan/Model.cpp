@@ -20,7 +20,7 @@ constexpr char kArtifactFolder[] = "/model.dlc";
 
 constexpr char kStateFile[] = "state.safetensors";
 
-// That they are there, before all are read.
+// Checks that they exist, before all are read.
 Result<std::vector<std::string>> partsIn(const std::string &checkpoint,
                                          const Json &manifest) {
   auto parts = plan::partsOf(manifest);
@@ -37,7 +37,7 @@ Result<std::vector<std::string>> partsIn(const std::string &checkpoint,
   return parts;
 }
 
-// The step that trainer.json says must be that of the name.
+// Checks that the step in trainer.json is that of the name.
 Status checkStep(const std::string &checkpoint) {
   const std::string path = checkpoint + "/trainer.json";
   const std::optional<int64_t> named = stepOfCheckpoint(checkpoint);
@@ -63,7 +63,7 @@ Result<Model> openCheckpoint(const std::string &run, Checkpoint checkpoint,
   return Model{std::move(artifact), std::move(checkpoint), std::move(state)};
 }
 
-// The newest of a run.
+// The newest checkpoint of a run.
 Result<Model> openRun(const std::string &run, Artifact::Use use) {
   DLC_ASSIGN(Artifact artifact, Artifact::open(run + kArtifactFolder, use));
   DLC_ASSIGN(NewestCheckpoint newest, findNewest(run, artifact.hash()));
@@ -143,7 +143,7 @@ Result<NewestCheckpoint> findNewest(const std::string &run,
         return status;
       newest.damaged.emplace_back(checkpoint, status);
     }
-    // A run that goes on has removed what was looked at, and has a newer one.
+    // A run in progress may have removed it and written a newer one.
     const std::vector<Checkpoint> now = listCheckpoints(run);
     if (!now.empty() && (all.empty() || now[0].step > all[0].step))
       continue;
@@ -156,7 +156,7 @@ Result<NewestCheckpoint> findNewest(const std::string &run,
   }
 }
 
-// The checkpoint that RUN/best is a link to; any other path as it is.
+// The checkpoint that RUN/best links to; other paths are returned unchanged.
 static std::string withoutBestLink(const std::string &path) {
   fs::path folder = fs::path(path).lexically_normal();
   if (folder.filename().empty())

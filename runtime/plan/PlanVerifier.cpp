@@ -21,10 +21,10 @@ constexpr std::array<std::string_view, 10> kRoles = {
     "param",  "buffer", "const",       "moment", "ema",
     "scaler", "step",   "accumulator", "factor", "error"};
 
-// What the options of the same names may be.
+// Limits of the options of these names.
 constexpr int64_t kMaxAccumulate = 1'000'000, kMaxSteps = int64_t(1) << 53;
 
-// One plan under check; each member checks one kind of thing.
+// Verifies a plan; each member checks one kind of element.
 class Verifier {
 public:
   explicit Verifier(const plan::Plan &plan) : plan_(plan) {}
@@ -134,7 +134,7 @@ private:
     return {};
   }
 
-  // Scratch is as large as the program that needs most.
+  // Scratch is as large as the program that needs the most.
   uint64_t sizeOf(const plan::Region &region) const {
     uint64_t bytes = region.bytes();
     if (region.kind() == plan::Region::SCRATCH)
@@ -143,7 +143,7 @@ private:
     return bytes;
   }
 
-  // The range [offset, offset + bytes of type) lies in the region.
+  // Checks that the range [offset, offset + bytes of type) is in the region.
   Status place(uint32_t region, uint64_t offset, const plan::TensorType &type,
                uint64_t &bytes) {
     if (region >= static_cast<uint32_t>(plan_.regions_size()))
@@ -207,7 +207,7 @@ private:
     return {};
   }
 
-  // Averages of half floats are f32.
+  // Averages of 16-bit floats are f32.
   static bool mayAverage(plan::TensorType average, const plan::TensorType &of) {
     if (average.dtype() == plan::F32 &&
         (of.dtype() == plan::F16 || of.dtype() == plan::BF16))
@@ -320,7 +320,7 @@ private:
     return {};
   }
 
-  // Its code trusts what it is called with.
+  // Kernels do not validate their arguments.
   Status checkKernel(const plan::Program &program,
                      const plan::Command &command) const {
     const std::string symbol = plan::stringAttribute(command, "symbol", "");

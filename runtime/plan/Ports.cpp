@@ -11,15 +11,15 @@ const auto &shapeOf(const Program &program, const Port &port) {
   return program.buffers(static_cast<int>(port.buffer())).type().shape();
 }
 
-// One or more for each sample of a batch.
+// Whether it has one or more rows per sample of a batch.
 bool hasRows(const Plan &plan, const Program &program, const Port &port) {
   const auto &shape = shapeOf(program, port);
   const int64_t batch = batchOf(plan, program);
   return !shape.empty() && shape[0] >= batch && shape[0] % batch == 0;
 }
 
-// The port in the programs of all sizes: a dimension that is the batch in one
-// of them alone only happens to be.
+// Whether the property holds in the programs of all sizes: a dimension may
+// equal the batch by chance in one of them.
 template <class Holds>
 bool holdsInAll(const Plan &plan, const Program &program, const Port &port,
                 Holds holds) {
@@ -36,13 +36,13 @@ bool holdsInAll(const Plan &plan, const Program &program, const Port &port,
   return true;
 }
 
-// Whether a sample is all of the model's inputs, of which none has rows.
+// Whether a sample is a whole set of inputs, none of which has rows.
 bool areWhole(const Plan &plan, const Program &program) {
   const auto hasNoRows = [&](const Program &p, const Port &input) {
     const auto &shape = shapeOf(p, input);
     return batchOf(plan, p) == 1 && (shape.empty() || shape[0] != 1);
   };
-  bool areTensors = false; // not numbers alone
+  bool areTensors = false; // rather than only scalars
   for (const Port &port : program.inputs()) {
     if (isLabel(plan, port.name()))
       continue;
@@ -53,7 +53,7 @@ bool areWhole(const Plan &plan, const Program &program) {
   return areTensors;
 }
 
-// "x, y -> loss, lr": what programs of one kind have in common.
+// "x, y -> loss, lr": the ports that programs of a kind have in common.
 std::string portNames(const Program &program) {
   std::string text;
   for (const Port &port : program.inputs())
@@ -139,7 +139,7 @@ Status checkPorts(const Plan &plan) {
   for (const Program &program : plan.programs()) {
     if (kindOf(program) == kPrefill || kindOf(program) == kDecode ||
         kindOf(program) == kSync)
-      continue; // their inputs are no samples
+      continue; // whose inputs are not samples
     DLC_TRY(checkInputs(plan, program));
     const Program *first = findProgram(plan, kindOf(program));
     if (!first || portNames(*first) != portNames(program))

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 30> kNames = {
     // regions
     "param", "buffer", "const", "ema", "accumulator", "cache", "scalar",
     "gradient", "scratch", "marker",
-    // what safetensors keeps for itself
+    // reserved by safetensors
     "__metadata__"};
 
 constexpr std::array<std::string_view, 17> kPrefixes = {
@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 12> kMoments = {
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Where one or more digits after `start` end; npos if there are none.
+// The position after one or more digits after `start`; npos if there are none.
 size_t afterDigits(std::string_view name, std::string_view start) {
   if (!name.starts_with(start))
     return std::string_view::npos;
@@ -57,7 +57,7 @@ bool isKernel(std::string_view name) {
          (end == name.size() || name[end] == '_');
 }
 
-// "ema.2", a region, and "ema.2/NAME", its averages.
+// Region "ema.2" and its averages "ema.2/NAME".
 bool isAverageSet(std::string_view name) {
   size_t end = afterDigits(name, "ema.");
   return end != std::string_view::npos &&

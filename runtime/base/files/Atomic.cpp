@@ -42,8 +42,8 @@ bool isTemporaryName(std::string_view name) {
   return mark == kMark && name.substr(end) == checkDigits(name.substr(0, end));
 }
 
-// "runs/a/" and "runs/a" are the same folder. No other part is touched: "b/.."
-// is not "." where b is a link.
+// "runs/a/" and "runs/a" are the same folder. Nothing else is normalised:
+// "b/.." is not "." if b is a link.
 std::string withoutSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/')
     path.pop_back();
@@ -57,8 +57,8 @@ bool isSame(int descriptor, const std::string &path) {
          open.st_ino == named.st_ino;
 }
 
-// False if another holds it. File systems without locks: nobody can tell that
-// an owner is gone, so nothing is removed.
+// False if another process holds it. On file systems without locks it always
+// is: nobody can tell whether the owner has died, so nothing is removed.
 bool lock(int descriptor) {
   return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
@@ -82,7 +82,7 @@ void removeIfLeft(const std::string &path) {
                    info.st_uid == ::geteuid() &&
                    (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
   std::error_code ignored;
-  // The lock is kept until it is gone: a maker that comes too late sees it.
+  // The lock is held during removal: a process that opens it late notices.
   if (own && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 &&
       isSame(descriptor, path))
     fs::remove_all(path, ignored);
@@ -101,8 +101,8 @@ Status wrongKind(const std::string &path, std::string_view expected) {
                 kindOfFile(path), expected);
 }
 
-// For file systems that cannot exchange: the moment between is as short as it
-// gets, and the old name is none that would be removed.
+// For file systems without exchange: minimises the time between both steps; the
+// old name is never one that would be removed.
 Status replaceInTwoSteps(const std::string &from, const std::string &to) {
   const std::string old = from + ".old";
   if (::rename(to.c_str(), old.c_str()) != 0)
@@ -117,7 +117,7 @@ Status replaceInTwoSteps(const std::string &from, const std::string &to) {
   return {};
 }
 
-// `to` becomes what `from` is. What `to` was is then at `from`.
+// Exchanges two folders.
 Status exchangeFolders(const std::string &from, const std::string &to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
                   RENAME_EXCHANGE) == 0)
@@ -163,7 +163,7 @@ Result<Unfinished> Unfinished::create(Kind kind, const std::string &parent,
     DLC_ASSIGN(const std::string own, temporaryName(name));
     std::string path = parent + "/" + own;
     const int descriptor = openNew(kind, path, mode);
-    // ENOENT: whoever cleans up was between our making and our locking it.
+    // ENOENT: a cleanup came between creating and locking it.
     if (descriptor < 0 && errno != EEXIST &&
         (errno != ENOENT || !isFolder(parent)))
       return systemError("create", parent == "." ? name : parent + "/" + name);
@@ -186,7 +186,7 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
     return failed("'{}' is not a valid file name", path);
   DLC_ASSIGN(Unfinished file, Unfinished::create(Unfinished::Kind::File,
                                                  parentOf(path), name, 0666));
-  // The lock lasts until both are closed.
+  // The lock is held until both descriptors are closed.
   const int descriptor = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);
   if (descriptor < 0)
     return systemError("create", path);
@@ -237,7 +237,7 @@ Result<AtomicDirectory> AtomicDirectory::create(const std::string &path) {
 
 Result<bool> AtomicDirectory::commitIfFree() {
   DLC_TRY(syncFolder(folder()));
-  // rename(2) replaces an empty folder only.
+  // rename(2) only replaces empty folders.
   if (::rename(folder().c_str(), path_.c_str()) != 0) {
     if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
       return false;

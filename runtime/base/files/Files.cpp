@@ -89,7 +89,8 @@ Status FileWriter::error(uint64_t size) const {
                 path_, reason);
 }
 
-// What O_DIRECT wants offsets, sizes and addresses to be multiples of, at most.
+// Upper bound of the alignment that O_DIRECT requires of offsets, sizes and
+// addresses.
 static constexpr uint64_t kDirectBlock = 4096, kDirectChunk = 4 << 20;
 
 Status FileWriter::write(const void *data, uint64_t size) {
@@ -105,8 +106,8 @@ Status FileWriter::write(const void *data, uint64_t size) {
   return writeCached(next, size);
 }
 
-// The bytes that it could write so, whole blocks: none where the file system
-// cannot.
+// The number of bytes written directly, in whole blocks: 0 if the file system
+// does not support it.
 Result<uint64_t> FileWriter::writePastCache(const char *data, uint64_t size) {
   const int flags = ::fcntl(descriptor_, F_GETFL);
   const std::unique_ptr<void, void (*)(void *)> block(
@@ -130,7 +131,7 @@ Result<uint64_t> FileWriter::writePastCache(const char *data, uint64_t size) {
     else
       written_ += uint64_t(count), done += uint64_t(count);
     if (uint64_t(count) % kDirectBlock != 0)
-      break; // a disk that is nearly full; the rest says so
+      break; // almost full disk; the rest reports it
   }
   ::fcntl(descriptor_, F_SETFL, flags);
   DLC_TRY(status);
@@ -152,7 +153,7 @@ Status FileWriter::writeCached(const char *next, uint64_t size) {
 }
 
 Status FileWriter::sync() {
-  DLC_TRY(mappedFilesStatus()); // else it may hold zeros in place of bytes read
+  DLC_TRY(mappedFilesStatus()); // lost pages would be written as zeros
   if (::fsync(descriptor_) != 0)
     return error(written_);
   int file = std::exchange(descriptor_, -1);
@@ -169,7 +170,7 @@ Status syncFolder(const std::string &path) {
   Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (folder.value < 0)
     return systemError("open", path);
-  // Some file systems cannot sync folders and say EINVAL; they need none.
+  // Some file systems cannot sync folders (EINVAL), and do not need to.
   if (::fsync(folder.value) != 0 && errno != EINVAL)
     return systemError("sync", path);
   return {};

@@ -17,7 +17,7 @@ struct List {
   std::list<std::string> paths;
 };
 
-// Never destroyed: threads may outlive what static objects do.
+// Never destroyed, as threads may outlive static objects.
 List &list() {
   static List *const list = new List;
   return *list;
@@ -27,8 +27,8 @@ bool isInFolder(const char *name) {
   return std::strcmp(name, ".") != 0 && std::strcmp(name, "..") != 0;
 }
 
-// A file or a folder with all that is in it, by calls that need no memory, as
-// opendir and std::filesystem do. No link is followed.
+// Removes a file or a folder tree by system calls that do not allocate, unlike
+// opendir and std::filesystem. Does not follow links.
 void removeTree(int parent, const char *name, int depth) noexcept {
   if (::unlinkat(parent, name, 0) == 0 || depth == 0)
     return;
@@ -68,7 +68,7 @@ void Leftover::forget() noexcept {
       [path](const std::string &entry) { return &entry == path; });
 }
 
-// A thread that ended the process while it held the lock must not wait for it.
+// A thread that ends the process while it holds the lock must not deadlock.
 void removeLeftovers() noexcept {
   constexpr int kDepth = 8; // of folders in folders
   List &all = list();

@@ -16,26 +16,26 @@
 namespace dlc {
 namespace {
 
-// A place for a mapping. Places are used again and never freed: the handler
+// A slot for a mapping. Slots are reused and never freed, because the handler
 // walks them without a lock.
 struct Place {
   std::atomic<uintptr_t> begin = 0, end = 0; // end is 0: free
   std::atomic<bool> torn = false;
-  std::string name; // of the file; size too: written while it is free
+  std::string name; // of the file; written, like size, while free
   uint64_t size = 0;
-  Place *next = nullptr;     // of all
-  Place *nextFree = nullptr; // of those that are free
+  Place *next = nullptr;     // all slots
+  Place *nextFree = nullptr; // free slots
 };
 
 std::atomic<Place *> places = nullptr;
 std::atomic<bool> anyTorn = false;
-std::mutex mutex; // of what follows, and of changes of places
+std::mutex mutex; // guards the following, and writes to slots
 Place *freePlaces = nullptr;
-std::unordered_map<const std::byte *, Place *> placeOf; // by where it begins
-std::string lost; // names a file that was torn and is closed
+std::unordered_map<const std::byte *, Place *> placeOf; // by address
+std::string lost; // a closed file that had lost bytes
 struct sigaction before;
 
-// To whoever handled SIGBUS before.
+// Calls the previous handler of SIGBUS.
 void passOn(int signal, siginfo_t *info, void *context) {
   if (before.sa_flags & SA_SIGINFO)
     return before.sa_sigaction(signal, info, context);
@@ -45,8 +45,8 @@ void passOn(int signal, siginfo_t *info, void *context) {
   ::raise(signal);
 }
 
-// Zeros from the missing page to the end of its mapping. The thread that has
-// read it goes on.
+// Maps zeros from the missing page to the end of its mapping. The thread that
+// read it continues.
 void onBusError(int signal, siginfo_t *info, void *context) {
   const int error = errno;
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
@@ -122,7 +122,7 @@ Result<OpenFile> openToRead(const std::string &path) {
   struct stat info;
   if (file < 0) {
     const Status error = systemError("open", path);
-    // What cannot be opened may be no file at all, such as a socket.
+    // Things that cannot be opened may not be files, such as sockets.
     if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
       return failed("'{}' is {}, expected a file", path,
                     kindOfFile(info.st_mode));

@@ -30,7 +30,7 @@ Result<std::vector<int64_t>> readShape(const Json &entry) {
   return result;
 }
 
-// Integers that a DType of more bits holds.
+// Integer types stored in a wider DType.
 struct NarrowType {
   std::string_view name;
   uint64_t bytes;
@@ -84,7 +84,7 @@ Status readMetadata(const Json &object,
   return {};
 }
 
-// Sorted by place, each tensor begins where the one before it ends.
+// Checks that tensors, sorted by offset, are contiguous.
 Status checkContiguous(std::vector<NamedTensor> &tensors,
                        std::span<const std::byte> data) {
   std::stable_sort(tensors.begin(), tensors.end(), [](auto &a, auto &b) {

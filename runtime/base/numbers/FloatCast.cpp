@@ -6,8 +6,7 @@
 namespace dlc {
 namespace {
 
-// Through f64, which holds every number of the others; f64 to a half type goes
-// through f32.
+// Through f64, which represents all types exactly; f64 to 16 bits through f32.
 double load(const std::byte *at, DType type) {
   auto read = [&]<class T>(T value) {
     std::memcpy(&value, at, sizeof value);

@@ -50,8 +50,8 @@ std::string sha256(std::span<const std::byte> bytes) {
   return hash.digest();
 }
 
-// The plain functions, which allocate nothing: the others set up all of
-// OpenSSL first, and crash where there is no memory for that.
+// The low-level functions, which do not allocate: others initialise all of
+// OpenSSL first, and crash without memory.
 Sha256::Sha256() : context_(std::make_shared<SHA256_CTX>()) {
   check(SHA256_Init(static_cast<SHA256_CTX *>(context_.get())));
 }

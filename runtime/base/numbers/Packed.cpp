@@ -65,7 +65,7 @@ std::vector<float> valuesOf(const Packed &type) {
 
 namespace {
 
-/// What stands for each value, by the value's bits.
+/// The code of each value, by the value's bits.
 class Codes {
 public:
   explicit Codes(const Packed &type) : values_(valuesOf(type)) {
@@ -78,7 +78,7 @@ public:
   }
 
 private:
-  /// NaNs are one.
+  /// All NaNs have one key.
   static uint32_t keyOf(float x) {
     return std::bit_cast<uint32_t>(
         std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x);

@@ -14,15 +14,15 @@ namespace {
 
 constexpr uint64_t kMaxBytes = 256 << 10; // of a file
 constexpr size_t kMaxDepth = 32;          // of bases
-/// Files that are read, one as often as it is a base: bases of two bases each
-/// are a billion at that depth.
+/// Files read, counting each repetition: bases with two bases each would be a
+/// billion at that depth.
 constexpr int kMaxFiles = 1000;
-/// Words of all files: a list may be named again and again by aliases.
+/// Words of all files: aliases may repeat a list many times.
 constexpr size_t kMaxWords = 1'000'000;
-/// What names the files below this one: detectron2's key, and yacs'.
+/// Keys for bases: detectron2's, and yacs'.
 constexpr const char *kBases[] = {"_BASE_", "BASE"};
 
-// A scalar's text or a list's.
+// The text of a scalar, or the texts of a list.
 Status readWords(const YAML::Node &node, const std::string &name,
                  ConfigValue &value) {
   if (node.IsNull())

@@ -12,7 +12,7 @@ namespace dlc {
 
 constexpr size_t kLongest = 200, kShortestBeginning = 3;
 
-// Edits (insert, delete, replace, swap of neighbours) from a to b.
+// Edit distance (insert, delete, replace, swap of neighbours) from a to b.
 static size_t distance(const std::string &a, const std::string &b) {
   std::vector<std::vector<size_t>> d(a.size() + 1,
                                      std::vector<size_t>(b.size() + 1));
@@ -32,11 +32,11 @@ static size_t distance(const std::string &a, const std::string &b) {
 std::string nearest(const std::string &given,
                     const std::vector<std::string> &candidates) {
   std::string best;
-  if (given.size() > kLongest) // nobody has typed that
+  if (given.size() > kLongest) // too long for a typing error
     return best;
   const std::string word = lowerCase(given);
   const size_t limit = std::max<size_t>(2, word.size() / 3);
-  // What begins with the word is meant.
+  // Candidates that begin with the word are preferred.
   const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
   const bool isBeginning = word.size() - dashes >= kShortestBeginning;
   std::pair<size_t, size_t> least(limit + 1, 0);
@@ -46,7 +46,7 @@ std::string nearest(const std::string &given,
         isBeginning && small.starts_with(word) ? 0 : distance(word, small);
     if (edits > least.first)
       continue;
-    // Of several the one that is nearer with its capitals and to its end.
+    // Ties are broken by distance including case and the rest.
     if (const std::pair key(edits, distance(given, candidate)); key < least) {
       least = key;
       best = candidate;
@@ -55,8 +55,8 @@ std::string nearest(const std::string &given,
   return best;
 }
 
-/// What another tool's word is among the candidates, which have the dashes of
-/// flags or not.
+/// The candidate, with or without dashes, that is dlc's equivalent of another
+/// tool's word.
 static std::string knownAs(const std::string &word,
                            const std::vector<std::string> &candidates) {
   const auto has = [&](const std::string &name) {
@@ -84,7 +84,7 @@ std::string suggestion(const std::string &word,
   std::string guess = knownAs(word, candidates);
   if (guess.empty())
     guess = nearest(word, candidates);
-  // Arguments may be another tool's, too.
+  // Its arguments may be another tool's, too.
   if (const size_t end = word.find_first_of(",(=:");
       guess.empty() && end != word.npos)
     return suggestion(word.substr(0, end), candidates);

@@ -92,7 +92,7 @@ std::string OptionTable::spelling(const Option &option) const {
                      option.argumentKinds[0], option.argument);
 }
 
-/// The row among `rows` that the argument is of.
+/// The row among `rows` for the argument.
 static Result<const Option *> rowOf(const Argument &argument,
                                     const std::vector<const Option *> &rows) {
   Words known;
@@ -158,7 +158,7 @@ Status OptionTable::apply(const Config &config, const KeyFilter &own,
   return {};
 }
 
-/// Whether an option's value is that of one that is not used.
+/// Whether the value means that the option is not used.
 static bool isOff(const Option &option) {
   const auto words = option.get();
   return !words || words->empty() || *words == Words{"false"} ||
@@ -203,7 +203,7 @@ Status OptionTable::check(const Given &given) const {
     if (applies(option))
       continue;
     const Option &on = *find(option.onlyWith);
-    const Option *off = &on; // by name, or what reads that
+    const Option *off = &on; // named option, or what reads it
     while (off && !(isGiven(given, off->key) && isOff(*off)))
       off = find(off->onlyWith);
     if (off) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fields of each type are read and written.
+// Parsing and printing of fields by type.
 #include "runtime/base/Bytes.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/base/options/OptionTable.h"
@@ -12,7 +12,7 @@
 
 namespace dlc {
 
-/// The number that the whole word is, if it lies between `low` and `high`.
+/// Parses the whole word as a number in [low, high].
 template <class T>
 static std::optional<T> readWhole(const std::string &word, T low, T high) {
   T x = 0;
@@ -81,7 +81,7 @@ Option &OptionTable::number(std::string key, double &field, double low,
   return o;
 }
 
-/// What `parse` makes of one word; of none, nothing.
+/// Sets the field by `parse` of one word, or unsets it without words.
 template <class T, class Parse>
 static Status setOptional(std::optional<T> &field, const Words &words,
                           Parse parse) {
@@ -182,7 +182,7 @@ Option &OptionTable::text(std::string key, std::string &field, std::string type,
   return o;
 }
 
-/// What YAML takes the word for: true, yes and on, or their opposites.
+/// The truth value of a word in YAML: true, yes and on, or their opposites.
 static std::optional<bool> truthOf(const std::string &word) {
   bool truth = false;
   return YAML::convert<bool>::decode(YAML::Node(word), truth)

@@ -15,7 +15,7 @@ constexpr size_t kNamed = 3;         // names given as examples
 constexpr size_t kCompared = 1000;   // names looked at for a near one
 constexpr size_t kMaxCompared = 100; // bytes of such a name
 
-// What is left of an expression when what is special in it is dropped.
+// The literal text of an expression, without special characters.
 std::string plainText(const std::string &pattern) {
   std::string plain;
   for (char c : pattern)

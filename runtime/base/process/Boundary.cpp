@@ -9,7 +9,7 @@
 namespace dlc {
 namespace {
 
-// Of which the system has only so many.
+// Whether it is about an exhausted resource of the system.
 bool isExhausted(const std::error_code &code) {
   for (int number : {EAGAIN, ENOMEM, EMFILE, ENFILE, ENOBUFS})
     if (code == std::error_code(number, std::system_category()) ||
@@ -46,7 +46,7 @@ Status caughtException(std::string_view doing, Code other) noexcept {
   try {
     return describe(doing, other);
   } catch (...) {
-    return Status(Code::Limit, "out of memory"); // fits without an allocation
+    return Status(Code::Limit, "out of memory"); // short enough not to allocate
   }
 }
 

@@ -3,8 +3,8 @@
 
 namespace dlc {
 
-// Read where malloc() has failed: other storage of threads may be allocated
-// when it is first used.
+// Read after malloc() failed: other thread-local storage may be allocated on
+// first use.
 __attribute__((tls_model("initial-exec"))) static thread_local int depth = 0;
 
 FatalAllocations::FatalAllocations() noexcept { ++depth; }

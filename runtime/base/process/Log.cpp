@@ -31,8 +31,8 @@ bool goesToSink(LogLevel level, std::string_view text) {
   return logSink != nullptr;
 }
 
-// One write a line, so that lines of several ranks do not mix. Allocates
-// nothing.
+// Writes each line at once, so that lines of several ranks do not mix. Does not
+// allocate.
 void writeRaw(std::string_view word, std::string_view text) {
   char rank[32] = "";
   if (logRank >= 0)
@@ -69,7 +69,7 @@ void writeObject(std::string_view members) {
 constexpr std::string_view kLevels[] = {"info", "warning", "error"};
 constexpr std::string_view kColours[] = {"", "\x1b[33m", "\x1b[31m"};
 
-// It may be about memory that ran out: then its start without what is no ASCII.
+// If memory is exhausted, writes the line's beginning, ASCII only.
 void writeLine(LogLevel level, std::string_view text) {
   char word[40] = "";
   if (level != LogLevel::Info)

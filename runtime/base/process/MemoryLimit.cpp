@@ -48,7 +48,7 @@ uint64_t ofMachine() {
                    : kUnlimited;
 }
 
-// The file cache that a group would give back counts as free.
+// File caches that a group would release are counted as free.
 uint64_t ofGroup(const std::string &folder, const char *limitName,
                  const char *usageName, const char *cacheName) {
   const auto limit = numberAt(folder + limitName);
@@ -60,8 +60,8 @@ uint64_t ofGroup(const std::string &folder, const char *limitName,
   return *limit - std::min(*limit, used);
 }
 
-// "4:memory:/a/b" or, of version 2, "0::/a/b". Inside a container the path may
-// be that of the host; its own group is then at the root.
+// "4:memory:/a/b" or, in version 2, "0::/a/b". Inside a container the path may
+// be the host's, while its own group is at the root.
 uint64_t ofGroups() {
   uint64_t least = kUnlimited;
   std::ifstream file("/proc/self/cgroup");

@@ -25,7 +25,7 @@ public:
     try {
       while (threads_.size() < count)
         threads_.emplace_back([this] { run(); });
-    } catch (const std::system_error &) { // those that there are do it
+    } catch (const std::system_error &) { // existing threads do the work
     }
   }
 
@@ -51,7 +51,7 @@ private:
   const std::function<void()> &work_;
   std::mutex mutex_;
   std::exception_ptr error_;
-  std::vector<std::thread> threads_; // last: they use the rest
+  std::vector<std::thread> threads_; // last, as they use the others
 };
 
 } // namespace
@@ -66,7 +66,7 @@ void runTogether(size_t count, const std::function<void()> &work) {
 }
 
 int coresWithin(int allowed, std::optional<double> granted) {
-  constexpr double kRounded = 0.01; // 2.999 cores are three
+  constexpr double kRounded = 0.01; // 2.999 cores count as three
   const double least = std::min<double>(allowed, granted.value_or(allowed));
   return std::max(1, static_cast<int>(least + kRounded));
 }

@@ -12,12 +12,12 @@
 
 namespace dlc {
 
-// A new file without a name, or -1.
+// Creates a file without a name; returns -1 on failure.
 static int openNew(PrivateLibrary::Place place) {
   if (place == PrivateLibrary::Place::File)
     return ::open(environment::temporaryFolder().c_str(),
                   O_TMPFILE | O_RDWR | O_CLOEXEC, 0700);
-#ifdef MFD_EXEC // without it newer kernels warn, or allow no running
+#ifdef MFD_EXEC // else newer kernels warn, or forbid execution
   const int file =
       ::memfd_create("dlc-kernels", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
   if (file >= 0 || errno != EINVAL)

@@ -40,7 +40,7 @@ std::optional<double> coresOfQuota(const std::string &root,
          line.find(":cpu:") == line.npos && line.find(",cpu:") == line.npos))
       continue;
     const fs::path mount = version2 ? fs::path(root) : fs::path(root) / "cpu";
-    // A container may see its own group at the root, whatever its path says.
+    // A container may see its own group at the root, whatever its path is.
     for (fs::path path = fs::path(line.substr(second + 1)).relative_path();;
          path = path.parent_path()) {
       if (const auto quota = quotaAt(mount / path, version2))

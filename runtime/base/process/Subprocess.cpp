@@ -57,7 +57,7 @@ std::vector<char *> pointersTo(const std::vector<std::string> &words) {
   return pointers;
 }
 
-// These, and those of this process that they do not replace.
+// The given variables, and those of this process that they do not replace.
 std::vector<char *>
 withOwnVariables(const std::vector<std::string> &variables) {
   std::vector<char *> all = pointersTo(variables);
@@ -126,7 +126,7 @@ bool isReadable(int from, int milliseconds) {
   return ::poll(&ready, 1, milliseconds) > 0;
 }
 
-// False once there will be no more.
+// False after the end of the stream.
 bool readSome(int from, Lines &lines) {
   char buffer[4096];
   const ssize_t n = ::read(from, buffer, sizeof buffer);
@@ -137,7 +137,7 @@ bool readSome(int from, Lines &lines) {
 
 constexpr int kMostReads = 256; // a megabyte
 
-// Its streams may outlive it, in programs that it has started.
+// Its streams may stay open in programs that it has started.
 Result<ProgramEnd> waitWithin(const ProgramLimits &limits, pid_t child,
                               const std::string &name, int from, Lines &lines) {
   const auto start = std::chrono::steady_clock::now();
@@ -160,8 +160,9 @@ Result<ProgramEnd> waitWithin(const ProgramLimits &limits, pid_t child,
       ::kill(-child, SIGKILL);
     }
   }
-  ::kill(-child, SIGKILL); // what it has left
-  // What is there now, of a pipe's size: who left the group may hold it open.
+  ::kill(-child, SIGKILL); // remaining processes of the group
+  // Reads what is in the pipe now: processes that left the group may keep it
+  // open.
   for (int i = 0; i < kMostReads && isOpen && isReadable(from, 0); ++i)
     isOpen = readSome(from, lines);
   lines.end();
@@ -190,7 +191,7 @@ std::vector<std::string> foldersOfPrograms() {
   std::string_view rest = path;
   while (!rest.empty()) {
     const size_t colon = std::min(rest.find(':'), rest.size());
-    if (colon > 0) // an empty one would be the current folder
+    if (colon > 0) // "" would mean the current folder
       found.emplace_back(rest.substr(0, colon));
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }

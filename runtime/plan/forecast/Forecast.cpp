@@ -16,13 +16,13 @@
 namespace dlc::forecast {
 namespace {
 
-constexpr double kForwardShare = 1.0 / 3; // two products of three are backward
+constexpr double kForwardShare = 1.0 / 3; // of a step's FLOPs
 
 bool isScatter(const plan::Command &c) { return c.kind() == "reduce_scatter"; }
 bool isCollective(const plan::Command &c) {
   return c.kind() == "all_reduce" || isScatter(c);
 }
-// Of a plan of --zero; what it takes is foretold of any plan.
+// In a plan with --zero; its effect is predicted for any plan.
 bool isGather(const plan::Command &c) { return c.kind() == "all_gather"; }
 bool isWait(const plan::Command &c) { return c.kind() == "wait"; }
 
@@ -52,7 +52,7 @@ std::vector<const plan::Program *> programsOfUpdate(const plan::Plan &plan) {
   return programs;
 }
 
-// Two lanes of time.
+// The times of computation and communication.
 class Lanes {
 public:
   Lanes(const Network &network, int64_t ranks, ZeroLevel level, int64_t group)
@@ -73,7 +73,8 @@ public:
       }
     }
   }
-  // All parameters, in one go or `beside` so many seconds of commands.
+  // Gathers all parameters, at once or `beside` computation of that many
+  // seconds.
   void gather(double bytes, double beside) {
     const double seconds = scatterOrGather(network_, group_, bytes).seconds;
     step.communication += seconds;
@@ -114,8 +115,8 @@ private:
   }
 
   const Network &network_;
-  const Network among_;   // of ranks with one place in each group
-  int64_t ranks_, group_; // that split what is split
+  const Network among_;   // between ranks of equal index in groups
+  int64_t ranks_, group_; // that split states
   bool scatters_;
   double now_ = 0, free_ = 0, largest_ = 0;
   std::map<int64_t, double> ends_;
@@ -123,12 +124,12 @@ private:
 
 struct Bytes {
   uint64_t parameters = 0, moments = 0, gradients = 0, all = 0, bucket = 0;
-  uint64_t slots = 0; // of whole gradients where ranks keep parts of them
-  // Of parameters that ranks keep parts of, and where they are whole.
+  uint64_t slots = 0; // of whole gradients that ranks split
+  // Split parameters, and slots for whole ones.
   uint64_t gathered = 0, room = 0;
 };
 
-// Buckets take turns in two slots.
+// Buckets alternate between two slots.
 uint64_t slotsOf(const plan::Program &program) {
   uint64_t slots[2] = {};
   int number = 0;
@@ -140,8 +141,8 @@ uint64_t slotsOf(const plan::Program &program) {
   return slots[0] + slots[1];
 }
 
-// Of what a plan that scatters or gathers has in scratch memory `all` is told
-// without. Another one will gather all parameters, two buckets at a time.
+// Removes scratch for exchanges from `all`, if the plan scatters or gathers.
+// Other plans are assumed to gather all parameters, two buckets at a time.
 void countExchanges(const plan::Plan &plan, const plan::Program &program,
                     Bytes &bytes) {
   const ScratchPeaks peaks = scratchPeaks(plan, program);
@@ -217,8 +218,8 @@ std::string_view nameOf(ZeroLevel level) {
   return kNames[static_cast<size_t>(level)];
 }
 
-// With what is read twice: a library's batch norm needs the statistics of the
-// whole batch, which no chip holds, before it normalises.
+// Counts data read twice: a library's batch norm needs statistics of the whole
+// batch, which exceeds caches, before it normalises.
 uint64_t bytesOf(const plan::Program &program, const plan::Command &command) {
   int twice = 0; // operands
   if (command.kind() == "fused_batch_norm")
@@ -233,7 +234,7 @@ uint64_t bytesOf(const plan::Program &program, const plan::Command &command) {
   return bytes;
 }
 
-// Of a library's call in 16 bits.
+// For a library's call in 16 bits.
 static double ofPeak(std::string_view kind) {
   return kind.starts_with("conv")        ? kOfPeakConvolution
          : kind.starts_with("attention") ? kOfPeakAttention
@@ -241,8 +242,8 @@ static double ofPeak(std::string_view kind) {
                                          : kOfPeakLibrary;
 }
 
-// How much more a library's attention computes, in tiles of 128 queries and
-// keys, than its FLOPs say.
+// Overhead of a library's attention, which computes whole tiles of 128 queries
+// and keys, relative to its FLOPs.
 static double inTiles(const plan::Program &program,
                       const plan::Command &command) {
   constexpr int64_t kTile = 128;
@@ -332,7 +333,7 @@ Step predict(const plan::Plan &plan, const CommandTimes &times,
   if (level == ZeroLevel::Parameters) {
     const double compute = lanes.step.compute;
     lanes.gather(parameters, kForwardShare * compute);
-    // The backward pass has its own scatters to hide, too.
+    // The backward pass also overlaps its own scatters.
     lanes.gather(parameters, std::max(0.0, (1 - kForwardShare) * compute -
                                                lanes.step.communication));
   } else if (level != ZeroLevel::None) {
@@ -342,7 +343,7 @@ Step predict(const plan::Plan &plan, const CommandTimes &times,
   const auto apart =
       static_cast<double>(std::max<int64_t>(1, plan::syncEvery(plan)));
   if (const plan::Program *sync = plan::findProgram(plan, plan::kSync)) {
-    Lanes meeting(network, ranks, level, shares); // a step's share of it
+    Lanes meeting(network, ranks, level, shares); // a step's share
     meeting.run(*sync, std::vector<double>(sync->commands_size()));
     const Step all = meeting.end();
     step.seconds += all.seconds / apart;
@@ -364,7 +365,7 @@ Step predict(const plan::Plan &plan, const CommandTimes &times,
 }
 
 double expectedLargest(int64_t n) {
-  // Of X, the integral of P(X > x) above 0, less that of P(X < x) below.
+  // E[X]: the integral of P(X > x) above 0, minus that of P(X < x) below.
   constexpr double kStep = 1.0 / 64, kEnd = 10;
   if (n <= 1)
     return 0;

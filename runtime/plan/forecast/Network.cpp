@@ -8,22 +8,22 @@
 namespace dlc::forecast {
 namespace {
 
-// NCCL's, in seconds: of a call, and of a step within a node (NVLink) and
-// across, by algorithm; the share of the bandwidth that the protocol's flags
-// leave.
+// NCCL's latencies in seconds: of a call, and of a step within a node (NVLink)
+// and across nodes, by algorithm; the share of the bandwidth left by the
+// protocol's flags.
 struct Protocol {
   double ringCall, ringInside, ringAcross;
   double treeCall, treeInside, treeAcross;
   double ringShare, treeShare;
 };
 constexpr Protocol kProtocols[] = {
-    // Few bytes: a flag with every 4 of them.
+    // For small messages: a flag per 4 bytes.
     {6.6e-6, 0.6e-6, 2.7e-6, 6.8e-6, 0.6e-6, 5.0e-6, 0.5, 0.92 / 3.8},
     // 120 of 128 bytes are data.
     {14e-6, 1.9e-6, 4.0e-6, 14e-6, 1.25e-6, 8.5e-6, 0.92, 0.92 * 0.9375},
     {8.4e-6, 3.4e-6, 14e-6, 8.4e-6, 4.0e-6, 14e-6, 1.0, 0.92},
 };
-// What a tuned library reaches of a link's data sheet.
+// Share of the data sheet's bandwidth that a tuned library reaches.
 constexpr double kOfLink = 0.8;
 
 struct Shape {
@@ -37,8 +37,8 @@ Shape shapeOf(const Network &network, int64_t ranks) {
   return {n, nodes, n / nodes};
 }
 
-// A ring leaves a node by one card: as many rings as a node has cards, a share
-// of the bytes in each, use all of them.
+// A ring leaves a node through one card: as many rings as cards, each with a
+// share of the bytes, use all cards.
 double slowest(const Network &network, const Shape &s) {
   return kOfLink * (s.nodes > 1
                         ? std::min(network.inside, network.across * s.perNode)
@@ -76,7 +76,7 @@ void take(Collective &best, double seconds, std::string_view algorithm) {
     best = {seconds, algorithm};
 }
 
-// A ring of sockets: its links' whole bandwidth, a latency a step.
+// A ring over sockets: full bandwidth of links, one latency per step.
 Collective overSockets(const Network &network, const Shape &s, double bytes,
                        double rounds) {
   const double bandwidth =

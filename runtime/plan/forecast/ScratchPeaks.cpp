@@ -13,10 +13,10 @@
 namespace dlc::forecast {
 namespace {
 
-// Of buffers; the bytes between them are of the one before.
+// Alignment of buffers; padding is added to the buffer before it.
 constexpr uint64_t kAlignment = 64;
 
-// What a command writes, until the last one that needs it.
+// The result of a command until its last use.
 struct Stay {
   int first, last;
   int64_t bytes;
@@ -63,7 +63,7 @@ std::vector<Stay> staysIn(const plan::Plan &plan,
         if (there.size() == 1 && read.contains(*there.begin()) &&
             stays[static_cast<size_t>(*there.begin())].bytes ==
                 static_cast<int64_t>(end - begin))
-          return; // in its operand's place
+          return; // in place
         writers.write(begin, (end + kAlignment - 1) / kAlignment * kAlignment,
                       static_cast<int>(stays.size()));
         stays.push_back({i, i, static_cast<int64_t>(end - begin),

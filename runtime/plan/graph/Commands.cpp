@@ -26,8 +26,8 @@ bool isSamePlace(const Program &program, uint32_t a, uint32_t b) {
   return x.region() == y.region() && x.offset() == y.offset();
 }
 
-/// The last command before `end` that writes at the place of `buffer`, -1 if
-/// there is none. Scratch is used again.
+/// The last command before `end` that writes the memory of `buffer`; -1 if
+/// there is none. Scratch is reused.
 int findWriter(const Program &program, uint32_t buffer, int end) {
   while (end-- > 0)
     for (uint32_t id : program.commands(end).outputs())
@@ -59,7 +59,8 @@ int findLossCommand(const Program &program) {
     rows = std::max(rows, findWriter(program, id, loss));
   if (rows < 0)
     return loss;
-  // The kernel of a gradient, as large as the logits, may have the rows, too.
+  // The kernel of a gradient, which has the size of the logits, may compute the
+  // rows.
   const Command &maker = program.commands(rows);
   const bool isBackward =
       maker.kind() == "kernel" && mostElements(program, maker.outputs()) ==

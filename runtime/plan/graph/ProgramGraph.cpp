@@ -75,7 +75,7 @@ private:
     writers_[b.region()].write(b.offset(), endOf(b), node);
   }
 
-  // Who wrote what is read; states that nobody has written yet become nodes.
+  // Who wrote what is read; states that have not been written yet become nodes.
   std::set<int> read(const Buffer &b) {
     std::set<int> from;
     for (const auto &[begin, s] : statesIn(b))
@@ -106,7 +106,7 @@ private:
 
   void link(const std::set<int> &from, int to, const TensorType &type) {
     for (const int node : from) {
-      // Several states may be read as one range.
+      // A range that is read may cover several states.
       const Node &n = graph_.nodes[static_cast<size_t>(node)];
       edges_.try_emplace({node, to},
                          n.kind == Kind::State
@@ -145,7 +145,7 @@ private:
     }
   }
 
-  // A step's forward part is what its loss is computed from.
+  // The forward part of a step is what its loss is computed from.
   void setParts() {
     for (const auto &[ends, label] : edges_) {
       graph_.edges.push_back({ends.first, ends.second, label});
@@ -170,7 +170,7 @@ private:
   const Plan &plan_;
   const Program &program_;
   std::vector<LastWriters> writers_;            // by region
-  std::vector<std::map<uint64_t, int>> states_; // by region, where they begin
+  std::vector<std::map<uint64_t, int>> states_; // by region, by begin
   std::set<int> touched_;                       // states read or written
   std::set<int> updates_;                       // nodes that write states
   std::map<std::pair<int, int>, std::string> edges_;

@@ -28,7 +28,7 @@ static Status checkOp(const dlc_op &op, const std::string &library) {
   return {};
 }
 
-// The process's own, one for each content.
+// Libraries of the process, one per content.
 static Result<const PrivateLibrary *> keep(std::string_view bytes,
                                            const std::string &name) {
   static std::mutex mutex;

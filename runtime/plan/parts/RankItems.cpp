@@ -47,7 +47,7 @@ bool sumsParts(const Command &command) {
   return intAttribute(command, "parts", 0) != 0;
 }
 
-// Whether it takes whatever part of its operands a rank has.
+// Whether it works on any part of its operands.
 static bool takesParts(const Command &command) {
   return command.kind() == "wait" || sumsParts(command);
 }
@@ -104,7 +104,7 @@ private:
     return {};
   }
 
-  // The last one that such a range of a region touches.
+  // The last part that overlaps a range of a region.
   const Part *partIn(uint32_t region, uint64_t offset, uint64_t bytes) const {
     const auto &parts = plan_.parts();
     auto at = std::lower_bound(
@@ -135,7 +135,7 @@ private:
     return {};
   }
 
-  // A kernel or collective of parts is of all of one.
+  // A kernel or collective of parts must cover a whole part.
   static Status checkUse(const Command &command, int64_t item,
                          const Buffer &buffer, const Part &part) {
     if (!item)

@@ -20,7 +20,7 @@ constexpr std::string_view kBefore = "state-", kBetween = "-of-",
 constexpr uint64_t kMostRanks = 99'999; // of five digits
 constexpr char kFrozen[] = "dlc.frozen";
 
-// Takes digits from the head of `text`.
+// Parses and removes leading digits of `text`.
 std::optional<uint64_t> takeNumber(std::string_view &text) {
   uint64_t value = 0;
   const auto [end, error] =
@@ -38,7 +38,7 @@ bool take(std::string_view &text, std::string_view head) {
   return true;
 }
 
-// How many parts there are, if it is the name of one.
+// The number of parts in the name of one.
 std::optional<uint64_t> partsIn(std::string_view name) {
   std::optional<uint64_t> ranks;
   if (take(name, kBefore) && takeNumber(name) && take(name, kBetween))
@@ -192,7 +192,7 @@ Status StateFiles::addFrozen(const std::string &path,
   return {};
 }
 
-// Pieces lie side by side, from the first byte to the last.
+// Checks that pieces are consecutive, from the first byte to the last.
 Status StateFiles::check() const {
   for (const auto &[name, tensor] : tensors_) {
     uint64_t next = 0;
