@@ -7,13 +7,12 @@
 //   results into those of its operands; gradients of a value with several uses
 //   are added. A state's gradient is declared right after its last part.
 // An op that depends only on parameters (a weight's cast) is treated as if it
-// were at its first use, so that gradients become available layer by layer
-// wherever earlier passes put such ops. Gradients in the model itself (ONNX's
-// Gradient) have no rule and are decomposed first. Of several losses, each has
-// its own backward graph if it has a scale or trains other parameters
-// (--loss-params): it starts at this loss and goes only to its parameters. All
-// share the forward graph, so they see the parameters as they are before the
-// step.
+// were at its first use, so gradients become available layer by layer wherever
+// earlier passes put such ops. Gradients in the model itself (ONNX's Gradient)
+// have no rule and are decomposed first. Of several losses, each has its own
+// backward graph if it has a scale or trains other parameters (--loss-params):
+// it starts at this loss and goes only to its parameters. All share the forward
+// graph, so they see the parameters as they are before the step.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Locations.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -161,8 +160,7 @@ private:
     return failure();
   }
 
-  /// Sorts the path from last to first and finds where each state's gradient is
-  /// complete.
+  /// Sorts the path from last to first and finds where gradients are complete.
   void sortPath() {
     llvm::DenseMap<Operation *, int64_t> place;
     llvm::DenseSet<Operation *> onPath(path.begin(), path.end());
@@ -237,8 +235,7 @@ private:
         declare(state);
   }
 
-  /// Sets the locations of ops built after `before`: gradient of the op at
-  /// `loc`.
+  /// Locates ops built after `before`: gradient of the op at `loc`.
   void locate(Operation *before, Location loc) {
     Location gradient = ir::gradientLocation(loc);
     auto first = before ? std::next(before->getIterator()) : block.begin();
@@ -246,8 +243,7 @@ private:
       op.setLoc(gradient);
   }
 
-  /// Rules build gradients of all operands; those of inputs and constants are
-  /// unused.
+  /// Rules build gradients of all operands; inputs and constants need none.
   void eraseUnused() {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (!position.contains(&op) && isOpTriviallyDead(&op))

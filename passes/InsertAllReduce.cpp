@@ -4,8 +4,7 @@
 // The reported losses are in the first bucket, the overflow flags of several
 // scalers in the last. Weights of rows, which dlc-append-loss sums over the
 // ranks, have a bucket before all others. torch's rule (powerSGD_hook) selects
-// the gradients sent as low-rank factors: those that become smaller by a given
-// rate.
+// the gradients sent as low-rank factors: those that shrink by a given rate.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/scaler/Scaler.h"
@@ -121,8 +120,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     return success();
   }
 
-  /// Assigns a bucket to sums that are already reduced. Returns the next
-  /// bucket.
+  /// Assigns a bucket to reduced sums. Returns the next bucket.
   int64_t takeWeights(func::FuncOp f) {
     auto weights = llvm::to_vector(f.getOps<ir::AllReduceOp>());
     Builder b(f.getContext());

@@ -12,8 +12,7 @@
 
 namespace dlc {
 
-/// Layout of the logits of ctc: [rows, steps, classes] or [steps, rows,
-/// classes].
+/// Layout of ctc's logits: [rows, steps, classes] or [steps, rows, classes].
 enum class CtcLayout { rowsFirst, stepsFirst };
 
 struct LossOptions {
@@ -104,8 +103,7 @@ struct AmpOptions {
   std::string level = "O0";
   /// --amp-dtype=bf16|fp16
   std::string dtype = "bf16";
-  /// --amp-preset=dlc|torch|tf|oneflow: framework whose lists and rules O1
-  /// uses.
+  /// --amp-preset=dlc|torch|tf|oneflow: source of O1's lists and rules.
   std::string preset = "dlc";
   /// --amp-allow=OP,..., --amp-deny, --amp-infer, --amp-clear: ops moved to
   /// that list, as dlc mnemonics or ONNX operators.
@@ -309,8 +307,7 @@ struct ScheduleOptions {
   /// --schedule=constant|step|multistep|linear|cosine|polynomial|onecycle
   /// |exponential|inverse_sqrt|wsd|plateau
   std::string name = "constant";
-  /// --schedule-per=update|epoch: unit of t and of all lengths below, except
-  /// --steps.
+  /// --schedule-per=update|epoch: unit of t and lengths below, except --steps.
   bool perEpoch = false;
   /// --warmup=N: lr (n + 1) / N in the first N updates, then the schedule.
   int64_t warmup = 0;

@@ -16,8 +16,7 @@ namespace {
 
 using ir::Expr;
 
-/// The random numbers of one function: each of `count` tensors has its own
-/// draw.
+/// The random numbers of one function: a draw for each of `count` tensors.
 class Draws {
 public:
   Draws(func::FuncOp f, int64_t seed, size_t count) {

@@ -8,8 +8,7 @@
 
 namespace dlc {
 
-/// The function of that name; if it is absent, null, with an error at the
-/// module.
+/// The function of that name; if absent, null, with an error at the module.
 mlir::func::FuncOp findFunction(mlir::ModuleOp module, llvm::StringRef name);
 
 /// The attribute of the ops that compute the loss from the model's output.

@@ -320,8 +320,7 @@ LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
 LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   return verifyState(*this, getStateAttr(), getValue(), symbolTable);
 }
-/// The first write of a block checks all of them, so that verification is
-/// linear.
+/// The first write of a block checks all of them, so verification is linear.
 LogicalResult WriteOp::verify() {
   for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
     if (isa<WriteOp>(op))

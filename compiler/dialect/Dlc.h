@@ -54,8 +54,7 @@ private:
 /// f16 or bf16.
 inline bool isHalf(mlir::Type t) { return t.isF16() || t.isBF16(); }
 
-/// Rows of the output tiles if products are computed by Winograd's algorithm,
-/// else 0.
+/// Rows of the output tiles of Winograd's algorithm, if it is used, else 0.
 inline int64_t winogradTile(By by) {
   return by == By::Winograd2 ? 2 : by == By::Winograd4 ? 4 : 0;
 }

@@ -9,8 +9,7 @@
 namespace dlc::ir {
 
 /// The attribute of a rounding whose gradient is 1 (straight-through
-/// estimator), as in quantisation-aware training; other roundings have no
-/// gradient.
+/// estimator), as in quantisation-aware training; others have no gradient.
 constexpr llvm::StringLiteral kStraightThrough = "dlc.straight_through";
 
 /// A value and the insertion point of further ops. Operands of a binary

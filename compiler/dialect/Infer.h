@@ -74,8 +74,7 @@ llvm::LogicalResult expectRows(MaybeLoc loc, llvm::StringRef ofRows,
                                llvm::StringRef ofValues, mlir::Value rows,
                                mlir::Value values, mlir::RankedTensorType like);
 
-/// The shape of a convolution's result: (C1) to (C3) and (C6) to (C8) of
-/// dlc.conv.
+/// Shape of a convolution's result: (C1) to (C3) and (C6) to (C8) of dlc.conv.
 llvm::LogicalResult convShape(MaybeLoc loc, mlir::RankedTensorType x,
                               mlir::RankedTensorType w,
                               const WindowSizes &window, llvm::StringRef layout,

@@ -9,8 +9,7 @@
 
 namespace dlc::exec {
 
-/// Adjacent loops that run as one loop, because they are contiguous in every
-/// access.
+/// Adjacent loops that run as one loop, as they are contiguous in every access.
 struct LoopGroup {
   llvm::SmallVector<unsigned, 4> loops; // loop numbers, outermost first
   int64_t size;                         // product of the loops' sizes

@@ -11,8 +11,7 @@ struct CompileResult {
   plan::Plan plan;
   std::string program; // with stopAfter: the module's text after that phase;
                        // nothing was written
-  /// With model.explain-import: a line per repair of the model at its first
-  /// size.
+  /// With model.explain-import: a line per repair at the first size.
   std::vector<std::string> importReport;
   std::vector<std::string> castReport; // with amp.explain: a line per node
   /// With placement.explain: a line per op with several ways to be computed.

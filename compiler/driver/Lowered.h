@@ -19,8 +19,7 @@ struct Lowered {
   /// The result of the compilation so far. `plan` is made by emitPlan from the
   /// module; it is empty if compilation stopped before the last phase, and the
   /// module is then that of the first size. Without stopAfter, `program` is the
-  /// module's text before lowering. Texts of several sizes are separated by "//
-  /// -----".
+  /// module's text before lowering. Sizes are separated by "// -----".
   CompileResult result;
 };
 

@@ -54,8 +54,7 @@ struct CompileOptions {
   void addTo(OptionTable &table);
 };
 
-/// The options in the form of config.yaml, which --config accepts; defaults are
-/// resolved.
+/// Options as config.yaml, which --config accepts; defaults are resolved.
 std::string toYaml(const CompileOptions &options);
 
 /// Loss, optimizer, rate and options that differ from their defaults, on one

@@ -41,8 +41,7 @@ std::optional<DType> dtypeOf(const onnx::TensorProto &tensor) {
   }
 }
 
-/// Bytes of an integer type that the program stores in a wider type; 0 for
-/// others.
+/// Bytes of integers that the program stores in a wider type; 0 for others.
 size_t narrowSize(const onnx::TensorProto &tensor) {
   switch (tensor.data_type()) {
   case onnx::TensorProto::INT8:
@@ -221,8 +220,7 @@ public:
     return file->commitAs(path);
   }
 
-  /// Called once the model exists: removes files of earlier exports to its
-  /// name.
+  /// Called once the model exists: removes data of its earlier exports.
   Status removeOthers() const {
     const std::string folder = parentOf(model);
     const std::string own = std::filesystem::path(model).filename();

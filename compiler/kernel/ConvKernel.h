@@ -4,8 +4,7 @@
 //
 // Forward, data gradient and filter gradient have the same loop structure, with
 // channels innermost. The tile of the image that the taps read is copied into
-// an array of the compute type, with its padding, so that taps need no
-// conditions:
+// an array of the compute type, with its padding, so taps need no conditions:
 //   forward  y[q]                += x[q * stride + offset] * w[tap]
 //   data     dx[q * stride + r]  += dy[q + offset] * w[tap], for the taps that
 //            reach remainder r: the strides of the forward are phases here

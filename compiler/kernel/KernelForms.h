@@ -21,8 +21,7 @@ public:
   /// The row-major position of `index` in `shape`, and back.
   static IndexForm linear(llvm::ArrayRef<IndexForm> index, ir::Ints shape);
   Forms delinear(IndexForm position, ir::Ints shape);
-  /// The index of a tensor of `shape` that has one element per value of
-  /// `loops`.
+  /// The index of a tensor of `shape` with an element per value of `loops`.
   Forms over(ir::Ints shape, llvm::ArrayRef<unsigned> loops);
 
 private:

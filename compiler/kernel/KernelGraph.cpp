@@ -114,8 +114,7 @@ private:
     }
     for (unsigned v : loops.reduced)
       node->varies |= graph.readsLoop(*node, v);
-    // A reduction has one value per row, and its readers need another pass over
-    // the row.
+    // A reduction has one value per row, and readers need another pass over it.
     if (node->kind == KernelNode::Reduce) {
       node->varies = false;
       graph.depth = std::max(graph.depth, ++node->depth);
@@ -224,8 +223,7 @@ private:
   }
 
   /// The row number becomes a variable of the forms. The index must be in
-  /// memory: forms are emitted wherever addresses are, and cannot compute
-  /// anything.
+  /// memory: forms are emitted with addresses, and cannot compute anything.
   KernelNode *computeGather(ir::GatherOp gather, ArrayRef<IndexForm> index) {
     int64_t axis = gather.getAxis(),
             rank = tensorType(gather.getIndices()).getRank();
@@ -259,8 +257,7 @@ private:
       int64_t size = tensorType(pad.getX()).getDimSize(d),
               step = pad.getInterior()[d] + 1;
       int64_t high = (size - 1) * step + 1;
-      // Adds a condition, which costs a branch, only if the index can be
-      // outside.
+      // A condition costs a branch: only if the index can be outside.
       if (auto [least, most] = forms.range(t); least < 0 || most >= high)
         node->bounds.push_back({t, 0, high});
       if (step > 1 && size > 1) {

@@ -18,8 +18,7 @@ bool isCostly(Operation *op) {
 
 namespace {
 
-/// Elements of an elementwise item: enough to vectorise, and few enough for the
-/// L1 cache.
+/// Elements of an elementwise item: enough for vectors, few enough for the L1.
 constexpr int64_t kItem = 2048;
 /// Most and fewest kept elements of a column item: as many as registers hold,
 /// and one cache line of f32.
@@ -39,8 +38,7 @@ bool joins(const KernelGraph &graph, unsigned outer, unsigned v) {
   return joins;
 }
 
-/// The loops with this `reduced`, with adjacent ones merged where all forms
-/// allow it.
+/// The loops with this `reduced`, adjacent ones merged if all forms allow it.
 Groups collapse(const KernelGraph &graph, bool reduced) {
   Groups groups;
   for (unsigned v = 0; v < graph.variables.size(); ++v) {
@@ -55,8 +53,7 @@ Groups collapse(const KernelGraph &graph, bool reduced) {
   return groups;
 }
 
-/// Counts computation and traffic, each value only in the loops that it depends
-/// on.
+/// Counts computation and traffic, each value in loops that it depends on.
 class Costs {
 public:
   explicit Costs(const KernelGraph &graph) : graph(graph) { count(); }
@@ -150,8 +147,7 @@ int64_t divisor(
   return 0;
 }
 
-/// Elements of a loop of n per item, if each has `rest` elements of inner
-/// loops.
+/// Elements of a loop of n per item, each with `rest` inner elements.
 int64_t blockOf(int64_t n, int64_t rest) {
   int64_t few = llvm::divideCeil(kItem / 2, rest),
           many = llvm::divideCeil(2 * kItem, rest);
@@ -239,8 +235,7 @@ static KernelSchedule scheduleConv(Operation *op) {
   return s;
 }
 
-/// Adds the cost of further parts. Returns why the kernel is not possible, or
-/// "".
+/// Adds the cost of further parts. Returns why the kernel is impossible, or "".
 static std::string addParts(exec::KernelOp kernel, KernelSchedule &schedule) {
   std::string why;
   for (unsigned part = 1; part < partsOf(kernel.getBody()); ++part)

@@ -32,8 +32,7 @@ inline mlir::Operation *onlyUser(mlir::Value v) {
 
 /// Attaches DecomposableInterface to all ops that have a decomposition.
 void registerDecompositions(mlir::DialectRegistry &registry);
-/// Registers all passes for textual pipelines. Passes that query a target use
-/// `target`.
+/// Registers all passes for textual pipelines. They query `target`.
 void registerLowerPasses(std::shared_ptr<const Target> target);
 
 } // namespace dlc

@@ -21,8 +21,7 @@ constexpr llvm::StringLiteral kOverwrites = "dlc.overwrites";
 /// A cluster that is part of one launch with others, before all commands.
 constexpr llvm::StringLiteral kJoined = "dlc.joined";
 
-/// On a call that accesses only a part of its operands: the bytes that it
-/// moves.
+/// On a call that accesses a part of its operands: the bytes that it moves.
 constexpr llvm::StringLiteral kMoved = "dlc.moved";
 
 /// On a launch whose items are sharded over ranks: the number of elements of an
@@ -33,8 +32,7 @@ constexpr llvm::StringLiteral kShard = "shard";
 constexpr llvm::StringLiteral kGather = "gather";
 
 /// On a sharded parameter, two numbers: the bucket of its gradient, with whose
-/// parameters it is gathered, and the group of parameters that are updated
-/// together.
+/// parameters it is gathered, and the group that is updated together.
 constexpr llvm::StringLiteral kTogether = "dlc.together";
 
 /// On such a launch: the bucket of its gradients, or its parameters' kTogether.

@@ -14,8 +14,7 @@ struct Choice {
   ir::By by = ir::By::Open;
   std::string why = {};
   /// `whyNot`: why the way that the user asked for is not possible; `refused`:
-  /// the same as an error message. Empty if it is possible or none was asked
-  /// for.
+  /// the same as an error message. Empty if possible or none was asked for.
   std::string whyNot = {}, refused = {};
   /// Whether predicted times decided.
   bool isPredicted = false;
@@ -37,8 +36,7 @@ public:
   /// that the user asked for is not possible.
   llvm::LogicalResult place(ir::PlaceableInterface op, const Choice &choice,
                             llvm::ArrayRef<Way> ways);
-  /// The same for something that is not an op of its own, or that becomes other
-  /// ops.
+  /// The same for something that is no op, or becomes other ops.
   llvm::LogicalResult take(llvm::StringRef row, mlir::Operation *op,
                            const Choice &choice, llvm::ArrayRef<Way> ways);
 

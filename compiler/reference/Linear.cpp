@@ -177,8 +177,7 @@ Tensors conv(ConvBackwardFilterOp op, const Tensors &t) {
   return {dw};
 }
 
-/// Calls f(y's index, x's index, index of the tap) for every tap of every
-/// window.
+/// Calls f(y's index, x's index, tap) for all taps of all windows.
 template <class OpTy, class F>
 void forEachWindow(OpTy op, ir::Ints x, ir::Ints y, F f) {
   const Image image = imageOf(op, x);

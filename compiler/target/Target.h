@@ -57,8 +57,7 @@ struct LoweringTraits {
   /// (dlc-pack-masks).
   bool packsMasks = false;
   /// Whether launches cost more than cached data saves: casts of all parameters
-  /// are one launch, a loss is computed with its gradient, and small sums are
-  /// joined.
+  /// are one launch, a loss is computed with its gradient, and small sums join.
   bool fewLaunches = false;
   /// Whether the library's convolutions read 8 channels of 16-bit floats at
   /// once: strided ones with fewer channels become convolutions of pixel blocks
@@ -77,8 +76,7 @@ struct LoweringTraits {
   /// (dlc.grouped_matmul).
   bool groupsProducts = false;
   /// Bytes of logits above which a loss is computed in chunks of rows even if
-  /// memory suffices, because accumulating the weight's gradient is cheap; 0:
-  /// never.
+  /// memory suffices, as accumulating the weight's gradient is cheap; 0: never.
   int64_t largeLogits = 0;
 };
 
@@ -126,8 +124,7 @@ public:
   /// and which has no schedule yet, with enough threads for each part.
   virtual bool runsParts(exec::KernelOp kernel) const { return false; }
   /// Sets the `threads` of each exec.kernel that has none, from its schedule,
-  /// if the device launches grids of threads. Errors are diagnostics of the
-  /// kernel.
+  /// if the device launches grids of threads. Errors are diagnostics.
   virtual llvm::LogicalResult mapThreads(mlir::ModuleOp module) const {
     return llvm::success();
   }

@@ -29,8 +29,7 @@ struct CastDecision {
   CastEntry entry;
 };
 
-/// Every op of a function that autocast may decide about, in the function's
-/// order.
+/// The ops of a function that autocast may decide about, in order.
 using CastDecisions = llvm::MapVector<mlir::Operation *, CastDecision>;
 
 /// Computes the decisions without changing anything, in time linear in the size

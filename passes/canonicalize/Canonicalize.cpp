@@ -86,8 +86,7 @@ struct AddToConvBias : OpRewritePattern<ir::AddOp> {
     }
     return failure();
   }
-  /// Whether the shape is [O, 1, ...], like channels and pixels, or [1, O,
-  /// ...].
+  /// Whether the shape is [O, 1,...], like images, or [1, O,...].
   static bool isPerChannel(RankedTensorType t, RankedTensorType weights) {
     const int64_t channels = weights.getDimSize(0),
                   axis = t.getRank() - (weights.getRank() - 1);

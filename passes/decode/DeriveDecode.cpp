@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// @prefill and @decode: @predict for one sequence, and for one more token of
-// it.
+// @prefill and @decode: @predict for a sequence, and for another token of it.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/decode/OneText.h"

@@ -55,8 +55,7 @@ private:
   /// Selects from dimension `axis` of `row`, which is complete, the elements
   /// that belong to the sequence or token under the factors `as`.
   void pick(Row &row, int64_t axis, const Dim &as, mlir::Location loc);
-  /// Calls pick if dimension `axis` is not yet `as`; false if it has other
-  /// factors.
+  /// Calls pick if dimension `axis` is not yet `as`; false if it cannot be.
   bool conform(Row &row, int64_t axis, const Dim &as, mlir::Location loc);
   /// Broadcasts all dimensions of the operands except the last `trailing`.
   std::optional<Dims> align(llvm::MutableArrayRef<Row> operands,

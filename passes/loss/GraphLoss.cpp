@@ -13,8 +13,7 @@ using dlc::ir::tensorType;
 namespace dlc {
 namespace {
 
-/// Largest constants that are added to a sum of weights, or bound it, to avoid
-/// 0.
+/// Largest constants added to a sum of weights, or bounding it, to avoid 0.
 constexpr double kMostAdded = 1e-3, kMostBound = 1;
 
 int64_t countOf(Value v) { return tensorType(v).getNumElements(); }

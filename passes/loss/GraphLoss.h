@@ -50,8 +50,7 @@ std::optional<LossMeans> meansOf(mlir::Value loss, int64_t samples);
 std::optional<unsigned> findGraphLoss(mlir::func::FuncOp predict,
                                       llvm::StringRef kind);
 
-/// Emits a remark on which scalar --loss=auto took as the loss, or which it did
-/// not.
+/// Emits a remark on the scalar that --loss=auto took, or did not.
 void remarkNumbers(mlir::func::FuncOp predict, std::optional<unsigned> taken);
 
 } // namespace dlc

@@ -163,8 +163,7 @@ LossRows softCrossEntropy(Expr x, Expr y, const LossOptions &options) {
   return {-(y * logs).sum({1}), hits};
 }
 
-/// As in torch: weighted by the labels' classes, the smoothed part by all
-/// weights.
+/// As in torch: weighted by the labels' classes, the rest by all weights.
 LossRows classCrossEntropy(Expr x, Expr labels, const LossOptions &options) {
   x = rowsOfClasses(x, options);
   if (options.softLabels)

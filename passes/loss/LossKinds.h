@@ -40,8 +40,7 @@ struct LossKind {
   /// The input of a final op that the loss includes (softmax, sigmoid); `out`
   /// itself if there is no such op.
   mlir::Value (*logits)(mlir::Value out, const LossOptions &options);
-  /// `inputs` are in the order of LossInputs. Null: the output itself is the
-  /// loss.
+  /// `inputs` are in order of LossInputs. Null: the output itself is the loss.
   LossRows (*rows)(ExprList logits, ExprList inputs,
                    const LossOptions &options);
 };

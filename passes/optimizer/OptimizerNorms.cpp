@@ -69,8 +69,7 @@ static Expr product(Expr a, Expr b, bool transA, bool transB) {
   return a.make<ir::MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
 }
 /// Moves the singular values to about 1 by the Newton-Schulz iteration X = a X
-/// + (b A + c A A) X with A = X X^T, or multiplied from the right if that is
-/// smaller.
+/// + (b A + c A A) X with A = X X^T, or from the right if smaller.
 static Expr orthogonal(Expr x, double epsilon) {
   bool tall = x.shape()[0] > x.shape()[1];
   Expr length = norm(x);

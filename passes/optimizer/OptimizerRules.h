@@ -48,8 +48,7 @@ struct OptimizerReads {
 
 /// The table of optimizers (OptimizerRules.cpp). Formulas: the single-tensor
 /// code of torch.optim; timm's for rmsprop_tf, lamb, lion and lars
-/// (always_adapt for matrices, no adaptation of vectors: You, Gitman, Ginsburg
-/// 2017).
+/// (always_adapt for matrices, not of vectors: You, Gitman, Ginsburg 2017).
 struct Rule {
   using Exprs = llvm::SmallVector<ir::Expr>;
   using Moments = llvm::SmallVector<Moment>;
@@ -70,8 +69,7 @@ struct Rule {
   int64_t rank = 0;
   /// Whether the update of an element depends on other elements of the tensor.
   bool isOfWholeTensors = false;
-  /// Whether elements with gradient 0 do not change without momentum and weight
-  /// decay.
+  /// Whether gradient 0 changes nothing without momentum and weight decay.
   bool restsAtZero = false;
   /// The factor by which each update multiplies the state @step.product, which
   /// starts at 1; may be null.
@@ -106,8 +104,7 @@ Rule::Exprs adafactorScalars(const Rates &rates,
                              const OptimizerOptions &options);
 Rule::Exprs adafactor(const Update &update);
 
-/// m + (g - m) (1 - beta), the second moment v beta + g^2 (1 - beta), and g +
-/// decay w.
+/// m + (g - m) (1 - beta), and v beta + g^2 (1 - beta), and g + decay w.
 ir::Expr average(ir::Expr m, ir::Expr g, ir::Expr oneMinusBeta);
 ir::Expr averageOfSquares(ir::Expr v, ir::Expr g, double beta);
 ir::Expr withDecay(ir::Expr g, ir::Expr w, const OptimizerOptions &options);

@@ -23,8 +23,7 @@ groupParameters(Step &step, const OptimizerOptions &options);
 /// The optimizer of --outer-optimizer, sgd(KEY=VALUE,...), resolved.
 Result<OptimizerOptions> readOuterOptimizer(const std::string &text);
 
-/// Whether the options of an optimizer are consistent; else an error at
-/// `where`.
+/// Whether an optimizer's options are consistent; else an error at `where`.
 llvm::LogicalResult checkOptimizer(mlir::Operation *where,
                                    const OptimizerOptions &options);
 

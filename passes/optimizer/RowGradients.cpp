@@ -96,8 +96,7 @@ private:
         lookups.count() == 0)
       return;
     const bool isLazy = group.options.sparse == "lazy", isExact = rests(group);
-    // Sorting rows and moving them twice costs as much as about half of the
-    // table.
+    // Sorting rows and moving them twice costs about half of the table.
     if (!isLazy &&
         (!isExact || 2 * lookups.count() * options.allReduce.partners() >
                          type.getDimSize(0)))

@@ -85,8 +85,7 @@ Documents::Reason Documents::checkPlaces(ValueRange values,
     for (auto [i, dim] : llvm::enumerate(dims))
       if (int64_t own = int64_t(i) - more; own >= 0 && has(dim, Axis::Time)) {
         axes.push_back(own);
-        // Sequences and tokens merged into one dimension: positions are not
-        // separate.
+        // Sequences and tokens in one dimension: positions are not separate.
         if (dim.size() > 1 && tensorType(v).getDimSize(own) != 1 &&
             !numberOf(v))
           return kPlaces;

@@ -64,8 +64,7 @@ private:
   Reason join(mlir::ValueRange values, const Rows &operands, size_t back,
               Dim &dim) const;
   /// Whether operands that do not depend on inputs, whose trailing dimensions
-  /// are `dims`, have the same values for a document wherever in the row it
-  /// begins.
+  /// are `dims`, have the same values for a document wherever it begins.
   Reason checkPlaces(mlir::ValueRange values, const Rows &operands,
                      const Dims &dims) const;
   bool isApart(mlir::Operation *op, const Rows &operands) const;

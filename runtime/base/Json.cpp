@@ -42,8 +42,7 @@ public:
   }
 
 private:
-  // Inserts it; an element of an array is complete before the next one is
-  // added.
+  // Inserts it; an element of an array is complete before the next.
   Json *place(Json &&value) {
     Json *at = open_.empty() ? &root : member_;
     if (!open_.empty() && open_.back()->is_array())

@@ -16,8 +16,7 @@ using Json = nlohmann::json;
 // an object. Linear time.
 Result<Json> parseJson(std::string_view text);
 
-// Members by type: Code::Corrupt names a member that is missing or has another
-// type.
+// Members by type: Code::Corrupt names a member missing or of another type.
 Result<std::string> jsonString(const Json &object, const char *key);
 Result<uint64_t> jsonUnsigned(const Json &object, const char *key);
 

@@ -31,8 +31,7 @@ std::optional<CpuFigures> findCpuFigures(const std::string &folder,
                                          int threads);
 Status keepCpuFigures(const std::string &folder, const CpuFigures &figures);
 
-// Whether a library computes the command in bf16; generated kernels compute in
-// f32.
+// Whether a library computes the command in bf16; kernels use f32.
 bool computesInBf16(const plan::Program &program, const plan::Command &command);
 // The larger of compute time and memory time; data in caches may take less.
 double secondsAtMost(const CpuFigures &figures, uint64_t flops, uint64_t bytes,

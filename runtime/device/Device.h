@@ -148,8 +148,7 @@ public:
   virtual Status download(void *to, const std::byte *from, uint64_t bytes) = 0;
   virtual Status fill(std::byte *to, uint8_t value, uint64_t bytes) = 0;
 
-  // The host's address of the same memory, or null if the host cannot access
-  // it.
+  // The host's address of the memory; null if it cannot access it.
   virtual std::byte *hostPointer(std::byte *data) = 0;
 
   // Loads the generated kernels that `kernel` commands name; at most once,

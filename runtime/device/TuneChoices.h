@@ -12,8 +12,7 @@ namespace dlc {
 // Not thread-safe.
 class TuneChoices {
 public:
-  // The choice for a key: an entry, or none if the library's first choice is
-  // used.
+  // The choice for a key: none for the library's first choice.
   using Choice = std::optional<TuneEntry>;
 
   // `command`: the command's name in messages; equal commands share a choice.

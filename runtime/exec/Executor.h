@@ -36,8 +36,7 @@ struct CommandProfile {
 
 struct ExecutorOptions {
   int threads = 0; // of a CPU; 0: as many as the process may use
-  // Index among the GPUs that this process sees; negative: LOCAL_RANK, else the
-  // rank.
+  // Index of a GPU that the process sees; negative: LOCAL_RANK, else the rank.
   int ordinal = -1;
   // Whether to record each program at its second run and replay it as one
   // launch from then on, on devices that support it (--no-graph: false).
@@ -134,8 +133,7 @@ public:
   Status synchronize();
 
   // Starts to copy the outputs of `program`, which must have run last, to the
-  // host. Does not wait. At most runsAhead() + 1 reports of a program may be
-  // unread.
+  // host. Does not wait. Up to runsAhead() + 1 reports may be unread.
   Status report(std::string_view program);
   // The outputs of the oldest unread report, in the program's order; waits for
   // its run and returns the run's error. They are valid until the next report

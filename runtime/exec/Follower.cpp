@@ -108,8 +108,7 @@ struct Ranges {
 } // namespace
 
 size_t Follower::firstConflict(const plan::Program &leader) const {
-  // As a whole: how far this thread is when the leader reaches a command is
-  // unknown.
+  // As a whole: the progress of this thread at a leader's command is unknown.
   const plan::Program &own = program_->plan();
   Ranges reads, writes;
   for (const plan::Command &command : own.commands()) {

@@ -21,8 +21,7 @@ public:
                                                   const KernelFiles &kernels);
   ~Follower();
 
-  // Starts a run; the previous run must have been waited for. Allocates
-  // nothing.
+  // Starts a run; wait for the previous one first. Allocates nothing.
   void start(bool timed);
   // Waits for the current run; returns the first error of all runs.
   Status wait();

@@ -76,8 +76,7 @@ bool Program::isInRegion(uint32_t id, std::string_view region) const {
 }
 
 Status Program::injectInfinity() {
-  // After a reduce-scatter, a rank has a part of a gradient, which may be
-  // empty.
+  // After a reduce-scatter, a rank's part of a gradient may be empty.
   for (int i = 0; i < program_.commands_size(); ++i)
     if (program_.commands(i).kind() == "reduce_scatter" &&
         program_.buffers(static_cast<int>(program_.commands(i).inputs(0)))

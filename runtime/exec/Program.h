@@ -16,8 +16,7 @@ namespace dlc {
 
 class Follower;
 
-// A device, the plan's memory on it, and the collectives if there are several
-// ranks.
+// A device, the plan's memory on it, and collectives of several ranks.
 struct ProgramContext {
   Device &device;
   const plan::Plan &plan;
@@ -44,8 +43,7 @@ public:
   Status injectInfinity();
 
   // Makes every run wait for `follower` before the first command that conflicts
-  // with it. Must be called before the first run, on a device that does not
-  // record.
+  // with it. Before the first run, on a device that does not record.
   void lead(Follower &follower);
 
   // Runs all commands in order; stops at the first error. If `timed`, waits for
@@ -56,8 +54,7 @@ public:
 
   const plan::Program &plan() const { return program_; }
   Operand buffer(uint32_t id) const;
-  // Offset of each input in the feed, and the address at which the program
-  // reads it.
+  // Each input's offset in the feed, and where the program reads it.
   std::span<const InputFeed::Piece> inputPieces() const { return pieces_; }
   static uint64_t bytesOfInputs(const plan::Program &program); // in a feed
   // Ranges of scratch that no input occupies.

@@ -106,8 +106,7 @@ bool Artifact::has(const std::string &name) const {
   return manifest_["files"].contains(name);
 }
 
-// Whether it calls kernels, or operators of libraries, which are stored with
-// them.
+// Whether it calls kernels, or operators of libraries, stored with them.
 static bool callsKernels(const plan::Plan &plan) {
   for (const plan::Program &program : plan.programs())
     for (const plan::Command &command : program.commands())

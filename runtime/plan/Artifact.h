@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder model.dlc/: plan.pb, state.safetensors, kernels.so, config.yaml,
-// model.mlir, source.onnx, and manifest.json with the hash of each of them.
-// It contains native code: run only trusted artifacts. Opening executes
-// nothing.
+// model.mlir, source.onnx, and manifest.json with the hash of each of them. It
+// contains native code: run only trusted artifacts. Opening executes nothing.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -113,8 +112,7 @@ Result<std::string> readListed(const std::string &folder, const Json &manifest,
                                const std::string &name);
 
 // Checks that every id is in range, every buffer inside its region, and states
-// are consistent. Code::Corrupt, or Code::Incompatible for another plan
-// version.
+// are consistent. Code::Corrupt, or Code::Incompatible for another version.
 Status verifyPlan(const plan::Plan &plan);
 
 // Whether this CPU has these features, by LLVM's names. DLC_HIDE_CPU_FEATURES

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of a plan command by name; a missing attribute has the given
-// default.
+// Attributes of a plan command by name; missing ones have the given default.
 #pragma once
 
 #include "runtime/plan/plan.pb.h"
@@ -66,8 +65,7 @@ inline std::string valueText(const Attribute &attribute) {
   return "";
 }
 
-// "conv 'node_1'", for messages; the symbol for a generated kernel without a
-// node.
+// "conv 'node_1'", for messages; the symbol for a kernel without node.
 inline std::string describe(const Command &command) {
   const std::string &name = command.label().empty()
                                 ? stringAttribute(command, "symbol", "")

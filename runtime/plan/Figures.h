@@ -9,8 +9,7 @@
 
 namespace dlc {
 
-/// From NVIDIA's data sheets; products are dense, 16-bit types are bf16 or
-/// fp16.
+/// From NVIDIA's data sheets; dense products; 16 bits: bf16 or fp16.
 struct GpuFigures {
   std::string_view name; // "H100"
   int sm;                // compute capability: 90

@@ -28,8 +28,7 @@ bool padsLast(const Plan &plan);
 constexpr std::string_view kPrefill = "prefill", kDecode = "decode",
                            kPosition = "dlc.position";
 // The program that synchronises ranks with local steps, and the number of steps
-// between its runs, --sync-every; 0: no local steps, or not recorded in the
-// plan.
+// between its runs, --sync-every; 0: no local steps, or unknown.
 constexpr std::string_view kSync = "sync_step";
 int64_t syncEvery(const Plan &plan);
 

@@ -22,8 +22,7 @@ std::string nameOf(const Size &size);
 // All sizes: "batch=32,time=128; batch=8,time=128".
 std::string sizesText(const Plan &plan);
 
-// Whether both have equal dimensions except for the batch, and so equal
-// samples.
+// Whether both have equal samples: only the batch may differ.
 bool haveSameSamples(const Plan &plan, int size, int other);
 
 // The name of a program of this kind for this size: the first size has plain

@@ -154,8 +154,7 @@ LogicalResult inferRnnBackward(MaybeLoc loc, RnnBackwardOp::Adaptor a,
   return success();
 }
 
-/// Constraints that both directions share; `perRow` have a value per row and
-/// state.
+/// Constraints that both directions share; `perRow` are per row and state.
 LogicalResult checkPaths(MaybeLoc loc, Value e, ValueRange perRow,
                          Value valid) {
   auto t = tensorType(e);

@@ -10,8 +10,7 @@
 
 namespace dlc::ir {
 
-/// The logarithm of probability 0 in ctc_paths; finite, so that differences are
-/// finite.
+/// The logarithm of probability 0 in ctc_paths; differences must be finite.
 constexpr double kNoPath = -1e30;
 
 /// Called once by the dialect.

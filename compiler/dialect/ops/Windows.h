@@ -9,8 +9,7 @@
 namespace dlc::ir {
 
 /// Dimensions of a convolution's weights [O, I/group, K...] or, with channels
-/// last, [O, K..., I/group]. Weights of a lower rank have no kernel and no
-/// inputs.
+/// last, [O, K..., I/group]. Of a lower rank they have no kernel and no inputs.
 class FilterDims {
 public:
   explicit FilterDims(bool channelsLast) : channelsLast(channelsLast) {}

@@ -82,8 +82,7 @@ private:
       std::memcpy(&buffers.back()[i], raw.data(), raw.size());
     t.data = buffers.back().data();
   }
-  /// Converts through `kept`, the type in which the state of `init` stores it,
-  /// to t's.
+  /// Converts through `kept`, the type of the state of `init`, to t's.
   void cast(NamedTensor &t, const import::Weight &weight, DType kept) {
     size_t count = weight.elements();
     buffers.push_back(

@@ -62,8 +62,7 @@ void addConv(StepNodes &s, ir::ConvOp op) {
                   windowAttributes(op, op.getStrides(), op.getDilations())));
 }
 
-/// The transposed convolution; `output_padding` is the remainder of the
-/// strides.
+/// The transposed convolution; `output_padding` is the strides' remainder.
 void addBackwardData(StepNodes &s, ir::ConvBackwardDataOp op) {
   const auto dx = ir::tensorType(op), dy = ir::tensorType(op.getDy()),
              w = ir::tensorType(op.getW());

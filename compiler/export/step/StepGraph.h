@@ -61,8 +61,7 @@ public:
   std::string slice(const std::string &x, llvm::ArrayRef<int64_t> starts,
                     llvm::ArrayRef<int64_t> ends,
                     llvm::ArrayRef<int64_t> steps);
-  /// `amounts`: for all dimensions before the first element, then after the
-  /// last.
+  /// `amounts`: of all dimensions at the start, then at the end.
   std::string pad(const std::string &x, llvm::ArrayRef<int64_t> amounts,
                   const std::string &value);
 

@@ -44,8 +44,7 @@ void StepRows::addSame(StepNodes &s, Operation *op, const char *node) {
   s.round(op->getResult(0), s.graph.add(node, inputs));
 }
 
-/// "model.mlir:132: 'dlc.custom' (Twist) ": the program does not have names of
-/// nodes.
+/// "model.mlir:132: 'dlc.custom' (Twist) ": the program lacks names of nodes.
 static InFlightDiagnostic refuse(Operation *op) {
   InFlightDiagnostic diagnostic = op->emitError();
   if (auto at = op->getLoc()->findInstanceOf<FileLineColLoc>())

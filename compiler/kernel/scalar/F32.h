@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers for rewriting math functions as f32 arithmetic, and the rewrite of
-// erf.
+// Rewrites of math functions as f32 arithmetic, and the rewrite of erf.
 #pragma once
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowering of scalars from arith and math to the llvm dialect, shared by all
-// devices.
+// Lowers scalars of arith and math to the llvm dialect, shared by all devices.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"

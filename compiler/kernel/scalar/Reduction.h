@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalar code of a reduction: its state, the update by an element, and its
-// result.
+// Scalar code of a reduction: state, update by an element, result.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"

@@ -137,8 +137,7 @@ Value ScalarEmitter::number(Type type, double value) {
 }
 
 Value ScalarEmitter::position(const KernelVariable &read) {
-  // The index is data: no value of it may lead to an address outside of the
-  // tensor.
+  // The index is data: none may lead to an address outside of the tensor.
   Value v = resize(emit(read.node), indexType), zero = constant(0);
   auto below =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, v, zero);

@@ -9,8 +9,7 @@
 
 namespace dlc {
 
-/// The type in which elements are computed: f32 for 16-bit floats, else their
-/// own type.
+/// The type of computation: f32 for 16-bit floats, else their own type.
 mlir::Type computeType(mlir::Type element);
 /// The type in which elements are stored: i16 for 16-bit floats, i8 for bool.
 mlir::Type storageType(mlir::Type element);
@@ -22,9 +21,8 @@ public:
   using Values = llvm::SmallVector<mlir::Value, 1>;
 
   /// `loc` is the location of all ops except the bodies of ops. Accesses join
-  /// `accessGroup`, if given, so that loops can be marked parallel. Loops,
-  /// indices and offsets have `indexType`, which must be wide enough for all of
-  /// them.
+  /// `accessGroup`, if given, so loops can be marked parallel. Loops, indices
+  /// and offsets have `indexType`, which must be wide enough for all of them.
   ScalarEmitter(const KernelGraph &graph, mlir::OpBuilder &b,
                 mlir::Location loc, mlir::Type indexType,
                 mlir::LLVM::AccessGroupAttr accessGroup = {});
@@ -45,8 +43,7 @@ public:
     scopes.back()[node] = {value};
   }
   /// The values of the loop of `group`, ascending, at which conditions on that
-  /// loop alone change. Empty if separate code for each part would be too
-  /// large.
+  /// loop alone change. Empty if the code would be too large.
   llvm::SmallVector<int64_t> cuts(const LoopGroup &group) const;
   /// Called after setLoop of all loops of a nest: computes the level at which
   /// each node can be emitted.

@@ -60,8 +60,7 @@ Statistics ofThisRank(const Moments &moments, double n, bool unbiased) {
   return {moments.mean, var, unbiased && n > 1 ? squares / (n - 1) : var};
 }
 
-/// Sums over ranks in f64: of two values per channel, and of the number of
-/// elements.
+/// Sums over ranks in f64: two values per channel, and how many elements.
 struct Sums {
   Expr a, b, n;
 };

@@ -7,11 +7,10 @@
 // region of ops that treat rows independently (RowRules.h), except for sums
 // over rows: the gradients of the weight and the bias. The region is computed
 // for one chunk of rows after the other, each from the product to the sums, so
-// that the logits of one chunk are dead before the next one's are computed.
-// Hidden states and labels are sliced; losses of rows and the gradient of
-// hidden states are written in slices. Rows have the same values as without
-// chunks; sums are added in another order, in f32 if their elements have 16
-// bits.
+// the logits of one chunk are dead before the next one's are computed. Hidden
+// states and labels are sliced; losses of rows and the gradient of hidden
+// states are written in slices. Rows have the same values as without chunks;
+// sums are added in another order, in f32 if their elements have 16 bits.
 //
 // If an op mixes rows, or if logits are an output, they stay whole.
 #include "compiler/dialect/Expr.h"
@@ -148,8 +147,7 @@ private:
                          .results[cast<OpResult>(v).getResultNumber()]);
   }
 
-  /// Moves ops that depend on the region after it, and ops that it needs before
-  /// it.
+  /// Moves ops that depend on the region after it, and its inputs before it.
   OpBuilder makeRoom() {
     order = llvm::to_vector(llvm::make_first_range(members));
     llvm::sort(order, [](Operation *a, Operation *b) {
@@ -294,8 +292,7 @@ struct ChunkLoss : impl::ChunkLossBase<ChunkLoss> {
     return rows ? rows < region.count()
                 : largest() && bytesOf(region) > largest();
   }
-  /// Rows per chunk; 0: logits and their gradient are small compared to the
-  /// sums.
+  /// Rows per chunk; 0: logits and their gradient are smaller than the sums.
   int64_t choose(const LossRegion &region) const {
     const int64_t whole = bytesOf(region), count = region.count(),
                   pieces = std::min((whole - 1) / largest() + 1, kMostPieces),
@@ -305,8 +302,7 @@ struct ChunkLoss : impl::ChunkLossBase<ChunkLoss> {
     return most < count && less > region.bytesOfSums() ? most : 0;
   }
 
-  /// Reports why logits stay whole, if chunks were requested or would be
-  /// useful.
+  /// Reports why logits stay whole, if requested or useful.
   void report(const LossRegion &region) {
     Operation *op = region.mixes();
     const std::string text = fmt::format(

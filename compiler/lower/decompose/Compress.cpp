@@ -8,8 +8,7 @@
 //
 // Q is stored for the next step, as is the error, which differs between ranks.
 // The P's of a bucket are sent with the bucket, and its Q's in a separate
-// bucket after the next one, so that the backward pass need not wait between
-// the two.
+// bucket after the next one, so the backward pass need not wait in between.
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/Lower.h"

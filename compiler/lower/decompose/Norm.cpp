@@ -57,8 +57,7 @@ auto layerNormBackward(Decomposition<LayerNormBackwardOp> &d) {
   return d.results({dx, sumOver(dy * xhat, outer), sumOver(dy, outer)});
 }
 
-/// One multiply-add per element: scale' = scale rstd, bias' = bias - mean
-/// scale'.
+/// A multiply-add each: scale' = scale rstd, bias' = bias - mean scale'.
 auto batchNormInfer(Decomposition<BatchNormInferOp> &d) {
   Expr x = d(d.op.getX());
   int64_t channel = imageDims(d.op, d.op.getX()).channel();

@@ -26,8 +26,7 @@ public:
 
   Expr rows(Expr all) const { return all.reshape({steps * batch, places}); }
   Expr at(Expr all, int64_t t) const { return stepRows(all, t * batch, batch); }
-  /// Whether step t is valid, as numbers, so that the slice of a step is
-  /// aligned.
+  /// Whether step t is valid, as numbers, so the slice of a step is aligned.
   Expr counts(int64_t t) const {
     Expr number = at(valid, t);
     return compare(Predicate::ne, number, number.scalar(0));

@@ -130,8 +130,7 @@ private:
         (!known && Leaves::isCheap(op) && bytesOf(all) <= Leaves::bytes(v));
     return isGain ? all : self;
   }
-  /// Whether the leaf is only used by repeated ops: it would be stored for
-  /// them.
+  /// Whether the leaf is only used by repeated ops: it is stored for them.
   bool isNew(Value leaf) const {
     return leaf.getDefiningOp() &&
            classify(leaf.getDefiningOp()) != Class::None &&

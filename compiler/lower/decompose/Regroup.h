@@ -32,8 +32,7 @@ struct ChannelView {
 /// `v` in the shape of the view. Elementwise ops that compute it are repeated
 /// in that shape if `user` is their only user, or if they depend only on values
 /// per channel, values per row, and `known`, which is read anyway; without
-/// `known`, also if they are cheap and read no more data than their results
-/// have.
+/// `known`, also if they are cheap and do not read more than they produce.
 ir::Expr regroup(ir::Expr v, const ChannelView &view, mlir::Value known,
                  mlir::Operation *user);
 

@@ -23,8 +23,7 @@ namespace dlc {
 
 namespace {
 
-/// Rows of a piece are a multiple of this, so that codes and scales are
-/// aligned.
+/// Rows of a piece are a multiple of this, so codes and scales are aligned.
 constexpr int64_t kMultiple = 64;
 
 /// A matrix [rows, columns] that is dequantised from constant states.

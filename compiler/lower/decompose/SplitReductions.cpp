@@ -179,9 +179,8 @@ void split(ir::ReductionInterface op, int64_t few,
   op.erase();
 }
 
-/// Moves second stages to the first use of a result, so that first stages of
-/// sums of one value, and also second stages, become adjacent and can be one
-/// kernel.
+/// Moves second stages to the first use of a result, so first stages of sums of
+/// one value, and also second stages, become adjacent and can be one kernel.
 class Sinker {
 public:
   /// With `gradients`, a gradient's declaration is not a use: with several

@@ -238,8 +238,7 @@ private:
       call->setAttr(kMoved, b.getI64IntegerAttr(*bytes));
     return success();
   }
-  /// Merges operands that are consecutive in the gradient region; gaps are
-  /// zero.
+  /// Merges consecutive operands in the gradient region; gaps are zero.
   void joinAdjacent(ValueRange values, SmallVectorImpl<Value> &ins) {
     SmallVector<std::pair<int64_t, int64_t>> ranges; // begin, end
     Type element = ir::elementType(values.front());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts a function whose values have been placed in memory to a list of
-// commands.
+// Converts a function with placed values to a list of commands.
 #pragma once
 
 #include "compiler/kernel/KernelTable.h"

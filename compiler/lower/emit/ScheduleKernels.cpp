@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the schedules of kernels: the last pass, after all changes of
-// kernels.
+// Chooses the schedules of kernels: the last pass, as kernels are final.
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Pass/Pass.h"

@@ -7,8 +7,7 @@
 namespace dlc {
 
 /// A text for what a cluster computes that does not depend on the shapes of its
-/// tensors; empty unless it is purely elementwise on scalars and tensors of one
-/// shape.
+/// tensors; empty unless elementwise on scalars and tensors of one shape.
 std::string shapelessForm(mlir::Block &body);
 
 } // namespace dlc

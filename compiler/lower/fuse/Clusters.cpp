@@ -143,8 +143,7 @@ bool Domain::operator==(const Domain &o) const {
                  : !o.reduces && isFull(o.full);
 }
 
-/// Whether `ops` can be a kernel's body. Always true without reductions and
-/// movement.
+/// Whether `ops` can be a kernel's body. It can without reductions or moves.
 static bool isKernel(ArrayRef<Operation *> ops) {
   if (llvm::none_of(ops, [](Operation *op) {
         return isReduce(op) || classify(op) == Class::Move;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joins clusters after all ops have been assigned: those that write the states
-// of one parameter, so that its moments, averages and new value are computed
-// from one read, and small reductions, whose launches cost more than their
-// work.
+// of one parameter, so its moments, averages and new value are computed from
+// one read, and small reductions, whose launches cost more than their work.
 #include "compiler/lower/fuse/Clusters.h"
 
 using namespace mlir;
@@ -15,8 +14,7 @@ class WriterJoiner {
 public:
   explicit WriterJoiner(Clusters &clusters) : clusters(clusters) {}
 
-  /// From last to first: each joins a later one, so that its inputs precede
-  /// both.
+  /// From last to first: each joins a later one, so its inputs precede both.
   void run() {
     for (Cluster *c : clusters.fromLast()) {
       if (!isWriter(*c))

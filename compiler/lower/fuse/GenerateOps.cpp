@@ -34,8 +34,7 @@ struct GenerateOps : impl::GenerateOpsBase<GenerateOps> {
       op.erase();
     }
   }
-  /// Makes a cluster that computes these results of `op`, unless they are
-  /// unused.
+  /// Puts these results of `op` into a cluster, unless they are unused.
   static void wrap(Operation *op, ValueRange results) {
     if (llvm::all_of(results, [](Value v) { return v.use_empty(); }))
       return;

@@ -84,8 +84,7 @@ public:
   Packer(ir::FusedOp source, OpResult result)
       : source(source), result(result), full(shapeOf(result)) {}
 
-  /// The cluster with the mask as its last result; null if that is not
-  /// possible.
+  /// The cluster with the mask as its last result; null if that is impossible.
   ir::FusedOp run() {
     Block &body = source.getBody().front();
     if (!hasBytes(full) || !source->getDiscardableAttrs().empty() ||

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A large gradient that is not sent and that is only read by its own update
 // needs no place among the gradients: without its all_reduce it is an ordinary
-// value, and ops on a library call's result, such as a cast, fuse with the
-// update.
+// value, and ops on a library call's result, like a cast, fuse with the update.
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/memory/StateLayout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

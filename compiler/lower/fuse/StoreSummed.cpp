@@ -9,9 +9,8 @@
 // scale and bias, and of the bias before it, are computed with that of its
 // input.
 //
-// Sums under a condition stay separate, because their kernel skips most
-// elements. So do sums that also read other elements than those they add, such
-// as pivots.
+// Sums under a condition stay separate, as their kernel skips most elements. So
+// do sums that also read other elements than those they add, such as pivots.
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/ColumnParts.h"
 #include "compiler/lower/Lower.h"
@@ -257,7 +256,7 @@ private:
   }
   /// Whether other inputs of the sums are available when `source` runs, and
   /// fusing is worthwhile: column sums have too few threads for costly
-  /// functions, with which gradients of GELU and their sums took up to 12 %
+  /// functions: with them gradients of GELU and their sums took up to 12 %
   /// longer.
   bool mayFollow(ir::FusedOp source) {
     return llvm::none_of(source.getBody().front(),

@@ -8,8 +8,7 @@
 
 namespace dlc {
 
-/// A cluster that only casts a whole tensor, and where its wide tensor is
-/// stored.
+/// A cluster that only casts a whole tensor, and where the wide one is.
 struct JoinedCast {
   ir::FusedOp cast;
   mlir::Value halves; // their storage (16 bit)

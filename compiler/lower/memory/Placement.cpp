@@ -98,8 +98,7 @@ Placement::Range Placement::rangeOf(Value v) const {
   }
 }
 
-/// Results of commands that are operands of a concat in place are computed
-/// there.
+/// Commands compute operands of a concat in place in its result.
 void Placement::findParts() {
   for (auto concat : block.getOps<ir::ConcatOp>()) {
     int64_t offset = 0;
@@ -193,8 +192,7 @@ bool Placement::canPlace(Value storage) const {
 }
 /// A parameter's gradient has its parameter's offset, after other values that
 /// are reduced with gradients, such as the loss. Gradients of a narrower type
-/// than their parameter have an area of their own, with proportionally smaller
-/// offsets.
+/// than their parameter have an area with proportionally smaller offsets.
 void Placement::placeGradients() {
   struct Gradient {
     Value storage;

@@ -11,8 +11,7 @@
 
 namespace dlc {
 
-/// The collective with a bucket whose result `v` is a view of; null if there is
-/// none.
+/// The collective with a bucket whose result `v` is a view of; null if none.
 mlir::Operation *collectiveOf(mlir::Value v);
 /// The bucket of a collective; nullopt if it does not communicate.
 std::optional<int64_t> bucketOf(mlir::Operation *collective);

@@ -44,8 +44,7 @@ struct SlotMember {
 llvm::SmallVector<Slot> slotsOf(llvm::SmallVector<SlotMember> members);
 
 /// Whether a tensor of `element` that begins at `begin` follows one that ends
-/// at `end`: it begins at the next offset allowed for states, or for other
-/// tensors.
+/// at `end`: it begins at the next offset allowed for states, or others.
 bool followEachOther(int64_t end, int64_t begin, mlir::Type element);
 
 } // namespace dlc

@@ -21,8 +21,7 @@ int64_t elementBytes(mlir::Type element);
 int64_t strideAlignment(mlir::Type element);
 
 /// Distance to the next state of its kind: a multiple of 16 elements or of 64
-/// bytes, so that f32 parameters and their 16-bit moments have equal element
-/// offsets.
+/// bytes, so f32 parameters and 16-bit moments have equal element offsets.
 int64_t stateStride(mlir::ShapedType type);
 
 struct Place {

@@ -81,8 +81,7 @@ private:
     return nullptr;
   }
 
-  /// The parameter whose states a cluster updates; null if its work is not
-  /// split.
+  /// The parameter whose states a cluster updates; null if it is not split.
   FlatSymbolRefAttr parameterOf(ir::FusedOp fused) {
     FlatSymbolRefAttr of;
     bool isShared = false;
@@ -190,8 +189,7 @@ private:
         os << v.getAsOpaquePointer() << " ";
     return text;
   }
-  /// A use of a whole parameter other than computing with its old value on the
-  /// device.
+  /// A use of a whole parameter other than of its old value on the device.
   Operation *oddUse(ir::StateOp state) {
     for (ir::WriteOp write : writes[state.getSymName()])
       for (Operation *user : write.getValue().getUsers())

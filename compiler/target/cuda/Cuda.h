@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The target of NVIDIA GPUs: calls of cuDNN and cuBLASLt, and generated
-// kernels.
+// NVIDIA GPUs: calls of cuDNN and cuBLASLt, and generated kernels.
 #pragma once
 
 #include "compiler/target/Target.h"

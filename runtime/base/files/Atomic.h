@@ -21,8 +21,7 @@ class Unfinished {
 public:
   enum class Kind { File, Folder };
 
-  // Creates an empty one in `parent`, with the permissions of `mode` and the
-  // umask.
+  // Creates an empty one in `parent`, with permissions by `mode` and umask.
   static Result<Unfinished> create(Kind kind, const std::string &parent,
                                    const std::string &name, uint32_t mode);
 

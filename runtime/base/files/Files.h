@@ -48,8 +48,7 @@ Result<std::string> readFile(const std::string &path,
 // A new file, written in order. Errors name the path and the bytes wanted.
 class FileWriter {
 public:
-  // Fails if anything, even a link, has that name. Permissions depend on the
-  // umask.
+  // Fails if anything, even a link, has that name. The umask applies.
   static Result<FileWriter> create(const std::string &path);
 
   FileWriter(FileWriter &&other) noexcept;
@@ -61,8 +60,7 @@ public:
     return write(text.data(), text.size());
   }
   // From now on large writes bypass the page cache if the file system supports
-  // it: for files that will not be read soon, to save memory and processor
-  // time.
+  // it: for files that will not be read soon, to save memory and time.
   void bypassCache() { direct_ = true; }
   Status sync(); // waits for the disk; no call may follow
 

@@ -8,9 +8,8 @@
 
 namespace dlc {
 
-// Control characters except newlines and tabs are escaped, so that text from a
-// file cannot control the terminal. Never fails: finishOutput() reports lost
-// output.
+// Control characters except newlines and tabs are escaped, so text from a file
+// cannot control the terminal. Never fails: finishOutput() reports lost output.
 void printText(std::string_view text);
 
 template <class... T>

@@ -51,8 +51,7 @@ struct Sliding {
 struct WindowSizes {
   std::span<const int64_t> kernel, strides, pads, dilations;
 
-  /// Whether all sizes for `dims` dimensions are given, and are positive except
-  /// for pads.
+  /// Whether all sizes for `dims` dimensions are given, positive except pads.
   constexpr bool areFor(size_t dims) const {
     bool good = pads.size() == 2 * dims;
     for (const auto &sizes : {kernel, strides, dilations})

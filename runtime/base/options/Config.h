@@ -15,8 +15,7 @@
 
 namespace dlc {
 
-// A value as words: the elements of a list, or the text of a scalar; none for
-// null.
+// A value as words: a list's elements, or a scalar's text; none for null.
 struct ConfigValue {
   std::vector<std::string> words;
   std::string where; // of the value: "exp.yaml:2:7"

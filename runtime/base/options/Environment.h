@@ -35,13 +35,11 @@ bool setsOpenMpWait();          // GOMP_SPINCOUNT, OMP_WAIT_POLICY
 bool wantsNoColour();           // NO_COLOR is not empty
 
 // For tests and debugging. DLC_POISON=1: fills scratch memory with NaN before
-// every program; DLC_SYNC=1: waits after every command, so that an error names
-// it.
+// every program; DLC_SYNC=1: waits after every command, so an error names it.
 bool poisonsScratch();
 bool waitsForEachCommand();
 bool marksCommands(); // DLC_NVTX=1: ranges for NVIDIA's profilers
-// DLC_INJECT_INF=3,4,11: steps, from 1, in which a gradient of rank 0 becomes
-// infinite.
+// DLC_INJECT_INF=3,4,11: steps, from 1, with an infinite gradient on rank 0.
 std::set<int64_t> infiniteSteps();
 // DLC_INJECT_BIT=2: makes the first comparison of --check-ranks find a wrong
 // bit on this rank.

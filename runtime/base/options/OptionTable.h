@@ -76,8 +76,7 @@ using KeyFilter = std::function<bool(const std::string &key)>;
 KeyFilter onlySection(const std::string &name);
 KeyFilter notSection(const std::string &name);
 
-/// Options of one or several structs, which must outlive this and stay where
-/// they are.
+/// Options of one or several structs, which must outlive this and not move.
 class OptionTable {
 public:
   OptionTable() = default;
@@ -107,8 +106,7 @@ public:
 
   /// A contradiction that a single option cannot see.
   void require(std::function<Status(const Given &)> rule);
-  /// Whether each field has a value that its row takes, also one that no word
-  /// has set.
+  /// Whether each field's value is valid, including defaults.
   Status validate() const;
   /// What finds the value of a word such as "auto" when all are set; run before
   /// contradictions are looked for.

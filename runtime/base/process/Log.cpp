@@ -31,8 +31,7 @@ bool goesToSink(LogLevel level, std::string_view text) {
   return logSink != nullptr;
 }
 
-// Writes each line at once, so that lines of several ranks do not mix. Does not
-// allocate.
+// Writes a line at once, so that lines of ranks do not mix. Does not allocate.
 void writeRaw(std::string_view word, std::string_view text) {
   char rank[32] = "";
   if (logRank >= 0)

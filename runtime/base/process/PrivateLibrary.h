@@ -45,8 +45,7 @@ private:
   }
 
   void *handle_ = nullptr;
-  // Kept open while the library is loaded, as the loader identifies it by this
-  // number.
+  // Kept open while the library is loaded, whose loader identifies it by this.
   int descriptor_ = -1;
   std::string name_;
 };

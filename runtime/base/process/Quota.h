@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of cores granted by a process's control groups, as processor time
-// per time.
+// The number of cores that a process's control groups grant.
 #pragma once
 
 #include <optional>

@@ -161,8 +161,7 @@ Result<ProgramEnd> waitWithin(const ProgramLimits &limits, pid_t child,
     }
   }
   ::kill(-child, SIGKILL); // remaining processes of the group
-  // Reads what is in the pipe now: processes that left the group may keep it
-  // open.
+  // Reads what is there now: processes that left the group may keep it open.
   for (int i = 0; i < kMostReads && isOpen && isReadable(from, 0); ++i)
     isOpen = readSome(from, lines);
   lines.end();

@@ -25,16 +25,14 @@ struct Attention {
   size_t input(Part part) const { return isBackward + (isJoint ? 0 : part); }
   size_t output(Part part) const { return isJoint ? 0 : part; }
   size_t inputY() const { return isJoint ? 2 : 4; }
-  // Number of leading inputs and outputs of one element type: all but lse and
-  // the mask.
+  // Number of leading operands of one type: all but lse and the mask.
   size_t halves() const { return (isJoint ? 1 : 3) + (isBackward ? 2u : 0u); }
   size_t halvesOut() const { return isBackward && !isJoint ? 3 : 1; }
 
   int64_t length(Part part) const { return part == kQ ? queries : keys; }
   int64_t width(Part part) const { return part == kV ? valueDepth : depth; }
 
-  // Layout of a part, in elements: strides in the order [B, H, T, D], and
-  // offset.
+  // Layout of a part, in elements: strides of [B, H, T, D], and offset.
   std::vector<int64_t> strides(Part part) const {
     return strides(length(part), width(part), isJoint ? 3 * heads : heads);
   }

@@ -52,8 +52,7 @@ Result<NormGeometry> geometryOf(const CommandSpec &spec, const Operand &x,
   return g;
 }
 
-// Members of both directions: x's geometry, and the workspace of sums and
-// factors.
+// Members of both directions: x's geometry, and workspace for sums and factors.
 template <class T> class Norm : public Command {
 protected:
   using C = Compute<T>;

@@ -137,8 +137,7 @@ typename Gradient::primitive_desc backward(const Conv &c, Types t,
           onednnAttributes()};
 }
 
-// The first of `tags` whose implementation is not im2col + GEMM; the last if
-// all are.
+// The first of `tags` whose implementation is not im2col + GEMM; else the last.
 template <class Describe>
 auto firstDirect(const Tags &tags, Describe &&describe) {
   auto desc = describe(tags.front());

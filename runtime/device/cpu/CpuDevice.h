@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU: the default device and the reference for other devices. Commands run
-// on the calling thread and the pool of Threads, and are done when enqueue()
-// returns.
+// on the calling thread and the pool of Threads, done when enqueue() returns.
 #pragma once
 
 #include "runtime/base/process/PrivateLibrary.h"
@@ -11,8 +10,7 @@
 
 namespace dlc {
 
-// `items [begin, end)` of a generated kernel; runtime/plan/README.md has its
-// contract.
+// `items [begin, end)` of a generated kernel; see runtime/plan/README.md.
 using KernelFunction = void (*)(void *const *args, int64_t begin, int64_t end);
 
 // Scratch memory shared by all commands, since they run one at a time. Reserved

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain loops in f64: for f64 operands, for empty tensors, and as the reference
-// of tests.
+// Plain loops in f64: for f64, empty tensors, and tests.
 #pragma once
 
 #include "runtime/device/commands/Checks.h"

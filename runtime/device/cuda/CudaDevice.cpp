@@ -26,8 +26,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(int ordinal,
   return device;
 }
 
-// Waits, since the GPU may still use what is freed; errors were reported
-// before.
+// Waits, since the GPU may still use what is freed; errors have been reported.
 CudaDevice::~CudaDevice() {
   context_->driver().cuCtxSetCurrent(nullptr);
   (void)context_->makeCurrent().ok();

@@ -16,8 +16,7 @@ public:
          std::optional<int64_t> count)
       : context_(context), name_(describe(spec)), function_(function),
         grid_(grid), block_(block), shared_(shared), count_(count.value_or(0)) {
-    // A rank without a part reads nothing, and the address may be beyond the
-    // region.
+    // A rank without a part reads nothing, and its address may be invalid.
     for (const Operand &operand : spec.inputs)
       pointers_.push_back(count == 0 ? 0 : gpuAddress(operand.data));
     for (const Operand &operand : spec.outputs)
@@ -89,8 +88,7 @@ Result<Elements> elementsOf(const CommandSpec &spec, unsigned grid,
   const uint64_t threads =
                      count.value_or(0) / vector + count.value_or(0) % vector,
                  blocks = (threads + block - 1) / block;
-  // Only the last rank has elements that do not fill a vector, and they are
-  // few.
+  // Only the last rank has elements that do not fill a vector: few.
   if (blocks > uint64_t(grid) + 1)
     return corrupt(spec, fmt::format("{} blocks, expected at most {}", blocks,
                                      uint64_t(grid) + 1));

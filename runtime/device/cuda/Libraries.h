@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vendor's libraries of one GPU, each opened by the first command that
-// needs it.
+// The vendor's libraries of one GPU, each opened on first use.
 #pragma once
 
 #include "runtime/base/process/SharedLibrary.h"

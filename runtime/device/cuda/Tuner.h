@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses among the algorithms of a library, by measurements on disk or new
-// ones.
+// Chooses among the algorithms of a library, by stored or new measurements.
 #pragma once
 
 #include "runtime/device/TuneChoices.h"
@@ -14,8 +13,7 @@
 namespace dlc {
 
 // An algorithm for a command, and how to start it on the compute stream. It
-// writes to a draft buffer instead of the command's outputs, which may be in
-// use.
+// writes to a draft buffer as the command's outputs may be in use.
 struct Candidate {
   TuneEntry entry;
   std::function<Status(CUdeviceptr draft)> enqueue;

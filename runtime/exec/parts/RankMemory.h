@@ -18,8 +18,7 @@ namespace dlc {
 class RankMemory {
 public:
   // `plan` must have been verified; allocates nothing. Each `group` consecutive
-  // ranks split the states, so that each group has all of them; 0: all ranks
-  // do.
+  // ranks split the states, so each group has all of them; 0: all ranks do.
   RankMemory(const plan::Plan &plan, int rank, int ranks, int group = 0);
 
   int rank() const { return rank_; }

@@ -11,8 +11,7 @@
 
 namespace dlc {
 
-// For the thread that owns the device. The constructor's arguments must outlive
-// it.
+// For the thread that owns the device. Its arguments must outlive it.
 class StateParts {
 public:
   // `keeps`: whole states that are written remain readable until drop().
@@ -32,8 +31,7 @@ public:
   // Its shape in a file, which has the values of all ranks.
   static std::vector<int64_t> shapeOfRanks(const plan::State &state, int ranks);
   // The values of all ranks of such a state, one after the other. With one rank
-  // a view as by fetch(); else gather() must have stored them, or this is
-  // Failed.
+  // a view as by fetch(); else Failed unless gather() has stored them.
   Result<TensorView> ofRanks(const plan::State &state,
                              std::vector<std::byte> &copy);
   // Writes this rank's value from those of `ranks` ranks; if their number
@@ -59,8 +57,7 @@ public:
   bool isApart(const plan::State &state) const {
     return isPart(state) || (isOwn(state) && ranks() > 1);
   }
-  // Gathers such a state. All ranks must gather the same states in the same
-  // order.
+  // Gathers such a state. All ranks must gather the same states in one order.
   Status gather(const plan::State &state, Communicator &communicator,
                 bool keep);
   Status write(const plan::State &state, const std::byte *from);

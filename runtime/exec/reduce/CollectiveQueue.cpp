@@ -125,8 +125,7 @@ void CollectiveQueue::work() {
       return; // stops, as nobody waits any more
     Reduction &next = reductions_[queue_[head_]];
     // After an error the ranks no longer agree on the next collective, so
-    // nothing more is sent; started collectives still end for those who wait
-    // for them.
+    // nothing more is sent; started collectives still end for their waits.
     if (error_.ok() && !stop_) {
       lock.unlock(); // the step continues while this blocks
       Status status = run(next);

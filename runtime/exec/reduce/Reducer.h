@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the collectives of a step: on a host thread, or on a queue of the
-// device.
+// Runs the collectives of a step: on a host thread, or a device queue.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -19,8 +18,7 @@ class Reducer {
 public:
   virtual ~Reducer() = default;
 
-  // Registers an in-place all-reduce, when a program is bound; returns its
-  // ticket.
+  // Registers an in-place all-reduce, at bind; returns its ticket.
   virtual Result<int> add(void *data, size_t count, DType type,
                           ReduceOp op) = 0;
 

@@ -73,8 +73,7 @@ public:
       }
     }
   }
-  // Gathers all parameters, at once or `beside` computation of that many
-  // seconds.
+  // Gathers all parameters, at once or `beside` that many seconds of work.
   void gather(double bytes, double beside) {
     const double seconds = scatterOrGather(network_, group_, bytes).seconds;
     step.communication += seconds;

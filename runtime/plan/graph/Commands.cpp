@@ -59,8 +59,7 @@ int findLossCommand(const Program &program) {
     rows = std::max(rows, findWriter(program, id, loss));
   if (rows < 0)
     return loss;
-  // The kernel of a gradient, which has the size of the logits, may compute the
-  // rows.
+  // The kernel of a gradient, as large as the logits, may compute the rows.
   const Command &maker = program.commands(rows);
   const bool isBackward =
       maker.kind() == "kernel" && mostElements(program, maker.outputs()) ==

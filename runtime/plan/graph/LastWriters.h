@@ -11,8 +11,7 @@
 namespace dlc::plan {
 
 // Ranges are [begin, end). The time of a write or a read is linear in the
-// number of earlier ranges that it overlaps; a write leaves at most two of
-// them.
+// number of earlier ranges that it overlaps; a write leaves at most two.
 class LastWriters {
 public:
   void write(uint64_t begin, uint64_t end, int who) {

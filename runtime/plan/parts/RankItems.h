@@ -28,8 +28,7 @@ int64_t itemOf(const Command &command);
 bool takesElements(const Command &command);
 // Whether it sums over the rank's parts, so that ranks must reduce the sums.
 bool sumsParts(const Command &command);
-// Whether the command completes data of which each rank has a part in another
-// place.
+// Whether the command gathers ranks' parts to another place.
 bool gathersElsewhere(const Command &command);
 
 // Checks the parts of a plan whose buffers, regions and states are valid: they

@@ -29,8 +29,7 @@ std::string partName(int rank, int ranks);
 std::string sliceName(const std::string &tensor, uint64_t begin, uint64_t end);
 std::string extentsText(std::span<const int64_t> shape);
 
-// Records that these tensors are in the artifact; does nothing for an empty
-// set.
+// Records that these tensors, if any, are in the artifact.
 void setFrozen(std::map<std::string, std::string> &metadata,
                const std::set<std::string> &names);
 
@@ -46,8 +45,7 @@ public:
   static Result<StateFiles> open(const std::string &path);
 
   std::vector<std::string> names() const;
-  // A view that is valid as long as this object, or of `copy`, which is then
-  // filled.
+  // A view, valid as long as this object, or of `copy`, which is filled.
   std::optional<NamedTensor> find(const std::string &name,
                                   std::vector<std::byte> &copy) const;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An item is a block of adjacent kept elements: each reduced element updates
-// the block's states, which are vectors in stack arrays that stay in the L1
-// cache.
+// the block's states, vectors in stack arrays that stay in the L1 cache.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/target/cpu/codegen/Loops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -142,8 +142,7 @@ private:
       f();
     phase[d] = 0;
   }
-  /// Calls f(index of the tap, its offset in the copy in elements) for this
-  /// phase.
+  /// Calls f(tap, its offset in the copy in elements) for this phase.
   template <class F> void forEachTap(F f) {
     const auto &[x, y, z] = k.axes;
     for (auto t : x.taps(phase[0]))

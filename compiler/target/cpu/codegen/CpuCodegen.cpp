@@ -19,8 +19,7 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// Ops per LLVM module: few enough to balance threads, and enough to amortise
-/// setup.
+/// Ops per LLVM module: balances threads and amortises setup.
 constexpr size_t kModuleOps = 64;
 
 /// Kernels that are compiled together, and the result.

@@ -12,8 +12,7 @@ namespace dlc {
 class Loops {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
-  /// The body of an innermost loop: takes the carried values, returns the next
-  /// ones.
+  /// The body of an innermost loop: takes the carried values, returns new ones.
   using Body = llvm::function_ref<Values(mlir::ValueRange)>;
 
   /// How LLVM may transform a loop.

@@ -167,8 +167,7 @@ private:
     auto kind = e.masks ? Loops::Masked : Loops::Innermost;
     loops.nest(dims, roots(graph.depth), {}, kind, [&](ValueRange) {
       readBuffers(graph.depth);
-      // All values are computed before the first store, as outputs may alias
-      // inputs.
+      // Computes all values before storing, as outputs may alias inputs.
       for (const KernelOutput &o : graph.outputs)
         if (o.full)
           e.emit(o.node);

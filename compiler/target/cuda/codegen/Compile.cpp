@@ -62,8 +62,7 @@ llvm::LogicalResult linkLibdevice(llvm::Module &module,
                         : fail("'" + libdevice + "' has no such function");
 }
 
-/// Whether threads synchronise in it, so that copies of its body cannot
-/// overlap.
+/// Whether threads synchronise in it, so copies of its body cannot overlap.
 static bool isConvergent(const llvm::Loop &loop) {
   for (llvm::BasicBlock *block : loop.blocks())
     for (llvm::Instruction &i : *block)

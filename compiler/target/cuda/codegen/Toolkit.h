@@ -18,8 +18,7 @@ struct Toolkit {
 
 /// Searches `folder`; if that is empty, the first of $CUDA_HOME and $CUDA_PATH
 /// that is set; else the folder of the ptxas in $PATH or of the one found at
-/// build time. On failure `why` lists where ptxas was searched for and how to
-/// fix it.
+/// build time. On failure `why` says where ptxas was searched and what to do.
 llvm::FailureOr<Toolkit> findToolkit(llvm::StringRef folder, std::string &why);
 
 /// Resources of a kernel as ptxas reports them.

@@ -43,8 +43,7 @@ private:
   float *at_;
 };
 
-// The tile of keys [begin, begin + count) for a block of queries [first, first
-// + rows).
+// Keys [begin, begin + count) for a block of queries [first, first + rows).
 struct Span {
   DLC_INLINE Span(const AttentionGeometry &g, int64_t first, int64_t end,
                   int64_t begin, int64_t keys)
@@ -54,8 +53,7 @@ struct Span {
             (causal ? std::min(first + rows, g.keys) : g.keys) - begin, 0,
             keys)) {}
 
-  // Number of keys of the tile, from the first, that row i of the block attends
-  // to.
+  // Number of leading keys of the tile that row i of the block attends to.
   DLC_INLINE int64_t seen(int64_t i) const {
     return causal ? std::clamp<int64_t>(first + i + 1 - begin, 0, count)
                   : count;
@@ -152,8 +150,7 @@ DLC_INLINE float exponentials(float *x, int64_t count, float shift) {
   return sum(total);
 }
 
-// Copies the block's rows of a matrix, with zeros up to the end of a register
-// block.
+// Copies the block's rows of a matrix, padded to a register block with zeros.
 template <class T>
 void copyRows(const T *from, int64_t stride, const Span &span, int64_t columns,
               float factor, float *to) {

@@ -11,8 +11,7 @@
 // even and from odd numbers on.
 //
 // If x has so few channels that those of all columns of a window fit into a
-// block, they are treated as one pixel of x per pixel of dy, and a tap is a
-// row.
+// block, they become a pixel of x per pixel of dy, and a tap is a row.
 #include "runtime/device/cpu/tiles/TileFilter.h"
 #include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/CpuDevice.h"

@@ -32,8 +32,7 @@ struct TileProduct {
   float *sums; // four consecutive tiles
   bool adds;   // to `sums`; else replaces them
   // Loops with vectors skip sums of further rows, of the second half if all
-  // columns are in the first, and pairs of terms after the last of the final
-  // step.
+  // columns are in the first, and pairs after the last of the final step.
   int64_t rows = kTileBlock, columns = kTileBlock, lastPairs = kTileTerms / 2;
 };
 

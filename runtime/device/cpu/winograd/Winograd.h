@@ -82,8 +82,8 @@ Result<std::unique_ptr<Command>> bindWinograd(CpuDevice &device,
                                               const Conv &conv,
                                               ConvResult result);
 
-// Whether plain products are predicted to compute a filter gradient faster than
-// oneDNN.
+// Whether plain products are predicted to be faster than oneDNN for a filter
+// gradient.
 bool areProductsFaster(const CommandSpec &spec, const Conv &conv);
 
 } // namespace dlc

@@ -94,8 +94,7 @@ struct WinogradLoops {
   // the rows of planes.
   void (*filters)(const WinogradConv &conv, const void *w, int64_t block,
                   int64_t begin, int64_t end, const WinogradPlanes &to);
-  // Transforms block `at` of `from` to dw for a block of inputs (rows) and of
-  // outputs.
+  // Transforms block `at` of `from` to dw for a block of inputs and of outputs.
   void (*filterGradients)(const WinogradConv &conv, const WinogradPlanes &from,
                           int64_t at, int64_t inputs, int64_t outputs,
                           void *dw);

@@ -29,8 +29,7 @@ public:
   fe::error_t buildFrom(cudnnHandle_t handle, const std::string &text) {
     return plans.build_plans(handle, text);
   }
-  // Whether a run begins with copies or memsets, which are calls of the CUDA
-  // runtime.
+  // Whether a run begins with copies or memsets, by the CUDA runtime.
   bool touchesMemory() const {
     return !cuda_graph_direct_population_eligible();
   }

@@ -25,8 +25,7 @@ public:
   Result<uint64_t> completed() override;
   uint64_t passed() override;
 
-  // Called when events are recorded from now on, so that they cannot be
-  // queried.
+  // Called when events are recorded from now on, so they cannot be queried.
   void forgetPoints();
 
 private:

@@ -24,8 +24,7 @@ struct GpuProperties {
 
 // The primary context, which vendors' libraries share. It is retained once and
 // never released, since libraries keep handles in it. Created and destroyed by
-// the thread that uses it; other threads make it current before they call the
-// driver.
+// the thread that uses it; other threads make it current before driver calls.
 class GpuContext {
 public:
   // `ordinal` counts the GPUs that CUDA_VISIBLE_DEVICES leaves. A process with
@@ -68,8 +67,7 @@ private:
   CUstream results_ = nullptr;
 };
 
-// Events that order streams and report completed work. A waiting host thread
-// sleeps.
+// Events that order streams and report completed work. The host sleeps to wait.
 class GpuEvent {
 public:
   // Cheaper if it is not timed.

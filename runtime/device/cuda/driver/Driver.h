@@ -13,8 +13,7 @@ namespace dlc {
 
 // The name, and the CUDA version that introduced the signature that dlc calls:
 // an older driver function of that name may have other parameters. Driver.cpp
-// checks both against cudaTypedefs.h, since cuda.h maps names to other
-// versions.
+// checks both against cudaTypedefs.h, since cuda.h renames functions.
 #define DLC_DRIVER_FUNCTIONS(F)                                                \
   F(cuInit, 2000)                                                              \
   F(cuGetErrorName, 6000)                                                      \

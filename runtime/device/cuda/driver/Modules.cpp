@@ -13,8 +13,7 @@ GpuModules::~GpuModules() {
     context_.driver().cuModuleUnload(module);
 }
 
-// Text must end in a zero. The error includes messages of the driver's
-// compiler.
+// Text must end in a zero. Errors include the driver's compiler's.
 Status GpuModules::loadImage(const std::string &image,
                              const std::string &path) {
   std::string log(8192, '\0');

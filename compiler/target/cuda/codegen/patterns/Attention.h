@@ -8,8 +8,7 @@
 
 namespace dlc::cuda {
 
-/// The mapping of an attention kernel (compiler/kernel/AttentionKernel.h) to
-/// threads.
+/// Threads of an attention kernel (compiler/kernel/AttentionKernel.h).
 exec::Threads decideAttention(exec::KernelOp kernel);
 
 /// emitKernel for an attention kernel: 16-bit floats, with head dimensions that

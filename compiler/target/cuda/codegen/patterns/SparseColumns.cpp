@@ -161,8 +161,7 @@ private:
 
   //===--- the sums ---------------------------------------------------------//
 
-  /// A warp's part of a row. `all`: the elements listed for the block, if
-  /// `whole`.
+  /// A warp's part of a row. `all`: elements listed for the block, if `whole`.
   void addRow(Value item, Found all, Value whole) {
     ScalarEmitter::Scope scope(e);
     Value row = t.add(firstRow, t.quotient(item, m.tiles())), valid;

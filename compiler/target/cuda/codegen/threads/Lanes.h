@@ -20,8 +20,7 @@ public:
   /// outlive it.
   explicit Lanes(Lanes *around);
 
-  /// Loads what `roots` need and what does not vary with loops inside of
-  /// `level`.
+  /// Loads what `roots` need that does not vary with loops inside of `level`.
   void load(llvm::ArrayRef<const KernelNode *> roots, int level);
   /// Calls f in the scope of each element.
   void each(llvm::function_ref<void(int64_t)> f);
@@ -37,8 +36,7 @@ private:
   int64_t together(const KernelNode *load) const;
   /// Loads the elements of `load`, in vectors of `count`.
   llvm::SmallVector<mlir::Value> vectors(const KernelNode *load, int64_t count);
-  /// Splits vector `all` of `count` elements of `node` into scalars in compute
-  /// type.
+  /// Splits `all`, `count` elements of `node` into scalars in compute type.
   llvm::SmallVector<mlir::Value>
   elementsOf(mlir::Value all, const KernelNode *node, int64_t count);
   /// Sets the elements of `vectors` as the values of `node`.

@@ -21,16 +21,14 @@ struct TileMapping {
 
   Tiling tiling;
   OperandMapping left, right;
-  /// Adjacent columns of results that a thread computes at once from their
-  /// sums.
+  /// Adjacent columns that a thread computes from their sums.
   int64_t vector = 1;
 
   /// Chooses tiling, operands' copies and `vector`.
   void decide(const KernelGraph &graph);
   /// The attribute in the IR, which does not include `vector`.
   exec::Tile tile() const;
-  /// Reads the attribute. Returns what does not fit the kernel; null if it
-  /// does.
+  /// Reads the attribute. Returns what does not fit; null if it does.
   const char *take(const exec::Threads &threads, const KernelGraph &graph);
 
   int64_t sharedBytes() const;
@@ -44,8 +42,7 @@ struct TileMapping {
 /// Pipeline stages in shared memory: one tile is multiplied, one is copied.
 constexpr int64_t kSlots = 2;
 
-/// The product of 16-bit operands, not tiled yet; nullopt if the kernel has
-/// none.
+/// The product of 16-bit operands, not tiled yet; nullopt if there is none.
 std::optional<TileMapping> productOf(const KernelGraph &graph);
 
 } // namespace dlc::cuda
