@@ -129,7 +129,7 @@ bool isFor(ir::ConvOp conv, SymbolTable &symbols) {
          all(window.strides, [&](int64_t n) { return n == side; }) &&
          all(window.dilations, [](int64_t n) { return n == 1; }) &&
          all(window.kernel, [&](int64_t n) { return n >= side; }) &&
-         // What reads nothing but padding is not worth a case.
+         // Windows that only read padding are not worth a special case.
          all(llvm::zip(window.kernel, window.pads.first(window.kernel.size())),
              [](auto sizes) {
                auto [kernel, low] = sizes;

@@ -423,7 +423,7 @@ struct LoraOptions {
 };
 
 struct StepOptions {
-  /// --debug-overflow: every op is a kernel of its own, so that the op that
+  /// --debug-overflow: every op is a separate kernel, so that the op that
   /// overflows can be named.
   bool debugOverflow = false;
   TargetOptions target;

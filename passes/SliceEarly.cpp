@@ -41,7 +41,7 @@ public:
         part.getNumElements() * kShare > whole.getNumElements())
       return nullptr;
     rewriter.setInsertionPoint(slice);
-    // Of the last dimensions, all are kept.
+    // Number of trailing dimensions that the slice keeps whole.
     int64_t kept = 0;
     while (kept < whole.getRank() && isWhole(slice, whole.getRank() - 1 - kept))
       ++kept;

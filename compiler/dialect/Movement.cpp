@@ -14,7 +14,7 @@ llvm::SmallVector<int64_t> permuted(Ints dims, Ints order) {
 
 } // namespace
 
-/// Its result has an order of its own.
+/// Its own permutation determines the order of the result.
 bool TransposeOp::permuteDims(Ints) { return false; }
 bool SliceOp::permuteDims(Ints order) {
   setStarts(permuted(getStarts(), order));

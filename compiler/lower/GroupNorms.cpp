@@ -108,7 +108,7 @@ void backward(ir::LayerNormBackwardOp op, GroupNorm g, Value image, Value dy,
 
 int64_t groupsOf(Value v) { return ir::tensorType(v).getDimSize(1); }
 
-/// The image behind a gradient, or the gradient.
+/// The image that a gradient is a reshape of, or the gradient itself.
 Value sourceOf(Value v, Value like) {
   auto reshape = v.getDefiningOp<ir::ReshapeOp>();
   return reshape && reshape.getX().getType() == like.getType()

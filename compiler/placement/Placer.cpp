@@ -23,7 +23,7 @@ const Way *find(ArrayRef<Way> ways, By by) {
   return at == ways.end() ? nullptr : at;
 }
 
-/// "library 12.3 us, generated: kernels of our own multiply halves".
+/// The ways with their times or reasons: "library 12.3 us, generated: ...".
 std::string textOf(ArrayRef<Way> ways) {
   std::vector<std::string> parts;
   for (const Way &way : ways) {

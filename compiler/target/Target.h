@@ -155,8 +155,8 @@ struct TargetType {
 /// none of them can be compiled for.
 Status fitTarget(TargetOptions &options, const Words &architectures);
 
-/// Registers a target, for a program with a device of its own; its runtime part
-/// is runtime/exec/Devices.h. Must be called before options are read; not
+/// Registers a target, for a program that brings its own device; its runtime
+/// part is runtime/exec/Devices.h. Must be called before options are read; not
 /// thread-safe. The name must be new.
 void registerTarget(const TargetType &type);
 

@@ -10,7 +10,8 @@
 
 namespace dlc {
 
-/// An op's list and who put the op there. `by` lives as long as the CastLists.
+/// An op's list, and the source of that choice. `by` lives as long as the
+/// CastLists.
 struct CastEntry {
   ir::CastPolicy policy = ir::CastPolicy::Never;
   llvm::StringRef by;

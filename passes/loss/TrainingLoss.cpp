@@ -154,7 +154,7 @@ LogicalResult refuse(func::FuncOp f, ArrayRef<TrainedLoss> losses,
                           "by its own";
 }
 
-/// Of numbers of samples: [R].
+/// Repeats the samples' numbers for their rows: [R].
 Expr ofEachRow(Expr present, Expr rows) {
   const int64_t count = rows.type().getNumElements(),
                 samples = present.shape()[0];

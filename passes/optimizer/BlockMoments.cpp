@@ -6,8 +6,8 @@ using dlc::ir::Expr;
 
 namespace dlc {
 
-/// Of a mean of squares: its code is not that of 0, by which an update would be
-/// divided where a gradient is 0.
+/// Lower bound of a share in a mean of squares, whose code is not that of 0: an
+/// update would divide by it if a gradient is 0.
 constexpr double kLeastShare = 2e-7;
 
 bool isInBlocks(const ParameterGroup &group, RankedTensorType parameter) {
@@ -46,7 +46,7 @@ FailureOr<BlockMoment> BlockMoment::add(Step &step, ir::StateOp parameter,
   const int64_t count = Blocks(parameter.getTensorType()).count();
   Type i8 = step.builder.getI8Type(), f32 = step.builder.getF32Type();
   const std::string name = (parameter.getSymName() + "." + moment.suffix).str();
-  // The code 255 is 1, and any code is 0 where the largest magnitude is.
+  // Code 255 means 1, and all codes mean 0 if the largest magnitude is 0.
   ir::StateOp codes = step.addState(
       name, RankedTensorType::get({count, Blocks::kSize}, i8), ir::Role::moment,
       step.builder.getIntegerAttr(i8, moment.init ? 255 : 0), parameter);

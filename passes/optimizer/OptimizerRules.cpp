@@ -56,7 +56,8 @@ Exprs sgd(const Update &u) {
 Moments adamMoments(const OptimizerOptions &o, int64_t) {
   return o.amsgrad ? Moments{{"m"}, {"v"}, {"vmax"}} : Moments{{"m"}, {"v"}};
 }
-/// n counts updates from 1: lr / (1 - beta1^n), sqrt(1 - beta2^n).
+/// With n the number of updates including this one: lr / (1 - beta1^n), sqrt(1
+/// - beta2^n).
 Exprs adamScalars(const Rates &r, const OptimizerOptions &o) {
   Expr n = r.t + 1.0;
   return {r.lr / (1.0 - pow(r.momentum, n)),

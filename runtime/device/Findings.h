@@ -22,7 +22,7 @@ using Findings = std::vector<Finding>;
 /// Devices for which a program can be compiled and run here.
 struct SeenDevices {
   std::string text{}; // "NVIDIA H100, CUDA 13.0"
-  // What the compiler calls each one's architecture ("90"), in their order.
+  // The compiler's names of their architectures ("90"), in the same order.
   std::vector<std::string> architectures{};
 };
 

@@ -61,7 +61,7 @@ public:
   mlir::Value emit(const KernelNode *node) { return emitAll(node).front(); }
   mlir::Value emit(const IndexForm &form);
 
-  /// Of the index type.
+  /// A constant of the index type.
   mlir::Value constant(int64_t value);
   mlir::Value number(mlir::Type type, double value);
   /// Converts an integer to another width, with sign extension.
@@ -100,8 +100,8 @@ public:
   mlir::Location loc;
   mlir::Type indexType;
   mlir::LLVM::AccessGroupAttr accessGroup;
-  /// The maximum number of elements of the argument that a launch gives the
-  /// actual number of, and that number: a bound at the end is replaced by it.
+  /// For launches over a part of an argument: its maximum number of elements,
+  /// and the actual number, which replaces it as an upper bound.
   std::optional<std::pair<int64_t, mlir::Value>> count;
   /// The range of values of a group's loop at this point, between two cuts.
   struct Part {

@@ -28,7 +28,7 @@ Expr sumOver(Expr x, int64_t axis) { return x.sum(Ints(axis), true); }
 struct Moments {
   Expr mean, squares;
 };
-/// Of `n` values along `axis`.
+/// The moments of `n` values along `axis`.
 Moments momentsOf(Expr x, Expr pivot, int64_t axis, double n) {
   Expr distance = x - pivot;
   Expr sum = sumOver(distance, axis);
@@ -48,7 +48,7 @@ Moments momentsOf(Expr images, const ChannelView &view) {
   return {of.mean, squares};
 }
 
-/// Of the batch: mean, population variance, and the variance that updates the
+/// Of a batch: mean, population variance, and the variance that updates the
 /// running variance.
 struct Statistics {
   Expr mean, var, running;

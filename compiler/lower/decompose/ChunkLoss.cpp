@@ -38,8 +38,8 @@ namespace {
 
 /// Logits of at most this share of the memory limit are not split.
 constexpr int64_t kShareOfMemory = 16;
-/// Each chunk has ops of its own, and products of few rows are inefficient,
-/// since each reads the whole weight.
+/// Each chunk has separate ops, and products of few rows are inefficient, since
+/// each reads the whole weight.
 constexpr int64_t kMostPieces = 16, kFewestRows = 256, kMultiple = 64;
 /// Largest number of chunks on request.
 constexpr int64_t kMostAsked = 64;

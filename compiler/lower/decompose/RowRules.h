@@ -20,7 +20,8 @@ struct RowRule {
 };
 
 /// For tensors whose leading dimensions are the `rows`: [rows, ...] or [batch,
-/// time, ...]. A tensor of some of the rows is [count, ...].
+/// time, ...]. A tensor of some of the rows is The type of `count` rows of a
+/// tensor of type `t`.
 class RowRules {
 public:
   explicit RowRules(int64_t rows) : rows(rows) {}

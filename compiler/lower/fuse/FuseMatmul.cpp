@@ -337,7 +337,7 @@ private:
         v.replaceAllUsesWith(results.front());
         results = results.drop_front();
       }
-    // Views of the product move behind the kernel.
+    // Views of the product are moved after the kernel.
     Operation *last = made;
     for (ir::ReshapeOp view : Readers(c.op.getY()).views)
       if (view->isBeforeInBlock(made)) {

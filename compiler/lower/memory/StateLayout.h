@@ -36,8 +36,8 @@ struct StateLayout {
 };
 
 /// Whether a program is not part of a training step: if it needs more scratch
-/// than the step, it gets memory of its own, since training may never run it
-/// and its outputs may be large.
+/// than the step, it gets separate memory, since training may never run it and
+/// its outputs may be large.
 bool onlyPredicts(llvm::StringRef program);
 
 /// On a module: names of parameters in memory order, as set by another size of

@@ -59,7 +59,7 @@ struct Shapes {
 
   int64_t inputs() const { return x.getShape().back(); }
   int64_t outputs() const { return y.getShape().back(); }
-  /// Of the direct form.
+  /// FLOPs of the direct form.
   double flops() const {
     return 2.0 * y.getNumElements() * (inputs() / group) * window.taps();
   }

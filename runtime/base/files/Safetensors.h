@@ -49,7 +49,8 @@ private:
   std::map<std::string, std::string> metadata_;
 };
 
-// Replaces the file atomically, and syncs it. Tensors keep their order.
+// Replaces the file atomically, and syncs it. Tensors are stored in the given
+// order.
 Status
 writeSafetensors(const std::string &path,
                  const std::vector<NamedTensor> &tensors,

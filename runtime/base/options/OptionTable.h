@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One record an option: its key, flag, type, help, when it applies and the
-// field that it is. Command lines, YAML files, `dlc config`, the frozen
-// settings of artifacts and runs, and the options of passes are views of it.
+// One record per option: its key, flag, type, help, the condition under which
+// it applies, and its field. Command lines, YAML files, `dlc config`, the
+// frozen settings of artifacts and runs, and the options of passes are derived
+// from it.
 //
 //   struct ClipOptions {
 //     double maxNorm = 0;
@@ -29,43 +30,44 @@ using Words = std::vector<std::string>;
 struct Option {
   std::string key;   // "train.lr"
   std::string flag;  // "--lr"
-  std::string alias; // another name of the flag, "-o"; mostly none
+  std::string alias; // another name of the flag, "-o"; usually none
   std::string help;
-  std::string group;         // heading in --help; empty: its section's
+  std::string group;         // heading in --help; empty: its section
   std::string type;          // of the flag's word: "NUMBER"; "" for a switch
   bool optionalWord = false; // "--ema" or "--ema=0.99"
   bool repeats = false;      // the flag may be given several times
   bool commas = false;       // the flag's word is a list
-  /// A part of what is compiled or run: in the frozen settings.
+  /// Whether it affects what is compiled or run, and is in the frozen settings.
   bool kept = true;
-  bool inFiles = true; // else the command line alone can set it
-  /// The flag means nothing unless the option `onlyWith` has one of `values`;
-  /// no values: any but false, no text and, for a count, 0.
+  bool inFiles = true; // false: only for the command line
+  /// The flag only has an effect if the option `onlyWith` has one of `values`;
+  /// no values: any value except false, an empty text and, for a count, 0.
   std::string onlyWith;
-  /// A value that turns it off, beside false, no text and, for a count, 0.
+  /// A value that turns it off, besides false, an empty text and, for a count,
+  /// 0.
   std::string off;
   std::vector<std::string> values;
   /// The option whose value it is an argument of, the argument's name, and the
   /// values that have it: --schedule='onecycle(pct_start=0.3)'.
   std::string argumentOf, argument;
   Words argumentKinds;
-  /// Sets the field; no words are YAML's null, and a bare flag is the word
-  /// "true". The error has no context.
+  /// Sets the field; no words mean YAML's null, and a flag without a value is
+  /// the word "true". The error has no context.
   std::function<Status(const Words &)> set;
-  /// The field as the words that set it; none: null.
+  /// The words that would set the field to its value; nullopt: null.
   std::function<std::optional<Words>()> get;
 
-  /// The last option's condition; chains in the table.
+  /// Adds a condition to this option; calls can be chained.
   Option &only(std::string key, std::vector<std::string> of);
   Option &in(std::string key, std::string argument, Words kinds);
   Option &named(std::string flag);
   Option &described(std::string type);
   Option &notKept();
-  Option &flagOnly(); // nor kept
+  Option &flagOnly(); // also not in frozen settings
 
   /// The value as YAML.
   std::string yaml() const;
-  /// The flag without its dashes: what passes call it.
+  /// The flag without its dashes, which is the name of pass options.
   std::string name() const { return flag.substr(2); }
   /// Whether its flag is an older spelling of an argument.
   bool isArgument() const { return !argumentOf.empty() && argumentOf != key; }
@@ -87,47 +89,48 @@ public:
   const Option *find(const std::string &key) const;
   Option *find(const std::string &key);
 
-  /// The keys of options that were set.
+  /// The keys of options that were given.
   using Given = std::vector<std::string>;
-  /// Sets one, and what its value has as arguments; errors (Code::Usage) begin
-  /// with `where`. `given`: gets the keys of all that were set.
+  /// Sets an option and the arguments in its value; errors (Code::Usage) begin
+  /// with `where`. `given`: the keys of all options set are added to it.
   Status set(const Option &option, const Words &words, const std::string &where,
              Given *given = nullptr) const;
-  /// The arguments of that option's values.
+  /// The options that are arguments of that option's values.
   std::vector<const Option *> argumentsOf(const Option &option) const;
-  /// How it is written on a command line: "--lr", "--loss='focal(gamma=...)'".
+  /// Its form on a command line: "--lr", "--loss='focal(gamma=...)'".
   std::string spelling(const Option &option) const;
-  /// The values of a file whose keys are `own`; an unknown one among these is
-  /// an error with its place and a suggestion.
+  /// Sets options from a file, where `own` selects the keys; an unknown key
+  /// among these is an error with its place and a suggestion.
   Status apply(const Config &config, const KeyFilter &own,
                Given *given = nullptr) const;
-  /// Whether what it depends on has a value under which anything reads it.
+  /// Whether the option that it depends on has a value with which it has an
+  /// effect.
   bool applies(const Option &option) const;
 
-  /// A contradiction that a single option cannot see.
+  /// Adds a check of several options.
   void require(std::function<Status(const Given &)> rule);
   /// Whether each field's value is valid, including defaults.
   Status validate() const;
-  /// What finds the value of a word such as "auto" when all are set; run before
-  /// contradictions are looked for.
+  /// Adds a function that replaces words such as "auto" once all options are
+  /// set; it runs before the checks.
   void whenSet(std::function<Status(const Given &)> rule);
   Status settle(const Given &given) const;
-  /// All contradictions, and options given that nothing reads: an error, but a
-  /// warning where what reads it was turned off by name.
+  /// Runs all checks, and reports options that were given but have no effect:
+  /// an error, or a warning if what they apply to was turned off explicitly.
   Status check(const Given &given) const;
 
-  /// What is kept as YAML, by section; with `help`, a comment each.
+  /// The frozen settings as YAML, by section; with `help`, a comment for each.
   std::string yaml(bool help) const;
 
-  /// The heading of the rows added from now on, until the next.
+  /// Sets the heading of the rows that are added from now on.
   void group(std::string name) { group_ = std::move(name); }
-  /// A row without a type of value: `set` and `get` are the caller's.
+  /// Adds a row whose `set` and `get` the caller defines.
   Option &add(std::string key, std::string help, std::string type);
   Option &number(std::string key, double &field, double low, double high,
                  std::string help);
   Option &number(std::string key, std::optional<double> &field, double low,
                  double high, std::string help);
-  /// A whole number: int, int64_t, uint64_t. Its type is a bound, too.
+  /// An integer: int, int64_t, uint64_t. Its type limits it, too.
   template <std::integral T>
   Option &count(std::string key, T &field, std::type_identity_t<T> low,
                 std::string help,
@@ -136,7 +139,7 @@ public:
                 std::string help, int64_t high = INT64_MAX);
   Option &choice(std::string key, std::string &field, Words names,
                  std::string help);
-  /// An enum whose values 0, 1, ... have these names.
+  /// An enum with the values 0, 1, ... and these names.
   template <class Enum>
   requires std::is_enum_v<Enum> Option &choice(std::string key, Enum &field,
                                                Words names, std::string help) {
@@ -149,8 +152,8 @@ public:
                std::string help);
   Option &toggle(std::string key, bool &field, std::string help);
   Option &toggle(std::string key, std::optional<bool> &field, std::string help);
-  /// One of two names; the field says whether it is the second. Of names that
-  /// YAML takes for truth values ("off", "on"), all such words are taken.
+  /// One of two names; the field tells whether it is the second. If the names
+  /// are truth values in YAML ("off", "on"), all such words are accepted.
   Option &either(std::string key, bool &isSecond, std::string first,
                  std::string second, std::string help);
   Option &list(std::string key, Words &field, std::string type,
@@ -166,22 +169,22 @@ private:
                    std::function<void(size_t)> take);
 
   std::string group_;
-  std::deque<Option> options; // rows stay where they are
+  std::deque<Option> options; // a deque does not move rows
   std::vector<std::function<Status(const Given &)>> rules, settling;
 };
 
-/// Numbers of an option; errors have no context.
+/// Parses numbers of an option; errors have no context.
 Result<double> parseNumber(const std::string &word, double low, double high);
 Result<int64_t> parseCount(const std::string &word, int64_t low,
                            int64_t high = INT64_MAX);
-/// The only word.
+/// The single word in `words`.
 Result<std::string> oneWord(const Words &words);
-/// The shortest text that reads back as `x`.
+/// The shortest text that parses to `x`.
 std::string numberText(double x);
 bool isGiven(const OptionTable::Given &given, std::string_view key);
 
 constexpr double kNoLimit = 1e300;
-/// The least number above 0.
+/// Lower bound that only excludes 0.
 constexpr double kAboveZero = 1e-300;
 
 } // namespace dlc

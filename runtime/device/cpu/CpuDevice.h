@@ -10,7 +10,8 @@
 
 namespace dlc {
 
-// `items [begin, end)` of a generated kernel; see runtime/plan/README.md.
+// Computes items [begin, end) of a generated kernel; runtime/plan/README.md has
+// the contract.
 using KernelFunction = void (*)(void *const *args, int64_t begin, int64_t end);
 
 // Scratch memory shared by all commands, since they run one at a time. Reserved

@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kGatherGrain = 8 << 10; // elements worth a thread
 constexpr int64_t kScatterBlock = 64;     // columns per task
 
-// A table [outer, size, inner], indices into `size`, and [outer, count, inner]
-// of what they name.
+// A table [outer, size, inner], indices into `size`, and the rows [outer,
+// count, inner] that they select.
 struct Lookup {
   std::string name;
   const int64_t *indices;

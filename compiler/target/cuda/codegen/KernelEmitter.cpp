@@ -67,7 +67,7 @@ static LogicalResult emitLast(exec::KernelOp kernel, ModuleOp module,
   return success();
 }
 
-/// Emits each part with blocks of its own.
+/// Emits each part for its own blocks.
 static LogicalResult emitBeside(exec::KernelOp kernel, ModuleOp module,
                                 const std::vector<PartBeside> &parts) {
   const exec::Threads threads = threadsBeside(parts);

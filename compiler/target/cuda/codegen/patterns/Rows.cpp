@@ -181,7 +181,7 @@ private:
       v = t.choose(exists, e.load(array, from, v.getType()), initial);
     return shuffle(reductions, states, all);
   }
-  /// Among each `count` adjacent threads.
+  /// Combines states among each `count` adjacent threads.
   States shuffle(ArrayRef<Reduction> all, States states, int64_t count) {
     for (int64_t step = count / 2; step; step /= 2)
       states = k.merge(all, states, t.exchange(states, step));
