@@ -92,7 +92,7 @@ struct DistillOptions {
   void addTo(OptionTable &table);
 };
 
-/// Automatic mixed precision; the levels are those of NVIDIA Apex.
+/// Automatic mixed precision; the levels are those of the library Apex.
 struct AmpOptions {
   /// --amp=O0|O1|O2|O3; without a value: O1.
   ///   O0  everything in f32

@@ -121,7 +121,8 @@ public:
           isa<ir::CastOp>(op))
         continue;
       d.half = d.entry.policy == CastPolicy::Allow;
-      // Adding to fp16's last number leaves the range; bf16's is as f32's.
+      // Sums with fp16's largest number may overflow; bf16 has the range of
+      // f32.
       bool overflows =
           large.reachUncast(&op) ||
           (lists.isFp16() && isArithmetic(&op) && large.reach(&op));

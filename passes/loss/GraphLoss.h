@@ -45,8 +45,9 @@ std::optional<LossMeans> meansOf(mlir::Value loss, int64_t samples);
 
 /// The result of @predict that is its loss, if `kind` (--loss) asks for a loss
 /// in the graph. OUTPUT:graph: that output; auto and cross_entropy: the result
-/// of a loss operator; auto: also the only scalar that depends on inputs and
-/// trained states, if it is the first result or has "loss" in its name.
+/// of a loss operator; auto: also a scalar that depends on inputs and trained
+/// states, if it is named "loss", or if it is the only one and is the first
+/// result or has "loss" in its name.
 std::optional<unsigned> findGraphLoss(mlir::func::FuncOp predict,
                                       llvm::StringRef kind);
 

@@ -135,7 +135,7 @@ Expr endOf(Expr last, Expr count) {
   Expr isEnd = either(compare(ir::Predicate::eq, place, end),
                       compare(ir::Predicate::eq, place, end - 1.0));
   Expr among = select(isEnd, last, last.scalar(-10 * kImpossible));
-  // The gradient of the logarithm alone, then, which is the whole.
+  // Floor drops the gradient of the maximum: the rest already has all of it.
   Expr most = among.max({1}, true);
   most = most.make<ir::FloorOp>(most.v);
   return (log(exp(among - most).sum({1}, true)) + most).reshape({rows});

@@ -20,8 +20,7 @@ struct RowRule {
 };
 
 /// For tensors whose leading dimensions are the `rows`: [rows, ...] or [batch,
-/// time, ...]. A tensor of some of the rows is The type of `count` rows of a
-/// tensor of type `t`.
+/// time, ...]. A tensor of some of the rows is [count, ...].
 class RowRules {
 public:
   explicit RowRules(int64_t rows) : rows(rows) {}
@@ -31,7 +30,7 @@ public:
 
   /// The number of leading dimensions that make up the rows; 0: none do.
   int64_t leading(mlir::RankedTensorType t) const;
-  /// [count, ...].
+  /// The type of `count` rows of a tensor of type `t`.
   mlir::RankedTensorType partOf(mlir::RankedTensorType t, int64_t count) const;
   /// Rows [first, first + count) of `v`; an alias of its memory if the offset
   /// has the alignment of a tensor.
