@@ -30,8 +30,8 @@ struct TrainedLoss {
   std::string name{}; // for a loss of a list
 };
 
-/// The mean of rows [..], or the weighted mean of rows [R] that `weight` [R]
-/// has been multiplied into. With `present`, a number per sample
+/// The mean of rows [..], or sum(rows) / sum(weight), where `weight` [R] is
+/// already a factor of rows [R]. With `present`, a number per sample
 /// (runtime/data/Loader.h), rows without weights are multiplied by their
 /// sample's number; rows with weights are included where it is above 0.
 TrainedLoss trainedOfRows(ir::Expr rows, mlir::Value weight,

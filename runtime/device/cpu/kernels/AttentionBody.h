@@ -76,8 +76,8 @@ struct Span {
   const int64_t count;
 };
 
-// Adds the mask and sets scores of keys that row `i` of the block does not
-// attend to to -inf.
+// Adds the mask and sets to -inf the scores of keys that row `i` of the block
+// does not attend to.
 void maskRow(const AttentionMask &mask, const Span &span, int64_t i,
              float *scores) {
   const int64_t seen = span.seen(i);
