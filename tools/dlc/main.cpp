@@ -45,6 +45,7 @@ static void describe(CommandLine &line) {
   addPlan(line);
   addData(line);
   addReport(line);
+  addSamples(line);
   addDoctor(line);
   addFaults(line);
   addCompletion(line);
@@ -53,7 +54,8 @@ static void describe(CommandLine &line) {
     setGroup(line, name, kMake);
   for (const char *name : {"train", "eval", "predict", "generate"})
     setGroup(line, name, kRun);
-  for (const char *name : {"inspect", "graph", "plan", "data", "report"})
+  for (const char *name :
+       {"inspect", "graph", "plan", "data", "report", "samples"})
     setGroup(line, name, kLook);
   for (const char *name : {"doctor", "debug"})
     setGroup(line, name, kFindFaults);

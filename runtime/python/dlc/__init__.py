@@ -9,7 +9,7 @@
 
 from dlc import _dlc, zoo
 from dlc._compiler import compile, export
-from dlc._data import Dataset
+from dlc._data import SAMPLES, Dataset
 from dlc._messages import set_log
 from dlc._session import Evaluation, Port, Session, State
 from dlc._torch import from_torch
@@ -21,5 +21,5 @@ from dlc.errors import (BadModel, Corrupt, Diverged, Error, Failed, Incompatible
 set_data_program()
 __version__ = _dlc.version()
 __all__ = ["BadModel", "Corrupt", "Dataset", "Diverged", "Epoch", "Error", "Evaluation", "Failed", "Incompatible",
-           "LimitExceeded", "PeerLost", "Port", "Run", "Session", "State", "Step", "Trainer", "UsageError", "compile",
+           "LimitExceeded", "PeerLost", "Port", "Run", "SAMPLES", "Session", "State", "Step", "Trainer", "UsageError", "compile",
            "export", "from_torch", "set_log", "zoo"]

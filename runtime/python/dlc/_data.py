@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from dlc.options import DatasetOptions, Path
 
 
+# The folder of the guide's models and data, as `dlc samples` prints it.
+SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "share", "dlc", "models")
+
+
 class SupportsDLPack(Protocol):
     """An array of NumPy, torch, JAX, ...; in the host's memory, row by row without gaps."""
 
@@ -106,4 +110,5 @@ def dataset_of(samples: Samples) -> Dataset:
         return Dataset.open(samples)
     if isinstance(samples, Mapping):
         return Dataset(samples)
-    raise UsageError(f"samples are a dlc.Dataset, a dict of arrays or a path, found {type(samples).__name__}")
+    hint = '; of a frame: {"x": frame[["age", "height"]], "y": frame["label"]}' if hasattr(samples, "columns") else ""
+    raise UsageError(f"samples are a dlc.Dataset, a dict of arrays or a path, found {type(samples).__name__}{hint}")
