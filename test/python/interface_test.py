@@ -93,6 +93,9 @@ class Interface(unittest.TestCase):
         self.refused(dlc.UsageError, "no option 'batch_size'; did you mean 'batch'", lambda: dlc.Trainer(self.artifact, batch_size=2))
         error = self.refused(dlc.UsageError, "lr_steps", lambda: self.trainer(lr_steps=5).run())
         self.assertNotIn("--", str(error))
+        error = self.refused(dlc.LimitExceeded, "use a smaller batch=, with more of accumulate=",
+                             lambda: dlc.compile(f"{wheel.MODELS}/lenet.onnx", f"{self.folder}/x.dlc", memory="1MiB"))
+        self.assertNotIn("--", str(error))
         self.assertIn("--to", str(dlc.UsageError("try dlc export run --to=x")))  # a command line stays one
         self.refused(dlc.UsageError, "lrr", lambda: dlc.compile(f"{wheel.MODELS}/mlp.onnx", f"{self.folder}/x.dlc", lrr=1))
         self.refused(ValueError, "option 'threads' is a object", lambda: dlc.Session(self.artifact, threads=object()))
@@ -238,10 +241,26 @@ class Interface(unittest.TestCase):
         self.assertEqual(repr(dlc.Dataset.open(TRAIN)), f"dlc.Dataset({TRAIN!r})")
         self.assertEqual(repr(dlc.Dataset.rows([{"x": np.zeros(3, np.float32)}] * 2)), "dlc.Dataset(x float32 [2, 3])")
         self.assertIn("epochs=1", repr(self.trainer()))
+        self.run_folder += "2"
+        self.assertEqual(repr(self.trainer(steps=1, epochs=None).run()),
+                         f"Run(folder={self.run_folder!r}, steps=1, stopped=False, signal=0)")
+
+    def test_a_report(self):
+        run = self.trainer().run()
+        self.assertEqual(run.report(f"{self.run_folder}.html"), f"{self.run_folder}.html")
+        self.assertGreater(os.path.getsize(f"{self.run_folder}.html"), 100_000)
+        shutil.rmtree(run.folder)
+        error = self.refused(dlc.Failed, "no run ", lambda: run.report(f"{self.run_folder}.html"))
+        self.assertEqual(str(error), f"no run '{run.folder}': no such folder")
+
+    def test_the_models_of_the_guide(self):
+        self.assertTrue(os.path.exists(f"{dlc.SAMPLES}/lenet.onnx"))
 
     def test_columns_of_pandas(self):
         """Of what has to_numpy(), as frames and series have."""
         class Frame:
+            columns = ()
+
             def __init__(self, array):
                 self._array = array
 
@@ -253,6 +272,7 @@ class Interface(unittest.TestCase):
         given = session.evaluate({"x": Frame(np.asfortranarray(x.astype(np.float64))), "y": Frame(y)})
         self.assertEqual(given, session.evaluate({"x": x, "y": y}))
         np.testing.assert_array_equal(session.predict(Frame(x))["logits"], session.predict(x)["logits"])
+        self.refused(dlc.UsageError, r'found Frame; of a frame: \{"x": frame\[', lambda: session.evaluate(Frame(x)))
         self.refused(dlc.UsageError, r"'y' has columns that are no numbers \(object\): .*cat\.codes",
                      lambda: dlc.Dataset({"x": x, "y": Frame(y.astype(object))}))
 
@@ -361,7 +381,7 @@ dlc.Trainer({artifact!r}, data={TRAIN!r}, steps=6, threads=1, quiet=True, run={s
         dlc.set_log(lambda level, line: lines.append((level, line)))
         self.addCleanup(dlc.set_log, lambda level, line: None)
         self.trainer(quiet=False).run()
-        self.assertTrue(any(level == 0 and line.startswith("epoch 1/1  step ") for level, line in lines), lines)
+        self.assertTrue(any(level == 3 and line.startswith("epoch 1/1  step ") for level, line in lines), lines)
 
 
 if __name__ == "__main__":

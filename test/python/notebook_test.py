@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notebook trains, and shows messages and progress below its cells."""
+"""A notebook trains, and shows messages and one bar below its cells."""
 
 import wheel
 
@@ -25,7 +25,10 @@ class Notebook(unittest.TestCase):
             nbclient.NotebookClient(notebook, timeout=200, kernel_name="python3",
                                     resources={"metadata": {"path": folder}}).execute()
         shown = ["".join(output.get("text", "") for output in cell.outputs) for cell in notebook.cells]
-        self.assertIn("step ", shown[1])
+        bar, = (output["data"] for output in notebook.cells[1].outputs if output.output_type == "display_data")
+        self.assertRegex(bar["text/plain"], r"^epoch 2/2  step (\d+)/\1 ")  # the last one, in place of those before
+        self.assertIn("<progress", bar["text/html"])
+        self.assertNotRegex(shown[1], r"step \d+/")
         self.assertRegex(shown[1], r"epoch 2: val loss \d\.\d+ accuracy")
         self.assertRegex(notebook.cells[2].outputs[-1]["data"]["text/plain"], r"Evaluation\(loss=\d\.\d+, accuracy=0\.\d+")
 

@@ -56,7 +56,8 @@ DLC_API const char *dlc_message(void);
 typedef enum dlc_level {
   DLC_INFO = 0,
   DLC_WARNING = 1,
-  DLC_ERROR = 2
+  DLC_ERROR = 2,
+  DLC_PROGRESS = 3 /* where a run is: it replaces the last such line */
 } dlc_level;
 
 /* Receives the library's messages, one line each, instead of stderr; null:

@@ -121,6 +121,11 @@ void logLine(std::string_view text) {
     writeLine(LogLevel::Info, text);
 }
 
+void logProgress(std::string_view text) {
+  if (!goesToSink(LogLevel::Progress, text))
+    writeLine(LogLevel::Info, text);
+}
+
 void logInfo(std::string_view text) {
   if (!quietMode)
     logLine(text);

@@ -27,6 +27,7 @@ void logObject(std::string_view members);
 // One line each; thread-safe.
 void logLine(std::string_view text);
 void logInfo(std::string_view text);
+void logProgress(std::string_view text); // where a run is
 void logWarning(std::string_view text);
 void logError(std::string_view text);
 

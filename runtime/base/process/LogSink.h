@@ -7,7 +7,8 @@
 
 namespace dlc {
 
-enum class LogLevel { Info, Warning, Error };
+// Progress: where a run is, one of many lines of which the last one counts.
+enum class LogLevel { Info, Warning, Error, Progress };
 
 // Receives every line, without its newline, instead of stderr; called by any
 // thread, one at a time. Empty: stderr again. It must neither throw nor log.

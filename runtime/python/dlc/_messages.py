@@ -1,26 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library's messages, progress among them: lines on sys.stderr, which a notebook shows below the cell."""
+"""The library's messages: lines on sys.stderr, which a notebook shows below the cell; progress is one bar there."""
 
 from __future__ import annotations
 
 import atexit
+import html
+import re
 import sys
-from typing import Callable
+from typing import Any, Callable
 
 from dlc import _dlc
+from dlc.errors import in_python
 
 Listener = Callable[[int, str], object]
-PREFIXES = ("", "warning: ", "error: ")
+PROGRESS = 3
+PREFIXES = ("", "warning: ", "error: ", "")
+
+
+class _Bar:
+    """The progress of a run below a notebook's cell: one output, which each line replaces."""
+
+    def __init__(self) -> None:
+        self._of: tuple[object, ...] = ()
+        self._shown: Any = None
+
+    def show(self, shell: Any, line: str) -> None:
+        from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
+
+        found = re.search(r"step (\d+)/(\d+)", line)
+        step, steps = (int(found[1]), int(found[2])) if found else (0, 1)
+        text = {"text/plain": line, "text/html": f'<progress value="{step}" max="{steps}"></progress> <code>{html.escape(line)}</code>'}
+        of = (shell.execution_count, steps)
+        if self._shown is not None and self._of == of:
+            self._shown.update(text, raw=True)
+        else:
+            self._of, self._shown = of, display(text, raw=True, display_id=True)  # type: ignore[no-untyped-call,unused-ignore]
+
+
+_bar = _Bar()
+
+
+def _notebook() -> Any:
+    """The shell of the notebook that this process is the kernel of; None elsewhere."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell if hasattr(shell, "kernel") else None
 
 
 def _print(level: int, line: str) -> None:
-    print(PREFIXES[level] + line, file=sys.stderr, flush=True)
+    shell = _notebook() if level == PROGRESS else None
+    if shell is not None:
+        _bar.show(shell, line)
+    else:
+        print(PREFIXES[level] + line, file=sys.stderr, flush=True)
 
 
 def set_log(listener: Listener | None = None) -> None:
-    """Gives each message to listener(level, line), level 0 for news, 1 for a warning, 2 for an error, by any thread. None:
-    sys.stderr again. The listener must not call dlc."""
-    _dlc.set_log(_print if listener is None else listener)
+    """Gives each message to listener(level, line), level 0 for news, 1 for a warning, 2 for an error, 3 for progress, which
+    replaces the last such line; by any thread. None: sys.stderr again, and a bar in notebooks. The listener must not call dlc."""
+    listens = _print if listener is None else listener
+    _dlc.set_log(lambda level, line: listens(level, in_python(line)))
 
 
 set_log()

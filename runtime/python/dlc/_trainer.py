@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 from dlc import _dlc
 from dlc._arguments import options_of
 from dlc._data import Samples, dataset_of
+from dlc.cli import call
 from dlc.errors import UsageError
 from dlc.options import CompileOptions, TrainerOptions
 
@@ -56,6 +57,13 @@ class Run:
         whole = ("epoch", "step")
         return {name: [int(row[name]) if name in whole else float(row[name] or "nan") for row in rows]
                 for name in (rows[0] if rows else ())}
+
+    def report(self, file: Path = "report.html") -> str:
+        """Writes the page of `dlc report`, which needs no network, and returns its path: a notebook shows it by IPython's
+        IFrame."""
+        made = os.fspath(file)
+        call("report", self.folder, "-o", made)
+        return made
 
 
 class Trainer:

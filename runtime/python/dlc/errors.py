@@ -7,10 +7,20 @@ import re
 from typing import ClassVar
 
 
+def in_python(message: str) -> str:
+    """Flags as Python has them, `--amp-dtype=fp16` as `amp_dtype=fp16`, but in a command line that is suggested."""
+    if re.search(r"\bdlc(-data)? [a-z]+ ", message):
+        return message
+    return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)=?", lambda flag: flag[1].replace("-", "_") + "=", message)
+
+
 class Error(Exception):
     """Of dlc; `code` is the tool's exit code."""
 
     code: ClassVar[int] = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(in_python(message))
 
 
 class Failed(Error):
@@ -18,13 +28,11 @@ class Failed(Error):
 
 
 class UsageError(Error, ValueError):
-    """An argument or an option: flags are named as Python has them, but for those of a command line that is suggested."""
+    """An argument or an option."""
 
     code = 2
 
     def __init__(self, message: str = "") -> None:
-        if not re.search(r"\bdlc [a-z]+ ", message):
-            message = re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda flag: flag[1].replace("-", "_"), message)
         if message.startswith("no option '"):
             message = re.sub(r"'[a-z0-9-]+'", lambda name: name[0].replace("-", "_"), message)
         super().__init__(message)

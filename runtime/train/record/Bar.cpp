@@ -58,7 +58,7 @@ public:
       write(barText(terminalWidth()));
       open_ = true;
     } else if (shown_) {
-      logLine(joined(parts()));
+      logProgress(joined(parts()));
     }
   }
 
