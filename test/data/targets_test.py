@@ -189,6 +189,18 @@ class Targets(dlc.TestCase):
             self.assertEqual(picture.size, (384, 384))
             drawn = np.asarray(picture)[::8, ::8] != dlc.load_file(val)["x"][47].transpose(1, 2, 0)
             self.assertTrue(0.005 < drawn.any(2).mean() < 0.3, drawn.any(2).mean())
+        # Pictures without boxes: the same are found.
+        new = self.path("new.safetensors")
+        dlc.dlc_data("boxes", images=self.path("val/pictures"), size=f"{SIDE},{SIDE}", most=MOST, output=new)
+        self.assertTrue((dlc.load_file(new)["target_classes"] == -1).all())
+        dlc.dlc("predict", run, data=new, output=self.path("new.npz"))
+        with np.load(self.path("y.npz")) as before, np.load(self.path("new.npz")) as found:
+            for name in "boxes", "scores":
+                np.testing.assert_array_equal(found[name], before[name])
+        self.refuse("the targets have no boxes", "map", new, self.path("new.npz"), output=None)
+        out, _ = dlc.dlc_data("map", new, self.path("new.npz"), draw=self.path("drawn-new"))
+        self.assertEqual(json.loads(out), {"map": None, "map_50": None, "map_75": None, "classes": {}})
+        self.assertEqual(len(os.listdir(self.path("drawn-new"))), 48)
 
     def test_precision(self):
         """The targets themselves have 1; without one class, that class 0; worse boxes beside them change nothing."""

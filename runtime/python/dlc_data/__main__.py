@@ -36,7 +36,8 @@ def add_targets(commands: Any) -> None:
     masks = commands.add_parser("masks", help="pictures and masks of classes, as arrays x and y")
     masks.add_argument("source", metavar="MASKS", help="a folder of .png, whose pixels are class numbers, named like the pictures")
     boxes = commands.add_parser("boxes", help="pictures and boxes, as arrays x, target_boxes (center, size) and target_classes")
-    boxes.add_argument("source", metavar="BOXES", help="COCO's .json, or a folder of YOLO's .txt, named like the pictures")
+    boxes.add_argument("source", metavar="BOXES", nargs="?",
+                       help="COCO's .json, or a folder of YOLO's .txt, named like the pictures; without it samples have no boxes, as dlc predict needs them")
     boxes.add_argument("--most", type=int, default=50, metavar="N", help="boxes of a sample; fewer are padded, by class -1 (default: 50)")
     for command in masks, boxes:
         command.add_argument("--images", required=True, metavar="FOLDER", help=".jpg, .png and .webp")
@@ -52,7 +53,12 @@ def add_targets(commands: Any) -> None:
     score.add_argument("--least", type=float, default=0.25, help="score of boxes that are drawn (default: 0.25)")
 
 
-def run_targets(arguments: argparse.Namespace) -> None:
+def run_pictures(arguments: argparse.Namespace) -> None:
+    if arguments.command == "sheet":
+        from dlc_data.sheet import write_sheet
+
+        write_sheet(*arguments.files, arguments.output)
+        return
     if arguments.command == "map":
         from dlc_data.found import judge
         from dlc_data.output import write_json
@@ -64,7 +70,7 @@ def run_targets(arguments: argparse.Namespace) -> None:
     if min(*arguments.size, arguments.copies, getattr(arguments, "most", 1)) < 1:
         raise UsageError("--size, --copies and --most: expected numbers from 1 on")
     shape = arguments.size, arguments.copies, arguments.seed, arguments.output
-    arguments.name = arguments.source
+    arguments.name = arguments.source or arguments.images
     if arguments.command == "masks":
         targets.write_masks(arguments.images, arguments.source, *shape)
     else:
@@ -111,6 +117,9 @@ def parser() -> Parser:
     text.add_argument("--tokens", choices=["auto", "uint16", "uint32"], default="auto", help="token type of a file without a header")
     text.add_argument("--skip-special-tokens", action="store_true", help="no text for special tokens")
     text.add_argument("-o", "--output", required=True, help="the text file")
+    sheet = commands.add_parser("sheet", help="for dlc data preview")
+    sheet.add_argument("files", nargs=2)
+    sheet.add_argument("-o", "--output", required=True)
     chat = commands.add_parser("chat", help="for dlc generate")
     chat.add_argument("--tokenizer", required=True)
     return top
@@ -209,9 +218,9 @@ def run(words: list[str]) -> None:
     arguments = parser().parse_args(words)
     if arguments.format not in (None, FORMAT):
         raise UsageError(f"dlc-data knows format {FORMAT}, and dlc asks for {arguments.format}: install both of one version")
-    is_text = arguments.command in ("tokens", "pack", "text", "chat")
+    commands = {run_text: ("tokens", "pack", "text", "chat"), run_pictures: ("masks", "boxes", "map", "sheet")}
     try:
-        (run_text if is_text else run_targets if arguments.command in ("masks", "boxes", "map") else run_table)(arguments)
+        next((does for does, names in commands.items() if arguments.command in names), run_table)(arguments)
     except ImportError as error:
         missing = (error.name or "").split(".")[0]
         packages = {"tokenizers": "tokenizers", "pyarrow": "pyarrow", "PIL": "pillow", "pycocotools": "pycocotools", "numpy": "numpy"}

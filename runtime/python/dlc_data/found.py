@@ -121,4 +121,6 @@ def judge(path: str, outputs: str, overlap: float, shown: float, folder: str | N
     found = [choose(some, own, 0.001, overlap) for some, own in zip(boxes, scores)]
     if folder:
         draw(targets, names, found, shown, folder)
+        if (targets["target_classes"] < 0).all():
+            return {"map": None, "map_50": None, "map_75": None, "classes": {}}
     return precision(targets, names, found)

@@ -167,10 +167,17 @@ def write_masks(images: str, masks: str, size: tuple[int, int], copies: int, see
         write_safetensors(place, [("x", "U8", [count, 3, *size], x), ("y", "I64", [count, *size], y)], {})
 
 
-def write_boxes(source: str, images: str, size: tuple[int, int], most: int, copies: int, seed: int, output: str) -> list[str]:
+def read_boxes(source: str | None, images: str) -> tuple[list[tuple[str, Boxes]], list[str]]:
+    """As read_coco; with no source, pictures without boxes."""
+    if source is None:
+        return [(path, Boxes()) for path in files_of(images, ENDINGS).values()], []
+    return (read_yolo(source, images), []) if os.path.isdir(source) else read_coco(source, images)
+
+
+def write_boxes(source: str | None, images: str, size: tuple[int, int], most: int, copies: int, seed: int, output: str) -> list[str]:
     """x u8 [N, 3, H, W], target_boxes f32 [N, most, 4] and target_classes i64 [N, most], padded with 0 and -1. Returns warnings."""
-    read, names = (read_yolo(source, images), []) if os.path.isdir(source) else read_coco(source, images)
-    random, progress, dropped = np.random.default_rng(seed), Progress(source), 0
+    read, names = read_boxes(source, images)
+    random, progress, dropped = np.random.default_rng(seed), Progress(source or images), 0
     boxes, classes = [], []
     with Workplace(output) as place:
         x = Bytes(place.open("x"))
@@ -185,7 +192,7 @@ def write_boxes(source: str, images: str, size: tuple[int, int], most: int, copi
                 classes.append(np.pad(numbers[:most], (0, pad), constant_values=-1))
             progress.say(f"{len(boxes)} samples")
         if not boxes:
-            raise DataError(f"'{source}': has no pictures")
+            raise DataError(f"'{source or images}': has no pictures")
         write_safetensors(place, [("x", "U8", [len(boxes), 3, *size], x), ("target_boxes", "F32", [len(boxes), most, 4], np.stack(boxes)),
                                   ("target_classes", "I64", [len(boxes), most], np.stack(classes))], {"names": json.dumps(names)})
     return [f"{dropped} boxes are left out: samples with more than --most={most}"] if dropped else []

@@ -31,6 +31,21 @@ std::string deflated(const std::string &content) {
   return result;
 }
 
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    uint32_t three = 0;
+    for (size_t i = 0; i < 3; ++i)
+      three = three << 8 |
+              (at + i < bytes.size() ? uint8_t(bytes[at + i]) : uint8_t(0));
+    for (size_t i = 0; i < 4; ++i)
+      text += at + i > bytes.size() ? '=' : kDigits[three >> (18 - 6 * i) & 63];
+  }
+  return text;
+}
+
 } // namespace
 
 std::string encodePng(const Picture &picture) {
@@ -45,6 +60,10 @@ std::string encodePng(const Picture &picture) {
                            std::string("\x08\x02\0\0\0", 5); // RGB of 8 bits
   return "\x89PNG\r\n\x1a\n" + pngChunk("IHDR", head) +
          pngChunk("IDAT", deflated(rows)) + pngChunk("IEND", "");
+}
+
+std::string addressOf(const Picture &picture) {
+  return "data:image/png;base64," + base64(encodePng(picture));
 }
 
 } // namespace dlc

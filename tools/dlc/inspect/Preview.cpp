@@ -14,6 +14,7 @@
 #include "runtime/data/Loader.h"
 #include "runtime/data/pictures/ArrayLayout.h"
 #include "runtime/data/pictures/ArrayPictures.h"
+#include "runtime/data/spool/Spool.h"
 
 #include <algorithm>
 #include <cstring>
@@ -38,7 +39,7 @@ PreviewArguments::PreviewArguments() {
   table.group("Options");
   table.text("preview.path", path, "PATH", "pictures, as --data of dlc train")
       .named("path");
-  addOutput(table, "preview.output", output, ".html, with labels, or .png");
+  addOutput(table, "preview.output", output, ".html or .png");
   table.count("preview.count", count, 1, "number of samples to show", 1000);
   table.count("preview.size", size, 8,
               "side of pictures in pixels, as the model reads them", 4096);
@@ -51,7 +52,8 @@ PreviewArguments::PreviewArguments() {
 
 struct PreviewSample {
   Picture picture;
-  std::string label;
+  int64_t row = 0;
+  std::string label; // empty: it has none
 };
 
 // The pictures of a source, or of an array of bytes, changed as in training.
@@ -92,14 +94,13 @@ samplesOf(const PreviewArguments &arguments) {
     if (int64_t(samples.size()) == arguments.count)
       break;
     DLC_TRY(pixels->read(row, &pass, room.data()));
-    PreviewSample sample{imageOf(room.data(), layout),
-                         fmt::format("sample {}", row)};
+    PreviewSample sample{imageOf(room.data(), layout), row, ""};
     if (labels) {
       DLC_TRY(labels->read(row, &pass, number.data()));
       const int64_t label = integerAt(number.data(), type, 0);
-      sample.label += ": " + (label >= 0 && size_t(label) < classes.size()
-                                  ? classes[size_t(label)]
-                                  : fmt::format("class {}", label));
+      sample.label = label >= 0 && size_t(label) < classes.size()
+                         ? classes[size_t(label)]
+                         : fmt::format("class {}", label);
     }
     samples.push_back(std::move(sample));
   }
@@ -115,21 +116,6 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t at = 0; at < bytes.size(); at += 3) {
-    uint32_t three = 0;
-    for (size_t i = 0; i < 3; ++i)
-      three = three << 8 |
-              (at + i < bytes.size() ? uint8_t(bytes[at + i]) : uint8_t(0));
-    for (size_t i = 0; i < 4; ++i)
-      text += at + i > bytes.size() ? '=' : kDigits[three >> (18 - 6 * i) & 63];
-  }
-  return text;
-}
-
 std::string pageOf(const PreviewArguments &arguments,
                    const std::vector<PreviewSample> &samples) {
   const std::string how = textOf(arguments.samples);
@@ -143,10 +129,11 @@ std::string pageOf(const PreviewArguments &arguments,
       "pixelated; display: block }}</style></head>\n<body><p>{0}</p>\n",
       title);
   for (const PreviewSample &sample : samples)
-    page += fmt::format(
-        "<figure><img src=\"data:image/png;base64,{}\" alt=\"\">"
-        "<figcaption>{}</figcaption></figure>\n",
-        base64(encodePng(sample.picture)), escaped(printable(sample.label)));
+    page += fmt::format("<figure><img src=\"{}\" alt=\"\">"
+                        "<figcaption>sample {}{}{}</figcaption></figure>\n",
+                        addressOf(sample.picture), sample.row,
+                        sample.label.empty() ? "" : ": ",
+                        escaped(printable(sample.label)));
   return page + "</body></html>\n";
 }
 
@@ -171,6 +158,44 @@ Picture gridOf(const std::vector<PreviewSample> &samples) {
   return grid;
 }
 
+// The grid with a label below each picture, which dlc-data draws.
+Result<std::string> labelled(const PreviewArguments &arguments,
+                             const std::vector<PreviewSample> &samples,
+                             const std::string &grid) {
+  const Picture &first = samples[0].picture;
+  OrderedJson cells = {{"width", first.width},
+                       {"height", first.height},
+                       {"gap", kGridGap},
+                       {"columns", kGridColumns},
+                       {"labels", OrderedJson::array()}};
+  for (const PreviewSample &sample : samples)
+    cells["labels"].push_back(printable(sample.label));
+  DLC_ASSIGN(const TemporaryFolder folder, TemporaryFolder::create("dlc-grid"));
+  const std::string file = folder.path() + "/grid.png",
+                    labels = folder.path() + "/labels.json";
+  DLC_TRY(writeFileAtomically(file, grid));
+  DLC_TRY(writeFileAtomically(labels, dumpJson(cells)));
+  SpoolJob job;
+  job.data = arguments.output, job.command = "sheet", job.ending = ".png";
+  job.files = {file, labels};
+  DLC_ASSIGN(const auto made, spool("", job));
+  return readFile(made->path());
+}
+
+Result<std::string> sheetOf(const PreviewArguments &arguments,
+                            const std::vector<PreviewSample> &samples) {
+  std::string grid = encodePng(gridOf(samples));
+  if (std::all_of(samples.begin(), samples.end(),
+                  [](const PreviewSample &s) { return s.label.empty(); }))
+    return grid;
+  auto sheet = labelled(arguments, samples, grid);
+  if (sheet)
+    return sheet;
+  warning("{} has no labels: {}; an .html has them", arguments.output,
+          sheet.status().message());
+  return grid;
+}
+
 Status preview(const PreviewArguments &arguments) {
   const bool isPage = arguments.output.ends_with(".html");
   if (!isPage && !arguments.output.ends_with(".png"))
@@ -180,9 +205,13 @@ Status preview(const PreviewArguments &arguments) {
     return usageError("a preview does not apply --mixup and --cutmix, which "
                       "combine two samples");
   DLC_ASSIGN(const auto samples, samplesOf(arguments));
-  DLC_TRY(writeFileAtomically(arguments.output,
-                              isPage ? pageOf(arguments, samples)
-                                     : encodePng(gridOf(samples))));
+  std::string made;
+  if (isPage)
+    made = pageOf(arguments, samples);
+  else {
+    DLC_ASSIGN(made, sheetOf(arguments, samples));
+  }
+  DLC_TRY(writeFileAtomically(arguments.output, made));
   info("{}: {} samples", arguments.output, samples.size());
   return {};
 }
