@@ -19,7 +19,7 @@ constexpr char
     kHead[] = R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
 <title>dlc report</title>
 <style>)",
     kBody[] = R"(</style></head><body><h1>dlc report</h1><main id="main"></main>

@@ -6,6 +6,7 @@
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/report/GatherRuns.h"
 #include "tools/dlc/report/Page.h"
+#include "tools/dlc/report/Predictions.h"
 
 namespace dlc::tool {
 namespace {
@@ -15,10 +16,16 @@ struct ReportArguments {
     table.group("Options");
     table.list("report.runs", runs, "RUN", "run folders").named("runs");
     addOutput(table, "report.output", output, "the page (default report.html)");
+    table.text("report.data", data, "PATH",
+               "pictures, as --data of dlc eval, of which the page shows what "
+               "each run's model says");
+    table.count("report.pictures", pictures, 1, "pictures of --data to show",
+                1000);
   }
 
   Words runs;
-  std::string output;
+  std::string output, data;
+  int64_t pictures = 24;
   OptionTable table;
   OptionFlags flags{table, onlySection("report")};
 };
@@ -28,6 +35,10 @@ Status writeReport(const ReportArguments &arguments) {
   std::set<std::string> drawn;
   for (const std::string &run : arguments.runs) {
     DLC_ASSIGN(Json gathered, gatherRun(run, drawn));
+    if (!arguments.data.empty()) {
+      DLC_ASSIGN(gathered["predictions"],
+                 predictionsOf(run, arguments.data, arguments.pictures));
+    }
     runs.push_back(std::move(gathered));
   }
   const std::string path =
@@ -54,6 +65,7 @@ differ, time by node (of runs with --profile), memory over a step, the model as 
 
 Examples:
   dlc report runs/lenet-1
+  dlc report runs/flowers --data=flowers/val
   dlc report runs/lenet-1 runs/lenet-2 -o both.html)");
 }
 

@@ -302,6 +302,21 @@ function profile(run) {
   table(['nodes', 'command', 'ms', '%', ''], run.profile.slice(0, 40).map(p => [p.nodes, p.command, p.ms.toFixed(3),
     (100 * p.ms / all).toFixed(1), {bar: 100 * p.ms / run.profile[0].ms}]), [2, 3]);
 }
+// Pictures with the model's class, the wrong ones first.
+function predictions(run) {
+  const p = run.predictions;
+  if (!p) return;
+  section('Predictions');
+  add(place, 'p', {class: 'said'}, (p.wrong === null ? `${p.samples} pictures` : `${p.wrong} of ${p.samples} pictures get another class than theirs`) +
+    `; ${p.shown.length} are shown, ${p.wrong ? 'the surest of the wrong ones first' : 'the least sure first'}.`);
+  const all = add(place, 'div', {class: 'pictures'});
+  for (const s of p.shown) {
+    const figure = add(all, 'figure'), isWrong = s.label !== null && s.label !== s.class;
+    add(figure, 'img', {src: s.picture, alt: s.name, title: s.name});
+    add(figure, 'div', {class: isWrong ? 'wrong' : ''}, `${s.class} ${percent(+s.probability.toPrecision(3))}`);
+    if (isWrong) add(figure, 'div', {class: 'said'}, `is ${s.label}`);
+  }
+}
 // What each rank does in a step; those that others wait for come first.
 function ranks(run) {
   const r = run.ranks;
@@ -388,7 +403,7 @@ if (data.runs[0].steps) {
 data.runs.forEach((run, number) => {
   for (const all of [run.profile ?? [], run.tuning ?? []]) all.sort((a, b) => (b.ms ?? -1) - (a.ms ?? -1));
   if (!run.steps) document.querySelector('h1').textContent = run.name;
-  const parts = run.steps ? [confusion, statistics, ranks, timeline, profile, tuning, memory, graph] : [graph];
+  const parts = run.steps ? [predictions, confusion, statistics, ranks, timeline, profile, tuning, memory, graph] : [graph];
   place = main;
   if (data.runs.length > 1) {
     const box = add(main, 'details', number ? {} : {open: ''});
