@@ -166,6 +166,14 @@ class Report(dlc.TestCase):
         self.assertIn("<td>conv of 'c1', conv of 'c2'</td><td>conv</td><td>8</td><td class=\"n\">0.123</td><td class=\"n\">2 KiB</td>", shown)
         self.assertIn("the library's first choice", shown)
 
+    def test_a_single_validation_is_shown(self):
+        run = dlc.train(self.artifact, dlc.data("digits-train"), self.path("a"), val=dlc.data("digits-test"), epochs=1, quiet=True)
+        self.report(run.folder)
+        found = found_in(in_browser(self, self.path("page.html"), """add(document.body, 'pre', {id: 'found'}, JSON.stringify(charts.filter(
+  c => c.canvas.closest('figure').querySelector('span').textContent === 'validation loss').map(c => [c.getDatasetMeta(0).data[0].x, c.chartArea.right])));"""))
+        (at, right), = found
+        self.assertAlmostEqual(at, right, delta=2)
+
     def test_charts_are_read_zoomed_and_switched(self):
         half = dlc.compile(dlc.model("lenet"), self.path("h.dlc"), batch=16, amp=True, amp_dtype="fp16")
         for seed, name in enumerate("ab"):

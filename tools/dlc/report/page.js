@@ -149,7 +149,7 @@ function chart(to, title, along, lines, format = short) {
     grid: {drawBorder: false}};
   const [head, made] = panel(to, title, along, {type: 'line', data: {datasets: sets}, plugins: [cursor], options: {
     parsing: false, interaction: {mode: 'nearestOfEach', intersect: false},
-    scales: {x: {type: 'linear', min: least(x) < most(x) / 50 ? 0 : least(x), max: most(x), title: {display: true, text: along, padding: 0},
+    scales: {x: {type: 'linear', min: least(x) < most(x) / 50 || least(x) === most(x) ? 0 : least(x), max: most(x), title: {display: true, text: along, padding: 0},
       ticks: {maxTicksLimit: 7, maxRotation: 0, precision: 0, includeBounds: false, callback(v) { return short(v, this.max); }}, grid: {display: false}}, y, foot: {axis: 'y', display: false, min: -.04, max: 1}},
     plugins: {tooltip: {callbacks: {title: items => items.length ? `${along} ${items[0].parsed.x}` : '', label}}}}},
   () => [...new Set(x)].sort((a, b) => a - b).map(v => c => nearest(c, v)));
