@@ -125,8 +125,8 @@ public:
       if (fresh)
         drawing.nodes.push_back(emptyModule(i, depth));
       join(drawing.nodes[at[i]], graph_.nodes[i], fresh);
-      ++ops[at[i]][graph_.nodes[i].kind == Kind::State ? "states"
-                                                       : graph_.nodes[i].op];
+      ++ops[at[i]]
+           [graph_.nodes[i].kind == Kind::State ? "read" : graph_.nodes[i].op];
     }
     for (const auto &[node, counts] : ops)
       drawing.nodes[node].op = countsText(counts);
@@ -167,7 +167,7 @@ private:
     merge(module.type, node.type);
     merge(module.by, node.by);
   }
-  // "3 conv, 2 relu, 4 others": the most frequent first.
+  // "3 conv, 2 relu, 4 more": the most frequent first.
   static std::string countsText(const std::map<std::string, int64_t> &counts) {
     std::vector<std::pair<int64_t, std::string>> sorted;
     for (const auto &[op, count] : counts)
@@ -181,7 +181,7 @@ private:
                             sorted[i].second.substr(0, 24));
       else
         others -= sorted[i].first;
-    return others ? fmt::format("{}, {} others", text, others) : text;
+    return others ? fmt::format("{}, {} more", text, others) : text;
   }
   // Of several between the same nodes one is drawn, with their number.
   void addEdges(Drawing &drawing, const std::vector<size_t> &at) const {
