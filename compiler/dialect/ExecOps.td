@@ -185,10 +185,12 @@ class Exec_Bucket<string mnemonic> : Exec_Op<mnemonic> {
 }
 def Exec_AllReduceOp : Exec_Bucket<"all_reduce"> {
   let summary = "starts the mean or sum over ranks of a bucket; exec.wait ends it";
-  let description = "(C1) the bucket's number is not below 0; (C2) it is the mean, or the sum.";
-  let example = [{exec.all_reduce %x bucket = 0 op = "sum" : memref<4x4xf32>}];
-  let arguments = (ins AnyMemRef:$buffer, I64Attr:$bucket, DefaultValuedAttr<StrAttr, "\"mean\"">:$op);
-  let assemblyFormat = "$buffer `bucket` `=` $bucket (`op` `=` $op^)? attr-dict `:` type($buffer)";
+  let description = [{(C1) the bucket's number is not below 0; (C2) it is the mean, or the sum. One that is `ahead` may
+    overtake those that were started before it.}];
+  let example = [{exec.all_reduce %x bucket = 0 op = "sum" ahead : memref<4x4xf32>}];
+  let arguments = (ins AnyMemRef:$buffer, I64Attr:$bucket, DefaultValuedAttr<StrAttr, "\"mean\"">:$op,
+      UnitAttr:$ahead);
+  let assemblyFormat = "$buffer `bucket` `=` $bucket (`op` `=` $op^)? (`ahead` $ahead^)? attr-dict `:` type($buffer)";
 }
 def Exec_WaitOp : Exec_Bucket<"wait"> {
   let summary = "waits for the bucket's mean";

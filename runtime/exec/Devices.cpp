@@ -112,9 +112,11 @@ Result<SeenDevices> seeDevices(std::string_view target) {
              : incompatible("this build sees no devices of '{}'", target);
 }
 
-Result<std::unique_ptr<Reducer>>
-makeReducer(std::string_view target, Device &device, Communicator &communicator,
-            std::chrono::milliseconds timeout, size_t groupSize) {
+Result<std::unique_ptr<Reducer>> makeReducer(std::string_view target,
+                                             Device &device,
+                                             Communicator &communicator,
+                                             std::chrono::milliseconds timeout,
+                                             size_t groupSize, bool overtakes) {
   CommunicationQueue *queue = device.communicationQueue();
   const DeviceType *type = find(target);
   if (queue && type && type->makeReducer)
@@ -122,8 +124,12 @@ makeReducer(std::string_view target, Device &device, Communicator &communicator,
   if (!device.isHost())
     return incompatible("{} cannot reduce between {} ranks", device.name(),
                         communicator.size());
+  std::unique_ptr<Communicator> ahead;
+  if (overtakes) {
+    DLC_ASSIGN(ahead, communicator.sibling(timeout));
+  }
   return std::unique_ptr<Reducer>(
-      std::make_unique<CollectiveQueue>(communicator));
+      std::make_unique<CollectiveQueue>(communicator, std::move(ahead)));
 }
 
 } // namespace dlc

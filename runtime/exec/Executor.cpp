@@ -34,6 +34,14 @@ static Status checkRanks(const plan::Plan &plan, Communicator *communicator) {
   return wrongNumberOfRanks(wanted, found);
 }
 
+static bool overtakes(const plan::Plan &plan) {
+  for (const plan::Program &program : plan.programs())
+    for (const plan::Command &command : program.commands())
+      if (plan::intAttribute(command, "ahead", 0))
+        return true;
+  return false;
+}
+
 static int ordinalOf(const Communicator *communicator) {
   const int rank = communicator ? communicator->rank() : 0;
   return environment::localRank().value_or(rank); // launch/Launch.h checks it
@@ -77,9 +85,10 @@ Status Executor::Impl::allocate(const KernelFiles &kernels,
   parts_.emplace(*device_, *memory_, rank == 0);
   programs_.resize(plan_.programs_size());
   if (communicator && communicator->size() > 1) {
-    DLC_ASSIGN(collectives_, makeReducer(plan_.target(), *device_,
-                                         *communicator, options.timeout,
-                                         static_cast<size_t>(options.group)));
+    DLC_ASSIGN(collectives_,
+               makeReducer(plan_.target(), *device_, *communicator,
+                           options.timeout, static_cast<size_t>(options.group),
+                           overtakes(plan_)));
   }
   DLC_TRY(openFeed());
   kernels_ = kernels;

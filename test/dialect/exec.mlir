@@ -25,6 +25,8 @@ exec.program @train_step scratch = 64 {
   exec.call "matmul" ins(%x, %w : memref<4x4xf32>, memref<4x4xf32>) outs(%g : memref<4x4xf32>) {trans_a} {flops = 128 : i64}
   // CHECK: exec.all_reduce %{{.*}} bucket = 0 : memref<4x4xf32>
   exec.all_reduce %g bucket = 0 : memref<4x4xf32>
+  // CHECK: exec.all_reduce %{{.*}} bucket = 1 op = "sum" ahead : memref<4x4xf32>
+  exec.all_reduce %g bucket = 1 op = "sum" ahead : memref<4x4xf32>
   // CHECK: exec.wait %{{.*}} bucket = 0 : memref<4x4xf32>
   exec.wait %g bucket = 0 : memref<4x4xf32>
   // CHECK: exec.launch @k ins(%{{.*}}, %[[W]] : memref<4x4xf32>, memref<4x4xf32>) outs(%[[W]] : memref<4x4xf32>)

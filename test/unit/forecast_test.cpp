@@ -135,6 +135,38 @@ TEST_F(Lanes, ACollectiveIsHiddenByWhatFollows) {
 }
 
 // Tables of order statistics (Harter 1961).
+// Behind the bucket it would arrive 1 s later. One queue of a device is in
+// order.
+TEST_F(Lanes, OneOvertakes) {
+  plan::Program &program = *plan_.mutable_programs(0);
+  program.add_buffers()->mutable_type()->set_dtype(plan::F32);
+  program.mutable_buffers(1)->mutable_type()->add_shape(250);
+  program.clear_commands();
+  for (const auto &[kind, bucket] : {std::pair{"all_reduce", 0},
+                                     {"all_reduce", 1},
+                                     {"wait", 1},
+                                     {"kernel", -1},
+                                     {"wait", 0}}) {
+    plan::Command &c = *program.add_commands();
+    c.set_kind(kind);
+    c.add_inputs(bucket == 1);
+    for (const auto &[name, value] :
+         {std::pair{"bucket", bucket}, {"ahead", bucket == 1}}) {
+      plan::Attribute &attribute = *c.add_attributes();
+      attribute.set_name(name);
+      attribute.set_i(value);
+    }
+  }
+  times_ = {{&program, {0, 0, 0, 0.5, 0}}};
+  const auto secondsOn = [&](const char *target) {
+    plan_.set_target(target);
+    return predict(plan_, times_, sockets(1e-6, 1e6), 2, ZeroLevel::None, 0)
+        .seconds;
+  };
+  EXPECT_NEAR(secondsOn("cpu"), 1, 1e-3);
+  EXPECT_NEAR(secondsOn("cuda"), 1.501, 1e-3);
+}
+
 TEST(Forecast, ExpectedLargest) {
   EXPECT_NEAR(expectedLargest(1), 0, 1e-9);
   EXPECT_NEAR(expectedLargest(2), 0.56419, 1e-5);

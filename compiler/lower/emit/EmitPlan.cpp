@@ -152,17 +152,20 @@ private:
     if (auto copy = dyn_cast<exec::CopyOp>(op))
       return finish(c, "copy", copy.getFrom(), copy.getTo(),
                     b.getDictionaryAttr({}));
-    auto bucket = [&](Value buffer, int64_t id, StringRef kind, StringRef how) {
+    auto bucket = [&](Value buffer, int64_t id, StringRef kind, StringRef how,
+                      bool ahead = false) {
       NamedAttrList attrs;
       attrs.set("bucket", b.getI64IntegerAttr(id));
       if (!how.empty())
         attrs.set("op", b.getStringAttr(how));
+      if (ahead)
+        attrs.set("ahead", b.getI64IntegerAttr(1));
       return finish(c, kind, buffer, buffer,
                     attrs.getDictionary(op->getContext()));
     };
     if (auto reduce = dyn_cast<exec::AllReduceOp>(op))
       return bucket(reduce.getBuffer(), reduce.getBucket(), "all_reduce",
-                    reduce.getOp());
+                    reduce.getOp(), reduce.getAhead());
     if (auto wait = dyn_cast<exec::WaitOp>(op))
       return bucket(wait.getBuffer(), wait.getBucket(), "wait", "");
     return op->emitError("is no command");

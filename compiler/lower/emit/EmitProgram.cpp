@@ -11,6 +11,8 @@ using dlc::ir::tensorType;
 namespace dlc {
 namespace {
 
+constexpr int64_t kMostAhead = 1 << 20; // bytes: others wait meanwhile
+
 MemRefType memrefOf(ShapedType t) {
   return MemRefType::get(t.getShape(), t.getElementType());
 }
@@ -47,6 +49,7 @@ public:
         return failure();
     if (failed(copyWrites(b)))
       return failure();
+    sendAhead(*b.getBlock());
     lastDeclaration->erase();
     return success();
   }
@@ -368,6 +371,29 @@ private:
                          isGather ? kept : whole, isGather ? whole : kept,
                          arguments.getDictionary(b.getContext()));
     return isGather ? whole : kept;
+  }
+
+  /// Small all-reduces that computation waits for while what was started
+  /// before them is under way.
+  static void sendAhead(Block &commands) {
+    std::map<int64_t, Operation *> underWay, arrived; // in the order of starts
+    for (Operation &op : commands)
+      if (auto reduce = dyn_cast<exec::AllReduceOp>(op)) {
+        underWay[reduce.getBucket()] = reduce;
+      } else if (auto call = dyn_cast<exec::CallOp>(op);
+                 call && call.getArguments().contains("bucket")) {
+        underWay[call.getArguments().getAs<IntegerAttr>("bucket").getInt()] =
+            call;
+      } else if (auto wait = dyn_cast<exec::WaitOp>(op)) {
+        arrived.insert(underWay.extract(wait.getBucket()));
+      } else {
+        for (auto [bucket, started] : std::exchange(arrived, {}))
+          if (auto reduce = dyn_cast<exec::AllReduceOp>(started);
+              reduce && !underWay.empty() && underWay.begin()->first < bucket &&
+              byteSize(cast<MemRefType>(reduce.getBuffer().getType())) <=
+                  kMostAhead)
+            reduce.setAhead(true);
+      }
   }
 
   LogicalResult copyWrites(OpBuilder &b) {

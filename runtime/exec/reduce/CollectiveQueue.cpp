@@ -6,19 +6,39 @@
 
 #include <cstring>
 #include <numeric>
+#include <span>
 
 namespace dlc {
 
-CollectiveQueue::CollectiveQueue(Communicator &communicator)
-    : communicator_(communicator), thread_([this] { work(); }) {}
+CollectiveQueue::CollectiveQueue(Communicator &communicator,
+                                 std::unique_ptr<Communicator> ahead)
+    : ahead_(std::move(ahead)) {
+  try {
+    open(communicator);
+    if (ahead_)
+      open(*ahead_);
+  } catch (...) { // no thread
+    close();
+    throw;
+  }
+}
 
-CollectiveQueue::~CollectiveQueue() {
+void CollectiveQueue::open(Communicator &communicator) {
+  Channel &channel = channels_.emplace_back(communicator);
+  channel.thread = std::thread([this, &channel] { work(channel); });
+}
+
+CollectiveQueue::~CollectiveQueue() { close(); }
+
+void CollectiveQueue::close() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
   }
-  started_.notify_one();
-  thread_.join();
+  started_.notify_all();
+  for (Channel &channel : channels_)
+    if (channel.thread.joinable())
+      channel.thread.join();
 }
 
 Result<int> CollectiveQueue::add(void *data, size_t count, DType type,
@@ -42,24 +62,33 @@ int CollectiveQueue::add(Reduction reduction) {
   reductions_.push_back(std::move(reduction));
   // Allocated at bind, so that start() allocates nothing: a reduction is in the
   // ring at most once, and references of work() are never moved.
-  queue_.resize(reductions_.size());
+  for (Channel &channel : channels_)
+    channel.queue.resize(reductions_.size());
   return static_cast<int>(reductions_.size()) - 1;
+}
+
+void CollectiveQueue::overtake(int ticket) {
+  std::lock_guard lock(mutex_);
+  reductions_[ticket].ahead = true;
 }
 
 void CollectiveQueue::describe(int ticket, int64_t bucket,
                                const std::string &nodes) {
   std::lock_guard lock(mutex_);
-  if (FlightLog *log = communicator_.flightLog())
+  if (FlightLog *log = channels_.front().communicator.flightLog())
     reductions_[ticket].subject = log->addSubject(bucket, nodes);
 }
 
 Status CollectiveQueue::start(int ticket) {
   {
     std::lock_guard lock(mutex_);
-    reductions_[ticket].pending = true;
-    queue_[(head_ + length_++) % queue_.size()] = ticket;
+    Reduction &reduction = reductions_[ticket];
+    Channel &channel = channelOf(reduction);
+    reduction.pending = true;
+    channel.queue[(channel.head + channel.length++) % channel.queue.size()] =
+        ticket;
   }
-  started_.notify_one();
+  started_.notify_all();
   return {};
 }
 
@@ -84,58 +113,62 @@ Status CollectiveQueue::status() {
 
 Status CollectiveQueue::endStep() {
   std::unique_lock lock(mutex_);
-  block(lock, [&] { return length_ == 0; });
+  block(lock, [&] {
+    return channels_.front().length + channels_.back().length == 0;
+  });
   return error_;
 }
 
 // Gathers each rank's piece from its own memory.
-Status CollectiveQueue::gather(const Reduction &r) {
-  const auto rank = static_cast<ptrdiff_t>(communicator_.rank()) %
-                    static_cast<ptrdiff_t>(r.pieces.size()); // of its group
-  const size_t begin =
-      std::accumulate(r.pieces.begin(), r.pieces.begin() + rank, size_t(0));
-  if (const size_t bytes = r.pieces[static_cast<size_t>(rank)];
-      r.source && bytes > 0)
-    std::memmove(static_cast<std::byte *>(r.data) + begin, r.source, bytes);
-  return communicator_.allGather(r.data, r.pieces);
+static Status gather(Communicator &communicator, void *data,
+                     std::span<const size_t> pieces, const void *own) {
+  const size_t rank =
+      static_cast<size_t>(communicator.rank()) % pieces.size(); // of its group
+  const auto before = pieces.first(rank);
+  if (own && pieces[rank] > 0)
+    std::memmove(static_cast<std::byte *>(data) +
+                     std::accumulate(before.begin(), before.end(), size_t(0)),
+                 own, pieces[rank]);
+  return communicator.allGather(data, pieces);
 }
 
-Status CollectiveQueue::run(const Reduction &r) {
+Status CollectiveQueue::run(Communicator &communicator, const Reduction &r) {
   const char *name = r.own              ? "reduce_scatter"
                      : r.pieces.empty() ? "all_reduce"
                                         : "all_gather";
   return guarded(name, [&] {
-    communicator_.setSubject(r.subject);
+    communicator.setSubject(r.subject);
     const Status done =
         r.own
-            ? communicator_.reduceScatter(r.data, r.pieces, r.own, r.type, r.op)
+            ? communicator.reduceScatter(r.data, r.pieces, r.own, r.type, r.op)
         : r.pieces.empty()
-            ? communicator_.allReduce(r.data, r.count, r.type, r.op)
-            : gather(r);
-    communicator_.setSubject(-1);
+            ? communicator.allReduce(r.data, r.count, r.type, r.op)
+            : gather(communicator, r.data, r.pieces, r.source);
+    communicator.setSubject(-1);
     return done;
   });
 }
 
-void CollectiveQueue::work() {
+void CollectiveQueue::work(Channel &channel) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    started_.wait(lock, [&] { return stop_ || length_ > 0; });
-    if (length_ == 0)
+    started_.wait(lock, [&] { return stop_ || channel.length > 0; });
+    if (channel.length == 0)
       return; // stops, as nobody waits any more
-    Reduction &next = reductions_[queue_[head_]];
+    Reduction &next = reductions_[channel.queue[channel.head]];
     // After an error the ranks no longer agree on the next collective, so
     // nothing more is sent; started collectives still end for their waits.
     if (error_.ok() && !stop_) {
       lock.unlock(); // the step continues while this blocks
-      Status status = run(next);
+      Status status = run(channel.communicator, next);
       lock.lock();
-      error_ = std::move(status);
+      if (error_.ok())
+        error_ = std::move(status);
     }
     // Only now is its place in the ring free.
     next.pending = false;
-    head_ = (head_ + 1) % queue_.size();
-    --length_;
+    channel.head = (channel.head + 1) % channel.queue.size();
+    --channel.length;
     finished_.notify_all();
   }
 }

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs collectives in parallel with computation: one thread executes them in
-// the order in which they were started, which is the same on all ranks.
+// Collectives that run beside the computation: the thread of a channel does
+// them in the order in which they were started, which is the same on all ranks.
 #pragma once
 
 #include "runtime/exec/reduce/Reducer.h"
 
 #include <chrono>
 #include <condition_variable>
+#include <list>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 namespace dlc {
 
-// Uses host memory and a blocking communicator. wait() returns when the
-// reduction is done. The communicator's deadlines bound how long it, endStep()
-// and the destructor block.
+// Host memory and blocking communicators: the threads are what lets the step go
+// on meanwhile. wait() returns when the reduction is done. The communicators'
+// deadlines bound how long it, endStep() and the destructor block.
 class CollectiveQueue final : public Reducer {
 public:
-  explicit CollectiveQueue(Communicator &communicator);
+  // `ahead`, a sibling of the communicator or null, is for what overtakes.
+  explicit CollectiveQueue(Communicator &communicator,
+                           std::unique_ptr<Communicator> ahead = nullptr);
   ~CollectiveQueue() override;
 
   Result<int> add(void *data, size_t count, DType type, ReduceOp op) override;
@@ -26,6 +29,7 @@ public:
                          DType type, ReduceOp op) override;
   Result<int> addGather(void *data, std::vector<size_t> pieces,
                         const void *own) override;
+  void overtake(int ticket) override;
   void describe(int ticket, int64_t bucket, const std::string &nodes) override;
   Status start(int ticket) override;
   Status wait(int ticket) override;
@@ -43,27 +47,35 @@ private:
     std::vector<size_t> pieces = {}; // not empty: reduce-scatter or all-gather
     void *own = nullptr;             // not null: reduce-scatter
     const void *source = nullptr;    // this rank's piece of an all-gather
-    bool pending = false;
+    bool pending = false, ahead = false;
     int subject = -1;
   };
+  struct Channel {
+    Communicator &communicator;
+    std::vector<int> queue = {}; // ring of tickets, as large as reductions_
+    size_t head = 0, length = 0;
+    std::thread thread = {};
+  };
   int add(Reduction reduction);
-  Status run(const Reduction &reduction);
-  Status gather(const Reduction &reduction);
-  void work();
+  void open(Communicator &communicator);
+  void close();
+  Channel &channelOf(const Reduction &reduction) {
+    return reduction.ahead ? channels_.back() : channels_.front();
+  }
+  static Status run(Communicator &communicator, const Reduction &reduction);
+  void work(Channel &channel);
   // Waits until done(), which is called with the lock held, is true.
   template <class Done>
   void block(std::unique_lock<std::mutex> &lock, const Done &done);
 
-  Communicator &communicator_;
+  const std::unique_ptr<Communicator> ahead_;
   std::mutex mutex_;
   std::condition_variable started_, finished_;
   std::vector<Reduction> reductions_;
-  std::vector<int> queue_; // ring of tickets, as large as reductions_
-  size_t head_ = 0, length_ = 0;
-  Status error_;
+  Status error_; // of the channel that failed first
   bool stop_ = false;
   std::chrono::duration<double> blocked_{}; // of the steps' thread
-  std::thread thread_;                      // last: it uses the others
+  std::list<Channel> channels_; // for the rest, and for what overtakes
 };
 
 } // namespace dlc

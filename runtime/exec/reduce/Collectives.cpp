@@ -73,6 +73,8 @@ CollectiveBinder::bindAllReduce(const CommandSpec &spec, int64_t bucket) {
   int ticket = 0;
   if (reducer_) {
     DLC_ASSIGN(ticket, reducer_->add(range.data, *count, *type, op));
+    if (plan::intAttribute(spec.command, "ahead", 0))
+      reducer_->overtake(ticket);
     reducer_->describe(ticket, bucket, label);
   }
   tickets_[bucket] = ticket;

@@ -12,8 +12,9 @@
 
 namespace dlc {
 
-// For use by one thread. Reductions run in the order in which they are started,
-// which must be the same on all ranks.
+// For one thread. Reductions are done in the order in which they are started,
+// which is the same on all ranks, and of those that overtake and the others
+// apart from each other.
 class Reducer {
 public:
   virtual ~Reducer() = default;
@@ -32,6 +33,10 @@ public:
   // if it is not supported.
   virtual Result<int> addGather(void *data, std::vector<size_t> pieces,
                                 const void *own) = 0;
+
+  // At bind: it need not wait for those that were started before it, where the
+  // ranks have another channel for it.
+  virtual void overtake(int /*ticket*/) {}
 
   // Sets the bucket that a ticket reduces, and the labels of the ONNX nodes
   // whose gradients are in it, for messages and records.

@@ -52,19 +52,22 @@ std::vector<const plan::Program *> programsOfUpdate(const plan::Plan &plan) {
   return programs;
 }
 
-// The times of computation and communication.
+// Two lanes of time, and on hosts one of what overtakes.
 class Lanes {
 public:
-  Lanes(const Network &network, int64_t ranks, ZeroLevel level, int64_t group)
+  Lanes(const plan::Plan &plan, const Network &network, int64_t ranks,
+        ZeroLevel level, int64_t group)
       : network_(network), among_(amongGroups(network, group)), ranks_(ranks),
-        group_(group), scatters_(level >= ZeroLevel::Gradients) {}
+        group_(group), scatters_(level >= ZeroLevel::Gradients),
+        overtakes_(plan.target() == "cpu") {}
 
   void run(const plan::Program &program, const std::vector<double> &times) {
     for (int i = 0; i < program.commands_size(); ++i) {
       const plan::Command &c = program.commands(i);
       const int64_t bucket = plan::intAttribute(c, "bucket", -1);
       if (isCollective(c))
-        start(bucket, bytesOfBucket(program, c));
+        start(bucket, bytesOfBucket(program, c),
+              overtakes_ && plan::intAttribute(c, "ahead", 0) > 0);
       else if (isWait(c))
         waitFor(ends_[bucket]);
       else if (!isGather(c)) {
@@ -94,7 +97,7 @@ private:
     return {c.seconds + among.seconds,
             group_ > 1 ? c.algorithm : among.algorithm};
   }
-  void start(int64_t bucket, double bytes) {
+  void start(int64_t bucket, double bytes, bool ahead) {
     const Collective c = scatters_ && bytes >= static_cast<double>(group_) * 4
                              ? scatter(bytes)
                              : allReduce(network_, ranks_, bytes);
@@ -102,8 +105,9 @@ private:
       largest_ = bytes;
       step.algorithm = c.algorithm;
     }
-    free_ = std::max(free_, now_) + c.seconds;
-    ends_[bucket] = free_;
+    double &free = ahead ? freeAhead_ : free_;
+    free = std::max(free, now_) + c.seconds;
+    ends_[bucket] = free;
     step.communication += c.seconds;
   }
   void waitFor(double end) {
@@ -116,8 +120,8 @@ private:
   const Network &network_;
   const Network among_;   // between ranks of equal index in groups
   int64_t ranks_, group_; // that split states
-  bool scatters_;
-  double now_ = 0, free_ = 0, largest_ = 0;
+  bool scatters_, overtakes_;
+  double now_ = 0, free_ = 0, freeAhead_ = 0, largest_ = 0;
   std::map<int64_t, double> ends_;
 };
 
@@ -325,7 +329,7 @@ Step predict(const plan::Plan &plan, const CommandTimes &times,
              int64_t group) {
   const Bytes bytes = count(plan);
   const int64_t shares = group > 0 ? group : ranks;
-  Lanes lanes(network, ranks, level, shares);
+  Lanes lanes(plan, network, ranks, level, shares);
   for (const auto &[program, seconds] : times)
     lanes.run(*program, seconds);
   const auto parameters = static_cast<double>(bytes.parameters);
@@ -342,7 +346,7 @@ Step predict(const plan::Plan &plan, const CommandTimes &times,
   const auto apart =
       static_cast<double>(std::max<int64_t>(1, plan::syncEvery(plan)));
   if (const plan::Program *sync = plan::findProgram(plan, plan::kSync)) {
-    Lanes meeting(network, ranks, level, shares); // a step's share
+    Lanes meeting(plan, network, ranks, level, shares); // a step's share of it
     meeting.run(*sync, std::vector<double>(sync->commands_size()));
     const Step all = meeting.end();
     step.seconds += all.seconds / apart;
