@@ -63,6 +63,7 @@ public:
   ~Impl() { setup_.ranks.setRecord({}); }
 
   const std::string &folder() const { return folder_.path(); }
+  bool tells() const { return tells_; }
 
   std::unique_ptr<Loader> makeLoader() {
     return std::make_unique<Loader>(setup_.data.sets, setup_.sampling,
@@ -132,11 +133,14 @@ private:
                          kSaves = "writes a checkpoint of", kEnds = "ends";
 
   void keepFlight(const Status &error) {
-    if (FlightLog *log = setup_.ranks.flightLog()) {
-      warnOf(writeFlight(
-          *log, {setup_.ranks.rank(), setup_.ranks.size(), hostName(), error},
-          folder_.path()));
-    }
+    FlightLog *log = setup_.ranks.flightLog();
+    if (!log)
+      return;
+    const auto isFirst = writeFlight(
+        *log, {setup_.ranks.rank(), setup_.ranks.size(), hostName(), error},
+        folder_.path());
+    warnOf(isFirst.status());
+    tells_ = !isFirst || *isFirst || error.code() != Code::PeerLost;
   }
 
   static void warnOf(const Status &kept) {
@@ -253,6 +257,7 @@ private:
     return {};
   }
 
+  std::atomic<bool> tells_ = true;    // of its error
   std::atomic<Doing> doing_ = kSteps; // before the setup ends, and the loader
   const std::unique_ptr<RunSetup> ownSetup_;
   RunSetup &setup_;
@@ -296,6 +301,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions &options,
 }
 
 const std::string &Trainer::folder() const { return impl_->folder(); }
+bool Trainer::tells() const { return impl_->tells(); }
 
 Result<TrainResult> Trainer::run() {
   std::unique_ptr<Loader> loader; // its end may wait for a read that hangs

@@ -43,9 +43,13 @@ public:
   // in, and a checkpoint is written. Code::Diverged when the loss is not finite
   // in a step that was not skipped, or after options.maxSkips skipped steps in
   // a row; RUN/replay-<step> then does the step again (Replay.h), and the last
-  // checkpoint is kept. After any error each of several ranks leaves
-  // RUN/flight-<rank>.json (collective/flight).
+  // checkpoint is kept. After any error each of several ranks adds a line to
+  // RUN/flight-<host>.jsonl (collective/flight).
   Result<TrainResult> run();
+
+  // After an error: false if another rank of this host has already told that a
+  // rank is lost, as this one would.
+  bool tells() const;
 
 private:
   class Impl;

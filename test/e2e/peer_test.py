@@ -2,6 +2,7 @@
 """A rank that dies or stops is an error on the others, in time; nothing hangs and nothing is left behind."""
 # processors: 2
 
+import json
 import os
 import random
 import re
@@ -50,6 +51,10 @@ class Peer(dlc.TestCase):
                 return
             time.sleep(0.05)
         self.fail(f"no {count} steps after 30 s")
+
+    def flights(self):
+        """A line for each rank of this host."""
+        return os.path.join(self.run_folder, f"flight-{socket.gethostname()}.jsonl")
 
     def steps(self):
         """Whole lines of the metrics."""
@@ -115,8 +120,8 @@ class Peer(dlc.TestCase):
             self.assertLess(time.monotonic() - began, 5)
             self.assertRegex(err, rf"rank {rank} does not answer in \w+( of bucket 0)?, step \d+.*\(its host: ")
             self.wait_for_end(ranks)
-            out, _ = dlc.dlc("debug", "flight", os.path.join(self.run_folder, f"flight-{1 - rank}.json"))
-            self.assertRegex(out, rf"rank {1 - rank} waited for rank {rank}\n")
+            out, _ = dlc.dlc("debug", "flight", self.flights())
+            self.assertRegex(out, rf"rank {1 - rank} waited for rank {rank}, since \d\d:\d\d")
             found = re.search(r"all_reduce of bucket 0, step \d+, gradients of (.*) \(its host", err)
             if found:
                 self.assertIn("'/f3/Gemm', '/f2/Gemm', '/f1/Gemm' and 2 more", found[1])
@@ -141,8 +146,11 @@ class Peer(dlc.TestCase):
         self.assertRegex(errors[0], r"rank [12] does not answer in all_reduce, step \d+")
         for rank in 1, 2:
             self.assertRegex(errors[rank], r"the job, step 30.*; this rank hangs: it waits for samples of '.*feed.py'")
-            with open(os.path.join(self.run_folder, f"flight-{rank}.json")) as file:
-                self.assertIn("it waits for samples", file.read())
+        with open(self.flights()) as file:
+            lines = {line["rank"]: line["error"] for line in map(json.loads, file)}
+        self.assertEqual(sorted(lines), [0, 1, 2])
+        for rank in 1, 2:
+            self.assertIn("it waits for samples", lines[rank])
 
     def test_no_room_for_the_record(self):
         """The last collectives go to the folder for temporary files, and a warning says so."""
@@ -150,12 +158,12 @@ class Peer(dlc.TestCase):
             os.environ["TMPDIR"] = folder
             self.addCleanup(os.environ.pop, "TMPDIR", None)
             ranks = self.start()
-            os.mkdir(os.path.join(self.run_folder, "flight-0.json"))
+            os.mkdir(self.flights())
             os.kill(ranks[1], signal.SIGKILL)
             _, _, err = dlc.finish(self.process, DEADLINE)
             name, = os.listdir(folder)
-            self.assertRegex(err, rf"flight-0.json.*: the last collectives are in '.*{name}'")
-            self.assertIn("no file of rank 1", dlc.dlc("debug", "flight", os.path.join(folder, name))[0])
+            self.assertRegex(err, rf"flight-.*jsonl.*: the last collectives are in '.*{name}'")
+            self.assertIn("no record of rank 1", dlc.dlc("debug", "flight", os.path.join(folder, name))[0])
 
     def start_rank(self, rank, world, token, timeout, data=None, **length):
         """A rank, started as by torchrun."""

@@ -74,6 +74,34 @@ class Flight(dlc.TestCase):
         _, text = self.compare(flight(0, same, ranks=2), flight(1, [call(0), call(1, "barrier", bytes=0, subject=None)], ranks=2))
         self.assertIn("rank 1 (host1): barrier, 0 bytes, step 0, began 00:16:41.000, ended after 0.500 s", text)
 
+    def test_a_thousand_ranks(self):
+        """A file for each host, a line for each of its ranks; what is told of many is told once."""
+        calls = [call(i) for i in range(4)]
+        files = []
+        for host in range(128):
+            lines = [flight(rank, calls + [call(4, state="failed", begin=1004 + rank / 1e4)] * (rank != 517), ranks=1024,
+                            host=f"node{host}", error="" if rank == 517 else "rank 517 does not answer (its host: node64)")
+                     for rank in range(8 * host, 8 * host + 8)]
+            files.append(self.write("".join(json.dumps(line) + "\n" for line in lines).encode()))
+        out, _ = dlc.dlc("debug", "flight", *files, timeout=60)
+        self.assertEqual(out.splitlines(), [
+            "collective 4: all_reduce of bucket 4, 400 bytes, step 2: rank 517 did not begin it", "  gradients of /a; /b",
+            "  ranks 0-516, 518-1023 (128 hosts): all_reduce of bucket 4, 400 bytes, step 2, began 00:16:44.000 to 00:16:44.102, "
+            "failed after 0.500 s", "    they ended with: rank 517 does not answer (its host: node64)",
+            "  rank 517 (node64): its last is collective 3, all_reduce of bucket 4, 400 bytes, step 1, began 00:16:43.000, "
+            "ended after 0.500 s", "ranks 0-516, 518-1023 waited for rank 517, since 00:16:44.000"])
+        found = json.loads(dlc.dlc("debug", "flight", *files, "--json", timeout=60)[0])
+        self.assertEqual((found["missing"], len(found["waiting"]), len(found["by_rank"])), ([517], 1023, 1024))
+
+    def test_lines(self):
+        """Of a rank the last one counts; what a killed rank has not completed is left out."""
+        one, two = json.dumps(flight(0, [call(0)], ranks=2)), json.dumps(flight(1, [call(0)], ranks=2))
+        path = self.write(f"{json.dumps(flight(0, [], ranks=2))}\n{one}\n{two[:99]}".encode())
+        out, err = dlc.dlc("debug", "flight", path)
+        self.assertIn("no record of rank 1", out)
+        self.assertIn("ends with an incomplete record, which is left out", err)
+        self.refuse(f"{one}\n{two[:99]}\n".encode(), "line 2")
+
     def test_what_was_dropped_is_not_missing(self):
         """Each keeps its last; a slow rank's may begin earlier."""
         ahead = flight(0, [call(i) for i in range(3000, 5000)] + [], ranks=2, begun=5000)

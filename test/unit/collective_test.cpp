@@ -3,7 +3,6 @@
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Hosts.h"
 #include "runtime/collective/Reduce.h"
-#include "runtime/collective/flight/FlightLog.h"
 #include "test/support/FreePort.h"
 
 #include <gtest/gtest.h>
@@ -189,28 +188,6 @@ TEST_F(Gloo, OneThatDoesNotComeIsNamedAtTheDeadline) {
         << ends[rank].message();
     EXPECT_LT(seconds[rank], 1.5);
   }
-}
-
-// The last 2,000, of which the one that failed is last.
-TEST(Flight, KeepsTheLast) {
-  FlightLog recorder;
-  const int bucket = recorder.addSubject(3, "/a");
-  for (uint64_t i = 0; i < 5000; ++i)
-    recorder.end(recorder.begin(0, i, "barrier", 0, -1), true);
-  recorder.setStep(9);
-  recorder.end(recorder.begin(0, 5000, "all_reduce", 64, bucket), false);
-  const std::string text =
-      recorder.toJson({1, 2, "h", peerLost("rank 0 is lost")});
-  size_t count = 0;
-  for (size_t at = 0; (at = text.find("\"sequence\":", at)) != text.npos; ++at)
-    ++count;
-  EXPECT_EQ(count, FlightLog::kKept);
-  EXPECT_EQ(text.find("\"sequence\":3000,"), text.npos);
-  EXPECT_NE(text.find("\"sequence\":3001,"), text.npos);
-  EXPECT_NE(text.find("\"sequence\":5000,\"step\":9,\"operation\":"
-                      "\"all_reduce\",\"bytes\":64,\"subject\":0"),
-            text.npos);
-  EXPECT_TRUE(text.ends_with("\"state\":\"failed\"}]}\n"));
 }
 
 TEST_F(Gloo, SiblingsWorkSideBySide) {

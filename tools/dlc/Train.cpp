@@ -132,11 +132,12 @@ Status settleOptions(TrainArguments &a) {
   return {};
 }
 
-RankEnd endOfRun(const Result<TrainResult> &result, int rank) {
+RankEnd endOfRun(Trainer &trainer, int rank) {
+  const Result<TrainResult> result = trainer.run();
   if (!result) {
     // The loss is the same on all ranks: one of them says so.
     const bool told = rank > 0 && result.status().code() == Code::Diverged;
-    return endOf(result.status(), !told);
+    return endOf(result.status(), !told && trainer.tells());
   }
   if (rank == 0 && result->signal)
     warning("stopped by signal {} after step {}: go on with dlc train "
@@ -176,7 +177,7 @@ RankEnd trainAsRank(const TrainOptions &given, const Launch &launch,
   if (rank == 0)
     if (Status kept = keepJobNote((*trainer)->folder()); !kept.ok())
       return endOf(kept);
-  return endOfRun((*trainer)->run(), rank);
+  return endOfRun(**trainer, rank);
 }
 
 // Whether the run may have begun already: it was asked for, or the launcher has
@@ -269,7 +270,7 @@ On several hosts, DLC_JOB_TOKEN (16 characters or more, equal on all) keeps stra
 A rank that dies ends the run with code 7 at once; a rank that is stopped or unreachable after
 --heartbeat; a rank that others wait for after --timeout. A rank that computes for long is not lost.
 The error names the rank, its host and what was waited for, and each rank writes
-RUN/flight-RANK.json: dlc debug flight RUN/flight-*.json compares them. With --on-lost-rank=shrink
+RUN/flight-HOST.jsonl: dlc debug flight RUN/flight-*.jsonl compares them. With --on-lost-rank=shrink
 the other local ranks restart from the newest checkpoint, so use --save-every. A step then has fewer
 samples; the number of steps and the learning rates stay, and the epoch continues with its remaining
 samples. --resume works with any number of ranks, if the model was compiled for several.

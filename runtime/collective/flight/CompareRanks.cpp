@@ -4,6 +4,7 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
+#include "runtime/base/process/Log.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +12,7 @@
 namespace dlc {
 namespace {
 
-constexpr uint64_t kMostBytes = 16 << 20;
+constexpr uint64_t kMostBytes = uint64_t(1) << 30, kMostLine = 16 << 20;
 constexpr uint64_t kMostNumber = uint64_t(1) << 62;
 
 Result<int64_t> wholeNumber(const Json &object, const char *key,
@@ -199,17 +200,37 @@ Result<ByRank> sameJob(const std::vector<Flight> &flights) {
 
 } // namespace
 
-Result<Flight> readFlight(const std::string &path) {
+Result<std::vector<Flight>> readFlights(const std::string &path) {
   DLC_ASSIGN(const std::string text, readFile(path, kMostBytes));
-  const auto read = [&]() -> Result<Flight> {
-    DLC_ASSIGN(const Json json, parseJson(text));
+  const auto flightOf = [](std::string_view line) -> Result<Flight> {
+    if (line.size() > kMostLine)
+      return limitExceeded("it has {} bytes, expected at most {}", line.size(),
+                           kMostLine);
+    DLC_ASSIGN(const Json json, parseJson(std::string(line)));
     return flightFrom(json);
   };
-  auto flight = read();
-  if (!flight.ok())
-    return flight.status().withContext(fmt::format("'{}'", printable(path)));
-  flight->path = path;
-  return flight;
+  std::map<int, Flight> byRank;
+  for (size_t at = 0, end = 0; at < text.size() || byRank.empty();
+       at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    auto flight = flightOf(std::string_view(text).substr(at, end - at));
+    if (!flight && end == text.size() && !byRank.empty()) {
+      warning("'{}' ends with an incomplete record, which is left out",
+              printable(path));
+      break;
+    }
+    if (!flight)
+      return flight.status().withContext(fmt::format(
+          "'{}', line {}", printable(path),
+          1 + std::count(text.begin(),
+                         text.begin() + static_cast<ptrdiff_t>(at), '\n')));
+    flight->path = path;
+    byRank[flight->rank] = *std::move(flight);
+  }
+  std::vector<Flight> flights;
+  for (auto &[rank, flight] : byRank)
+    flights.push_back(std::move(flight));
+  return flights;
 }
 
 Result<FlightFinding> compareFlights(const std::vector<Flight> &flights) {

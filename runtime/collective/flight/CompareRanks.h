@@ -24,7 +24,7 @@ struct FlightSubject {
   std::string nodes;
 };
 
-// The record of one rank (Recorder.h).
+// The record of one rank (FlightLog.h).
 struct Flight {
   std::string path, host, error;
   int rank = 0, ranks = 0;
@@ -33,9 +33,10 @@ struct Flight {
   std::vector<FlightCall> calls;
 };
 
-// Code::Corrupt, naming file and member, for an invalid file; Code::Limit for
-// one that is too large.
-Result<Flight> readFlight(const std::string &path);
+// Those of a file, a line each, of a rank the last one. Code::Corrupt, naming
+// file and member, for an invalid line, but a last one that a killed rank has
+// not completed is left out; Code::Limit for what is too large.
+Result<std::vector<Flight>> readFlights(const std::string &path);
 
 struct FlightFinding {
   enum Kind {

@@ -4,11 +4,17 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
+#include "runtime/base/files/Files.h"
 #include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Log.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <chrono>
+#include <fcntl.h>
+#include <optional>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace dlc {
@@ -42,7 +48,7 @@ double seconds(int64_t nanoseconds) {
 
 } // namespace
 
-FlightLog::FlightLog() : ring_(kKept) {}
+FlightLog::FlightLog() : started_(seconds(clockNow())), ring_(kKept) {}
 
 int FlightLog::addSubject(int64_t bucket, std::string nodes) {
   std::lock_guard lock(mutex_);
@@ -70,17 +76,38 @@ void FlightLog::end(uint64_t number, bool well) {
   entry.state = well ? State::Done : State::Failed;
 }
 
-std::string FlightLog::describe(const char *operation, int subject) const {
-  std::lock_guard lock(mutex_);
+std::string FlightLog::textOf(const char *operation, int subject,
+                              int64_t step) const {
   std::string text = operation, nodes;
   if (subject >= 0) {
     const Subject &about = subjects_[static_cast<size_t>(subject)];
     text += fmt::format(" of bucket {}", about.bucket);
     nodes = firstNodes(about.nodes);
   }
-  if (step_ > 0)
-    text += fmt::format(", step {}", step_.load());
+  if (step > 0)
+    text += fmt::format(", step {}", step);
   return nodes.empty() ? text : fmt::format("{}, gradients of {}", text, nodes);
+}
+
+std::string FlightLog::describe(const char *operation, int subject) const {
+  std::lock_guard lock(mutex_);
+  return textOf(operation, subject, step_);
+}
+
+std::string FlightLog::describeWaiting(int channel) const {
+  std::lock_guard lock(mutex_);
+  const auto begun = static_cast<uint64_t>(begun_);
+  const Entry *oldest = nullptr;
+  int more = 0;
+  for (uint64_t i = begun - std::min<uint64_t>(begun, kKept); i < begun; ++i)
+    if (const Entry &e = ring_[i % kKept];
+        e.channel == channel && e.state == State::Waits)
+      oldest ? void(++more) : void(oldest = &e);
+  if (!oldest)
+    return "";
+  const std::string text =
+      textOf(oldest->operation, oldest->subject, oldest->step);
+  return more ? fmt::format("{}, and {} more", text, more) : text;
 }
 
 std::string FlightLog::toJson(const Owner &owner) const {
@@ -115,22 +142,100 @@ std::string FlightLog::toJson(const Owner &owner) const {
   return dumpJson(object) + "\n";
 }
 
-Status writeFlight(const FlightLog &log, const FlightLog::Owner &owner,
-                   const std::string &run) {
+namespace {
+
+// A file of lines that several processes append to, locked until it is closed.
+class SharedLines {
+public:
+  SharedLines() = default;
+  SharedLines(const SharedLines &) = delete;
+  ~SharedLines() {
+    if (file_ >= 0)
+      ::close(file_);
+  }
+
+  Status open(const std::string &path) {
+    path_ = path;
+    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (file_ < 0)
+      return systemError("open", path);
+    return ::flock(file_, LOCK_EX) == 0 ? Status() : systemError("lock", path);
+  }
+  // When the first line was written; none: there is none, or it tells nothing.
+  Result<std::optional<double>> written() const {
+    DLC_ASSIGN(const auto file, MappedFile::open(path_));
+    const auto first =
+        parseJson(std::string(file.text().substr(0, file.text().find('\n'))));
+    if (!first || !first->is_object() ||
+        !first->value("written", Json()).is_number())
+      return std::optional<double>();
+    return std::optional(first->value("written", 0.0));
+  }
+  // Replaces all lines, or follows those that are complete.
+  Status write(const std::string &line, bool replaces) {
+    uint64_t end = 0;
+    if (!replaces) {
+      DLC_ASSIGN(const auto file, MappedFile::open(path_));
+      end = file.text().rfind('\n') + 1;
+    }
+    if (::ftruncate(file_, static_cast<off_t>(end)) != 0)
+      return systemError("write", path_);
+    for (size_t at = 0; at < line.size();) {
+      const ssize_t done = ::write(file_, line.data() + at, line.size() - at);
+      if (done < 0 && errno == EINTR)
+        continue;
+      if (done < 0) {
+        const Status status = systemError("write", path_);
+        (void)!::ftruncate(file_, static_cast<off_t>(end));
+        return status;
+      }
+      at += static_cast<size_t>(done);
+    }
+    return {};
+  }
+
+private:
+  std::string path_;
+  int file_ = -1;
+};
+
+// "flight-HOST.jsonl", with a name that any file may have.
+std::string fileOfHost(std::string host) {
+  for (char &c : host)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-')
+      c = '_';
+  return "flight-" + host + ".jsonl";
+}
+
+Result<bool> addLine(const std::string &path, const std::string &line,
+                     double started) {
+  SharedLines lines;
+  DLC_TRY(lines.open(path));
+  DLC_ASSIGN(const auto written, lines.written());
+  const bool isFirst = !written || *written < started;
+  DLC_TRY(lines.write(line, isFirst));
+  return isFirst;
+}
+
+} // namespace
+
+Result<bool> writeFlight(const FlightLog &log, const FlightLog::Owner &owner,
+                         const std::string &run) {
   const std::string text = log.toJson(owner);
-  const std::string path = fmt::format("{}/flight-{}.json", run, owner.rank);
-  const Status written = writeFileAtomically(path, text);
-  if (written.ok())
-    return written;
+  const auto added =
+      addLine(run + "/" + fileOfHost(owner.host), text, log.started());
+  if (added.ok())
+    return added;
   const std::string other =
-      fmt::format("{}/dlc-flight-{}-{}.json", environment::temporaryFolder(),
+      fmt::format("{}/dlc-flight-{}-{}.jsonl", environment::temporaryFolder(),
                   owner.rank, ::getpid());
   const Status saved = writeFileAtomically(other, text);
   if (!saved.ok())
-    return failed("the last collectives are lost: {}; {}", written.message(),
-                  saved.message());
-  warning("{}: the last collectives are in '{}'", written.message(), other);
-  return {};
+    return failed("the last collectives are lost: {}; {}",
+                  added.status().message(), saved.message());
+  warning("{}: the last collectives are in '{}'", added.status().message(),
+          other);
+  return true;
 }
 
 } // namespace dlc

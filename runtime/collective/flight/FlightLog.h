@@ -17,6 +17,8 @@ namespace dlc {
 class FlightLog {
 public:
   static constexpr size_t kKept = 2000;
+  // The channel of what a device does.
+  static constexpr int kDevice = 255;
 
   FlightLog();
 
@@ -39,6 +41,10 @@ public:
   // "all_reduce of bucket 3, step 12, gradients of '/a', '/b' and 7 more"
   std::string describe(const char *operation, int subject) const;
 
+  // The same of the oldest one of a channel that waits, "and 3 more"; empty:
+  // none does.
+  std::string describeWaiting(int channel) const;
+
   struct Owner {
     int rank = 0, ranks = 1;
     std::string host;
@@ -46,6 +52,9 @@ public:
   };
   // A JSON object and a newline (README.md says of which members).
   std::string toJson(const Owner &owner) const;
+
+  // Since 1970, of the beginning of this log.
+  double started() const { return started_; }
 
 private:
   enum class State : uint8_t { Waits, Done, Failed };
@@ -61,15 +70,21 @@ private:
     std::string nodes;
   };
 
+  // With the mutex.
+  std::string textOf(const char *operation, int subject, int64_t step) const;
+
+  const double started_; // seconds
   std::atomic<int64_t> begun_ = 0, step_ = 0;
   mutable std::mutex mutex_; // of what follows
   std::vector<Entry> ring_;  // kKept
   std::vector<Subject> subjects_;
 };
 
-// Writes RUN/flight-RANK.json atomically; if that fails, a file in the folder
-// for temporary files, with a warning that names it.
-Status writeFlight(const FlightLog &log, const FlightLog::Owner &owner,
-                   const std::string &run);
+// Adds a line to RUN/flight-HOST.jsonl, which is locked meanwhile; the first of
+// the host's ranks to fail replaces what an earlier failure left. If it cannot,
+// a file in the folder for temporary files, with a warning that names it.
+// Whether this is the first line, which others of this host follow.
+Result<bool> writeFlight(const FlightLog &log, const FlightLog::Owner &owner,
+                         const std::string &run);
 
 } // namespace dlc

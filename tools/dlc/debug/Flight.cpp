@@ -2,13 +2,18 @@
 // dlc debug flight: where the ranks of a job that failed began to differ.
 #include "runtime/base/Text.h"
 #include "runtime/collective/flight/CompareRanks.h"
+#include "runtime/collective/flight/FlightLog.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <compare>
 #include <ctime>
+#include <iterator>
+#include <set>
 
 namespace dlc::tool {
 namespace {
@@ -45,19 +50,43 @@ std::string clockText(double seconds) {
                      static_cast<int>((seconds - std::floor(seconds)) * 1000));
 }
 
-// "ranks 0, 2"
+// "ranks 0, 2, 4-1023", in order.
 std::string ranksText(const std::vector<int> &ranks) {
+  std::vector<std::string> parts;
+  for (size_t first = 0, last = 0; first < ranks.size(); first = last + 1) {
+    last = first;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1)
+      ++last;
+    if (last < first + 2)
+      last = first;
+    parts.push_back(last == first
+                        ? std::to_string(ranks[first])
+                        : fmt::format("{}-{}", ranks[first], ranks[last]));
+  }
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s",
-                     fmt::join(ranks, ", "));
+                     fmt::join(parts, ", "));
 }
 
-std::string endText(const FlightCall &call) {
-  if (!call.end)
-    return "still waited";
-  return fmt::format("{} after {:.3f} s",
-                     call.state == "done" ? "ended" : "failed",
-                     *call.end - call.begin);
-}
+// The least and the largest of what several ranks have.
+struct Spread {
+  double least = INFINITY, most = -INFINITY;
+
+  void add(double value) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  std::string text(const auto &one) const {
+    const std::string first = one(least), last = one(most);
+    return first == last ? first : fmt::format("{} to {}", first, last);
+  }
+};
+
+// Ranks of which the same is told, but for the times.
+struct Alike {
+  std::vector<int> ranks;
+  std::set<std::string> hosts;
+  Spread begin, seconds;
+};
 
 const char *kindText(FlightFinding::Kind kind) {
   constexpr const char *kTexts[] = {"same", "missing", "differs", "unfinished"};
@@ -70,32 +99,82 @@ std::string headline(const FlightFinding &f, const ByRank &flights) {
   const auto &[rank, call] = *f.calls.begin();
   const std::string what =
       fmt::format("collective {}{}: ", f.sequence,
-                  f.channel ? fmt::format(" of channel {}", f.channel) : "");
+                  f.channel == FlightLog::kDevice ? " on the GPUs"
+                  : f.channel ? fmt::format(" of channel {}", f.channel)
+                              : "");
   if (f.kind == FlightFinding::Differs)
     return what + "ranks do different things";
   const std::string text = what + callText(*flights.at(rank), *call);
   if (f.kind == FlightFinding::Missing)
     return fmt::format("{}: {} did not begin it", text, ranksText(f.missing));
   return fmt::format("{}: {} began it, and it did not end well", text,
-                     f.noFile.empty() ? "all" : "all that left a file");
+                     f.noFile.empty() ? "all" : "all that left a record");
 }
 
-void printRank(const Flight &flight, const FlightFinding &f) {
-  const std::string who =
-      fmt::format("  rank {} ({})", flight.rank, printable(flight.host));
-  if (const auto call = f.calls.find(flight.rank); call != f.calls.end()) {
-    printOut("{}: {}, began {}, {}\n", who, callText(flight, *call->second),
-             clockText(call->second->begin), endText(*call->second));
-  } else if (const auto last = f.last.find(flight.rank);
-             last != f.last.end() && last->second) {
-    printOut("{}: its last is collective {}, {}, began {}, {}\n", who,
-             last->second->sequence, callText(flight, *last->second),
-             clockText(last->second->begin), endText(*last->second));
-  } else if (f.kind != FlightFinding::Same) {
-    printOut("{}: nothing is known of it\n", who);
+// What is told of a rank: whether its collective is not the one that is looked
+// at but its last one, which that is, how it ended, and the rank's error.
+struct Told {
+  bool isLast = false;
+  std::string what, end, error;
+
+  auto operator<=>(const Told &) const = default;
+};
+
+Told toldOf(const Flight &flight, const FlightCall *call, bool isLast) {
+  Told told{isLast, {}, {}, printable(flight.error, 400)};
+  if (!call)
+    return told;
+  told.what = callText(flight, *call);
+  if (isLast)
+    told.what = fmt::format("collective {}, {}", call->sequence, told.what);
+  told.end = !call->end              ? "still waited"
+             : call->state == "done" ? "ended after"
+                                     : "failed after";
+  return told;
+}
+
+std::map<Told, Alike> alikeRanks(const FlightFinding &f,
+                                 const ByRank &flights) {
+  std::map<Told, Alike> all;
+  for (const auto &[rank, flight] : flights) {
+    const auto call = f.calls.find(rank), last = f.last.find(rank);
+    const bool isLast = call == f.calls.end();
+    const FlightCall *const about = !isLast                ? call->second
+                                    : last != f.last.end() ? last->second
+                                                           : nullptr;
+    Alike &alike = all[toldOf(*flight, about, isLast)];
+    alike.ranks.push_back(rank);
+    alike.hosts.insert(printable(flight->host));
+    if (about)
+      alike.begin.add(about->begin);
+    if (about && about->end)
+      alike.seconds.add(*about->end - about->begin);
   }
-  if (!flight.error.empty())
-    printOut("    it ended with: {}\n", printable(flight.error, 400));
+  return all;
+}
+
+void printAlike(const Told &told, const Alike &ranks, bool agree) {
+  const std::string who = fmt::format(
+      "  {} ({})", ranksText(ranks.ranks),
+      ranks.hosts.size() == 1 ? *ranks.hosts.begin()
+                              : fmt::format("{} hosts", ranks.hosts.size()));
+  const char *const its = ranks.ranks.size() == 1 ? "its" : "their";
+  if (!told.what.empty()) {
+    printOut("{}: {}{}, began {}, {}", who,
+             told.isLast ? fmt::format("{} last is ", its) : "", told.what,
+             ranks.begin.text(clockText), told.end);
+    printOut("{}\n", told.end.ends_with("after")
+                         ? " " + ranks.seconds.text([](double seconds) {
+                             return fmt::format("{:.3f} s", seconds);
+                           })
+                         : "");
+  } else if (!agree) {
+    printOut("{}: nothing is known of {}\n", who,
+             ranks.ranks.size() == 1 ? "it" : "them");
+  }
+  if (!told.error.empty())
+    printOut("    {} ended with: {}\n", ranks.ranks.size() == 1 ? "it" : "they",
+             told.error);
 }
 
 void printText(const FlightFinding &f, const ByRank &flights) {
@@ -105,15 +184,21 @@ void printText(const FlightFinding &f, const ByRank &flights) {
     if (const FlightSubject *subject = subjectOf(*flights.at(rank), *call))
       printOut("  gradients of {}\n", printable(subject->nodes, 400));
   }
-  for (const auto &[rank, flight] : flights)
-    printRank(*flight, f);
+  for (const auto &[told, ranks] : alikeRanks(f, flights))
+    printAlike(told, ranks, f.kind == FlightFinding::Same);
   std::vector<int> causes = f.missing;
   causes.insert(causes.end(), f.noFile.begin(), f.noFile.end());
+  std::sort(causes.begin(), causes.end());
   if (!f.noFile.empty())
-    printOut("no file of {}: killed, stopped, or on a host that is lost\n",
+    printOut("no record of {}: killed, stopped, or on a host that is lost\n",
              ranksText(f.noFile));
-  if (!f.waiting.empty() && !causes.empty())
-    printOut("{} waited for {}\n", ranksText(f.waiting), ranksText(causes));
+  if (f.waiting.empty() || causes.empty())
+    return;
+  Spread begin;
+  for (const int rank : f.waiting)
+    begin.add(f.calls.at(rank)->begin);
+  printOut("{} waited for {}, since {}\n", ranksText(f.waiting),
+           ranksText(causes), clockText(begin.least));
 }
 
 Ordered callObject(const Flight &flight, const FlightCall &call) {
@@ -154,8 +239,8 @@ void printObject(const FlightFinding &f, const ByRank &flights) {
 Status show(const FlightArguments &arguments) {
   std::vector<Flight> flights;
   for (const std::string &file : arguments.files) {
-    DLC_ASSIGN(Flight flight, readFlight(file));
-    flights.push_back(std::move(flight));
+    DLC_ASSIGN(std::vector<Flight> found, readFlights(file));
+    std::move(found.begin(), found.end(), std::back_inserter(flights));
   }
   DLC_ASSIGN(const FlightFinding finding, compareFlights(flights));
   ByRank byRank;
@@ -177,19 +262,20 @@ void addFlight(CommandLine &line, CLI::App &parent) {
   command
       ->add_option(
           "files", arguments->files,
-          "RUN/flight-RANK.json of all ranks of one job that wrote one")
+          "RUN/flight-HOST.jsonl of all hosts of one job that wrote one")
       ->required();
   command->add_flag("--json", arguments->json, "one object on stdout");
   command->footer(
-      R"(When training on several ranks fails, each rank that can writes its last 2,000 collectives
-to RUN/flight-RANK.json or, if that fails, to the folder for temporary files. This command
-finds the first collective that not all ranks began, in which they differ (operation,
-bytes, bucket) or which did not end, and which ranks waited for which.
+      R"(When training on several ranks fails, each rank that can adds a line with its last 2,000
+collectives to RUN/flight-HOST.jsonl or, if that fails, to a file in the folder for
+temporary files. This command finds the first collective that not all ranks began, in
+which they differ (operation, bytes, bucket) or which did not end, and which ranks waited
+for which. Ranks of which the same is to be said share a line.
 Times are UTC, by each host's clock.
 
 Examples:
-  dlc debug flight runs/lenet-1/flight-*.json
-  dlc debug flight runs/lenet-1/flight-0.json runs/lenet-1/flight-1.json --json)");
+  dlc debug flight runs/lenet-1/flight-*.jsonl
+  dlc debug flight runs/lenet-1/flight-node07.jsonl --json)");
   command->callback([&line, arguments] {
     line.chosen = [arguments] { return report(show(*arguments)); };
   });
