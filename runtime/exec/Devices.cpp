@@ -39,11 +39,16 @@ makeNcclReducer(CommunicationQueue &queue, Communicator &communicator,
   group.timeout = timeout;
   group.groupSize = groupSize;
   group.device = queue.device();
-  group.completed = [&queue] { return queue.completed(); };
+  auto log = std::make_shared<LaunchLog>(communicator.flightLog());
+  group.completed = [&queue, log]() -> Result<uint64_t> {
+    DLC_ASSIGN(const uint64_t stamp, queue.completed());
+    log->complete(stamp);
+    return stamp;
+  };
   group.computed = [&queue] { return queue.passed(); };
   DLC_ASSIGN(auto nccl, makeNcclCommunicator(std::move(group)));
-  return std::unique_ptr<Reducer>(
-      std::make_unique<DeviceReducer>(queue, std::move(nccl)));
+  return std::unique_ptr<Reducer>(std::make_unique<DeviceReducer>(
+      queue, std::move(nccl), communicator.flightLog(), std::move(log)));
 }
 
 // NCCL is only needed with several GPUs.

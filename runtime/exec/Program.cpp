@@ -65,6 +65,7 @@ Status Program::bindCommands() {
                    ? collectives.bind(spec)
                    : context_.device.bind(spec));
   }
+  collectives_ = collectives.started();
   return {};
 }
 
@@ -118,6 +119,8 @@ void Program::lead(Follower &follower) {
 }
 
 Status Program::run(bool timed) {
+  if (context_.collectives)
+    context_.collectives->announce(collectives_);
   const bool plain = timed || context_.name || injectBefore_ != SIZE_MAX;
   // The first step initialises what cannot be recorded.
   if (!context_.record || plain || !std::exchange(ranBefore_, true))
@@ -166,6 +169,8 @@ Status Program::enqueueAll(bool timed) {
 }
 
 Status Program::runProbed(Probe &probe) {
+  if (context_.collectives)
+    context_.collectives->announce(collectives_);
   for (size_t i = 0; i < commands_.size(); ++i) {
     if (i == injectBefore_)
       DLC_TRY(inject());

@@ -81,6 +81,7 @@ private:
   // Copies of commands for this rank, and types of its parts.
   std::deque<plan::Command> own_;
   std::deque<plan::TensorType> types_;
+  std::vector<int> collectives_; // tickets, in order
   std::vector<Timing> timings_;
   size_t injectBefore_ = SIZE_MAX; // command
   Operand injected_;

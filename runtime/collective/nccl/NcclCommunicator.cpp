@@ -3,6 +3,7 @@
 // a thread has everything aborted when a reduction fails or is late.
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/RunningClock.h"
+#include "runtime/collective/flight/FlightLog.h"
 #include "runtime/collective/nccl/Culprit.h"
 #include "runtime/collective/nccl/Nccl.h"
 #include "runtime/collective/nccl/NcclRanks.h"
@@ -423,11 +424,15 @@ std::optional<Report> NcclCommunicator::look() {
   if (*completed > done_)
     since_ = Clock::now();
   done_ = *completed;
-  if (done_ < expected_ && Clock::now() - since_ > ranks_.timeout)
-    return Report{Report::Late, expected_, done_, ranks_.computed(),
-                  fmt::format("a collective was not done in {} s",
-                              ranks_.timeout.count() / 1000.0)};
-  return std::nullopt;
+  if (done_ >= expected_ || Clock::now() - since_ <= ranks_.timeout)
+    return std::nullopt;
+  const FlightLog *const log = ranks_.control->flightLog();
+  const std::string waiting =
+      log ? log->describeWaiting(FlightLog::kDevice) : "";
+  return Report{Report::Late, expected_, done_, ranks_.computed(),
+                fmt::format("a collective was not done in {} s{}{}",
+                            ranks_.timeout.count() / 1000.0,
+                            waiting.empty() ? "" : ": ", waiting)};
 }
 
 void NcclCommunicator::watch() {

@@ -58,6 +58,14 @@ CollectiveBinder::bind(const CommandSpec &spec) {
   return std::make_unique<Wait>(reducer_, ticket->second);
 }
 
+std::unique_ptr<Command> CollectiveBinder::collective(int64_t bucket,
+                                                      int ticket) {
+  tickets_[bucket] = ticket;
+  if (reducer_)
+    started_.push_back(ticket);
+  return std::make_unique<Collective>(reducer_, ticket);
+}
+
 Result<std::unique_ptr<Command>>
 CollectiveBinder::bindAllReduce(const CommandSpec &spec, int64_t bucket) {
   const std::string &label = spec.command.label();
@@ -77,8 +85,7 @@ CollectiveBinder::bindAllReduce(const CommandSpec &spec, int64_t bucket) {
       reducer_->overtake(ticket);
     reducer_->describe(ticket, bucket, label);
   }
-  tickets_[bucket] = ticket;
-  return std::make_unique<Collective>(reducer_, ticket);
+  return collective(bucket, ticket);
 }
 
 // The second operand is this rank's part.
@@ -105,8 +112,7 @@ CollectiveBinder::bindReduceScatter(const CommandSpec &spec, int64_t bucket) {
           plan::piecesOf(*count, extent, static_cast<uint64_t>(item), ranks_),
           spec.outputs[0].data, *type, op));
   reducer_->describe(ticket, bucket, label);
-  tickets_[bucket] = ticket;
-  return std::make_unique<Collective>(reducer_, ticket);
+  return collective(bucket, ticket);
 }
 
 // Gathers the range of which each rank has updated a part; or gathers to
@@ -140,8 +146,7 @@ CollectiveBinder::bindAllGather(const CommandSpec &spec, int64_t bucket) {
                                            isElsewhere ? own.data : nullptr));
     reducer_->describe(ticket, bucket, label);
   }
-  tickets_[bucket] = ticket;
-  return std::make_unique<Collective>(reducer_, ticket);
+  return collective(bucket, ticket);
 }
 
 } // namespace dlc

@@ -24,6 +24,8 @@ public:
   }
   // Code::Corrupt for a wait for a bucket that was not started.
   Result<std::unique_ptr<Command>> bind(const CommandSpec &spec);
+  // The tickets of what was bound, in order, if there is a reducer.
+  const std::vector<int> &started() const { return started_; }
   // Marks a bucket that a device command has completed before the wait.
   void skip(int64_t bucket) { tickets_[bucket] = 0; }
 
@@ -38,9 +40,12 @@ private:
   Result<std::unique_ptr<Command>> bindAllGather(const CommandSpec &spec,
                                                  int64_t bucket);
 
+  std::unique_ptr<Command> collective(int64_t bucket, int ticket);
+
   Reducer *reducer_;
   const int rank_, ranks_;
   std::map<int64_t, int> tickets_; // by bucket
+  std::vector<int> started_;
 };
 
 } // namespace dlc

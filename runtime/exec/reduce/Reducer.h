@@ -7,6 +7,7 @@
 #include "runtime/collective/Communicator.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ public:
   // Sets the bucket that a ticket reduces, and the labels of the ONNX nodes
   // whose gradients are in it, for messages and records.
   virtual void describe(int, int64_t, const std::string &) {}
+
+  // A run of a program is about to enqueue these, one by one or as one launch.
+  virtual void announce(std::span<const int> /*tickets*/) {}
 
   // Starts a collective after the computation so far; its previous start must
   // have been waited for. Allocates nothing.

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """dlc train on a GPU that fails, played by the stand-ins: the error, the exit code, and what is left of the run."""
 
+import json
+import os
 import re
+import socket
 import time
 
 import dlc
@@ -84,8 +87,27 @@ class Failures(standins.StandinTest):
     def test_a_reduction_hangs(self):
         start = time.monotonic()
         err = self.train("--timeout=2", code=dlc.PEER_LOST, ranks=2, environment={"DLC_STANDIN_NCCL_FAULT": "1:2:hang"})
-        self.assertRegex(err, r"a collective was not done in 2 s")
+        self.assertRegex(err, r"a collective was not done in 2 s: all_reduce of bucket \d+, step \d+, gradients of '/f3/Gemm'")
         self.assertLess(time.monotonic() - start, 20)
+        self.expect_steps(r"a collective was not done in 2 s: all_reduce of bucket \d+, step (\d+)", err)
+
+    def expect_steps(self, text, err):
+        """Of the step that is named, and of one that may have been enqueued behind it, the collectives wait; all before are done."""
+        step = int(re.search(text, err)[1])
+        path = os.path.join(self.path("run"), f"flight-{socket.gethostname()}.jsonl")
+        with open(path) as file:
+            flights = [json.loads(line) for line in file]
+        self.assertEqual(sorted(flight["rank"] for flight in flights), [0, 1])
+        for flight in flights:
+            calls = [call for call in flight["collectives"] if call["channel"] == 255]
+            self.assertEqual([call["sequence"] for call in calls], list(range(len(calls))))
+            self.assertTrue(all(call["operation"] == "all_reduce" and call["bytes"] > 0 for call in calls))
+            done = {call["step"] for call in calls if call["state"] == "done"}
+            waits = {call["step"] for call in calls if call["state"] == "waits"}
+            self.assertEqual(done, set(range(1, step)), flight["rank"])
+            self.assertTrue(waits <= {step, step + 1} and step in waits, (step, waits))
+        out, _ = dlc.dlc("debug", "flight", path)
+        self.assertRegex(out, r"collective \d+ on the GPUs: all_reduce of bucket \d+")
 
 
 if __name__ == "__main__":
