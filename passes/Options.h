@@ -172,12 +172,13 @@ struct AllReduceOptions {
   int64_t firstBucketBytes = 1 << 20;
   /// --sync-bn: batch norm statistics over the batches of all ranks.
   bool syncBatchNorm = false;
-  /// --compress=none|bf16|fp16|powersgd:RANK[:RATE]: type to which gradients
-  /// are rounded for communication; powersgd: matrices are sent as factors of
-  /// that rank if that makes them RATE times smaller.
+  /// --compress=none|bf16|fp16|powersgd:RANK[:RATE[:START]]: what gradients are
+  /// rounded to on their way; powersgd: matrices travel as factors of that
+  /// rank, if that makes them RATE times smaller, after START updates.
   std::string compress = "none";
   int64_t powerRank = 1;
   double powerRate = 2;
+  int64_t powerStart = 0;
   /// --zero=0|1|2|3: from 1 moments and averages are split over ranks, from 2
   /// also gradients, from 3 also parameters.
   int64_t zero = 0;

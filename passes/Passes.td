@@ -206,6 +206,13 @@ def InsertEma : Dlc_Pass<"dlc-insert-ema"> {
     the host that is a function @ema_step with the attribute dlc.after, which reads the state that @train_step left.}];
 }
 
+def StartWhole : Dlc_Pass<"dlc-start-whole"> {
+  let summary = "@start_step does the first updates with whole gradients";
+  let description = [{With `compress=powersgd:RANK:RATE:START`, @start_step is @train_step without the states of the compression: its
+    all-reduces send what dlc-compress makes thin in @train_step. Its attribute dlc.updates is START, the updates that it does
+    before @train_step does the rest.}];
+}
+
 def LocalSteps : Dlc_Pass<"dlc-local-steps"> {
   let summary = "ranks step by themselves, and meet in @sync_step";
   let description = [{With `sync-every` and several ranks, @sync_step averages how far ranks have moved each parameter from the state

@@ -150,12 +150,15 @@ Status AllReduceOptions::setCompress(const std::string &word) {
     compress = word;
     return {};
   }
-  if (parts[0] != "powersgd" || parts.size() < 2 || parts.size() > 3)
+  if (parts[0] != "powersgd" || parts.size() < 2 || parts.size() > 4)
     return usageError("expected none, bf16, fp16 or powersgd:RANK, found '{}'",
                       word);
   DLC_ASSIGN(powerRank, parseCount(parts[1], 1, 1024));
-  if (parts.size() == 3) {
+  if (parts.size() > 2) {
     DLC_ASSIGN(powerRate, parseNumber(parts[2], kAboveZero, 1e6));
+  }
+  if (parts.size() > 3) {
+    DLC_ASSIGN(powerStart, parseCount(parts[3], 0, 1 << 30));
   }
   compress = "powersgd";
   return {};
@@ -202,8 +205,9 @@ void AllReduceOptions::addTo(OptionTable &table) {
       table
           .add("ddp.compress",
                "compression of gradients between ranks: none; bf16, fp16: "
-               "rounded; powersgd:RANK[:RATE]: low-rank factors of matrices "
-               "that become at least RATE (2) times smaller",
+               "rounded; powersgd:RANK[:RATE[:START]]: low-rank factors of "
+               "matrices that become at least RATE (2) times smaller, after "
+               "START (0) updates with whole gradients",
                "WORD")
           .named("--compress");
   compressed.set = [this](auto &words) -> Status {
@@ -211,10 +215,13 @@ void AllReduceOptions::addTo(OptionTable &table) {
     return setCompress(word);
   };
   compressed.get = [this] {
-    return Words{compress == "powersgd"
-                     ? "powersgd:" + std::to_string(powerRank) + ":" +
-                           numberText(powerRate)
-                     : compress};
+    if (compress != "powersgd")
+      return Words{compress};
+    std::string word =
+        "powersgd:" + std::to_string(powerRank) + ":" + numberText(powerRate);
+    if (powerStart > 0)
+      word += ":" + std::to_string(powerStart);
+    return Words{word};
   };
   table
       .count("ddp.zero", zero, 0,

@@ -8,6 +8,7 @@
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Memory.h"
+#include "runtime/plan/Ports.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -143,7 +144,7 @@ Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
     return withLargestTensors(bound.status(), plan_);
   std::unique_ptr<Program> program = *std::move(bound);
   for (const plan::Program &other : plan_.programs())
-    if (other.after() == plan::kindOf(plan)) {
+    if (plan::isFollowedBy(plan, other)) {
       if (!device_->hostPointer(memory_->region(0)))
         return incompatible("'{}' runs on the host, which cannot see the "
                             "memory of {}; compile without --ema's device=cpu",

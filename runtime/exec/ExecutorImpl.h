@@ -7,7 +7,7 @@
 #include "runtime/exec/Follower.h"
 #include "runtime/exec/Reports.h"
 #include "runtime/exec/parts/StateParts.h"
-#include "runtime/plan/Sizes.h"
+#include "runtime/plan/Ports.h"
 
 #include <map>
 
@@ -37,8 +37,7 @@ public:
   Result<std::unique_ptr<Program>> bind(int program);
   std::vector<Program *> bound();
   Follower *followerOf(const plan::Program &program) {
-    return follower_ &&
-                   follower_->program().plan().after() == plan::kindOf(program)
+    return follower_ && plan::isFollowedBy(program, follower_->program().plan())
                ? follower_.get()
                : nullptr;
   }

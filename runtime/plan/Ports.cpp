@@ -79,7 +79,7 @@ bool isLabel(const Plan &plan, std::string_view input) {
 }
 
 bool padsLast(const Plan &plan) {
-  const Program *train = findProgram(plan, "train_step");
+  const Program *train = findProgram(plan, kTrain);
   return train && std::any_of(train->inputs().begin(), train->inputs().end(),
                               [](const Port &port) {
                                 return port.name() == kSampleWeight;
@@ -126,6 +126,17 @@ bool isPrediction(const Plan &plan, const Program &program,
                     });
 }
 
+std::string_view updateAfter(const Plan &plan, int64_t updates) {
+  const Program *start = findProgram(plan, kStart);
+  return start && updates < start->updates() ? kStart : kTrain;
+}
+
+bool isFollowedBy(const Program &program, const Program &follower) {
+  const std::string_view kind = kindOf(program);
+  return !follower.after().empty() &&
+         follower.after() == (kind == kStart ? kTrain : kind);
+}
+
 int64_t syncEvery(const Plan &plan) {
   if (findProgram(plan, kSync))
     for (const Attribute &attribute : plan.schedule())
@@ -141,11 +152,15 @@ Status checkPorts(const Plan &plan) {
         kindOf(program) == kSync)
       continue; // whose inputs are not samples
     DLC_TRY(checkInputs(plan, program));
-    const Program *first = findProgram(plan, kindOf(program));
+    const std::string_view kind = kindOf(program);
+    const Program *first = findProgram(plan, kind == kStart ? kTrain : kind);
     if (!first || portNames(*first) != portNames(program))
       return corrupt("'{}' has other inputs and outputs than the program of "
                      "the first size",
                      program.name());
+    if (kind == kTrain && findProgram(plan, kStart) &&
+        !findProgram(plan, kStart, static_cast<int>(program.size())))
+      return corrupt("'{}' has no '{}' before it", program.name(), kStart);
     if (kindOf(program) != "predict" && program.after().empty() &&
         std::all_of(
             program.inputs().begin(), program.inputs().end(),

@@ -27,6 +27,14 @@ bool padsLast(const Plan &plan);
 // one more token, at the position in the decoding program's additional input.
 constexpr std::string_view kPrefill = "prefill", kDecode = "decode",
                            kPosition = "dlc.position";
+// The updates of training: `start_step` does the first Program::updates, if
+// there are some, `train_step` the others.
+constexpr std::string_view kTrain = "train_step", kStart = "start_step";
+// The program that does it, of the first size's kinds, after so many updates.
+std::string_view updateAfter(const Plan &plan, int64_t updates);
+// Whether the host runs `follower` after each run of the program.
+bool isFollowedBy(const Program &program, const Program &follower);
+
 // The program that synchronises ranks with local steps, and the number of steps
 // between its runs, --sync-every; 0: no local steps, or unknown.
 constexpr std::string_view kSync = "sync_step";

@@ -9,26 +9,26 @@ namespace {
 
 constexpr std::string_view kPrefix = "model/", kCache = "cache/";
 
-constexpr std::array<std::string_view, 30> kNames = {
+constexpr std::array<std::string_view, 31> kNames = {
     // states
     "step", "rng.draw", "rng.rank", "schedule.steps", "schedule.epoch_steps",
     "plateau", "scaler.scale", "scaler.growth", "scaler.hysteresis",
     "ema.moves", "ema.updates",
     // programs
     "predict", "train_step", "eval_step", "accumulate_step", "ema_step",
-    "sync_step", "prefill", "decode",
+    "sync_step", "start_step", "prefill", "decode",
     // regions
     "param", "buffer", "const", "ema", "accumulator", "cache", "scalar",
     "gradient", "scratch", "marker",
     // reserved by safetensors
     "__metadata__"};
 
-constexpr std::array<std::string_view, 17> kPrefixes = {
+constexpr std::array<std::string_view, 18> kPrefixes = {
     kPrefix, "ema/", "grad/", kCache, "accumulate.", "scaler.scale.",
     "scaler.growth.", "scaler.hysteresis.", "step.product", kTeacher, "moment.",
     "powersgd.", "sync.",
     // programs of another size
-    "predict@", "train_step@", "eval_step@", "accumulate_step@"};
+    "predict@", "train_step@", "eval_step@", "accumulate_step@", "start_step@"};
 
 constexpr std::array<std::string_view, 12> kMoments = {
     ".m",           ".v",

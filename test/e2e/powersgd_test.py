@@ -40,6 +40,49 @@ class PowerSgd(dlc.TestCase):
         np.testing.assert_allclose(run.metrics("loss"), arrays["losses"], rtol=1e-4)
         self.assertEqual({k[:-len(FACTOR)] for k in initial if k.endswith(FACTOR)}, {k[2:] for k in arrays.files if k.startswith("q/")})
 
+    def test_whole_gradients_at_first(self):
+        """As the hook with start_powerSGD_iter, then as it with what it had; resumed on both sides of the change, too."""
+        reference, arrays = dlc.Reference("lenet"), np.load(os.path.join(dlc.REFS, "powersgd_start_ref.npz"))
+        steps = len(arrays["losses"])
+        data = reference.write(self.path("data.npz"))
+        artifact, plain, thin = (self.compile(name, batch=reference.batch // 2, compress=compress) for name, compress in
+                                 (("late", "powersgd:2:2:6"), ("whole", "none"), ("thin", "powersgd:2")))
+        run = self.train("late", artifact, data, dict(steps=steps))
+        final = run.state(steps)
+        np.testing.assert_allclose(run.metrics("loss"), arrays["losses"], rtol=1e-4)
+        for key in arrays.files:
+            kind, _, name = key.partition("/")
+            if kind == "final":
+                self.assertNear(final[name].flatten()[:len(arrays[key])], arrays[key], 1e-4, key)
+            elif kind == "error":
+                self.assertNear(final[name + ERROR].mean(0).flatten()[:len(arrays[key])], arrays[key], 1e-3, key)
+        losses = [self.train(name, each, data, dict(steps=8)).metrics("loss") for name, each in (("whole", plain), ("thin", thin))]
+        np.testing.assert_array_equal(run.metrics("loss")[:7], losses[0][:7])
+        self.assertTrue((run.metrics("loss")[2:7] != losses[1][2:7]).all())
+        for stop in 5, 6, 7:
+            part = self.train(f"part{stop}", artifact, data, dict(steps=stop))
+            errors = [np.abs(error).max() for name, error in part.state(stop).items() if name.endswith(ERROR)]
+            self.assertEqual(all(error == 0 for error in errors), stop <= 6, stop)
+            dlc.dlc("train", resume=part.folder, steps=steps, threads=1)
+            self.assertBitwise(part.state(steps), final, str(stop))
+
+    def test_start_with_other_options(self):
+        """Windows, averages by the host, sizes, and the check of a step node by node."""
+        options = dict(compress="powersgd:2:2:2", accumulate=2, batch=8)
+        artifact = self.compile("windows", **options)
+        first, whole = (self.train(name, each, train=dict(steps=3)).metrics("loss") for name, each in
+                        (("windows", artifact), ("windows-whole", self.compile("windows-whole", **options | dict(compress="none")))))
+        np.testing.assert_array_equal(first[:3], whole[:3])
+        inside, host = (self.train(place, self.compile(place, **options | dict(ema=0.9, ema_device=place, batch="8,4"))).state(8)
+                        for place in ("device", "cpu"))
+        self.assertBitwise(host, inside, "ema")
+        out, _ = dlc.dlc("inspect", artifact)
+        self.assertIn("start_step", out)
+        self.train("debug", artifact, train=dict(steps=3, debug_overflow=True))
+        self.assertIn("no tensor differs", dlc.dlc("debug", "compare", artifact, artifact, data=dlc.data("mnist-train"), steps=3)[0])
+        _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("no.dlc"), ddp=2, compress="powersgd:1024:2:5")
+        self.assertIn("--compress=powersgd has no effect", err)
+
     def test_converges_with_few_bytes(self):
         """Much less travels, and after some steps the loss is near that of whole gradients."""
         plain = self.compile("plain", compress="none")
@@ -107,7 +150,7 @@ class PowerSgd(dlc.TestCase):
         self.assertIn("--compress changes nothing for one rank", err)
         _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("no.dlc"), ddp=2, compress="powersgd:1024")
         self.assertIn("--compress=powersgd has no effect: no gradient", err)
-        for word in "powersgd", "powersgd:0", "powersgd:x", "int8", "powersgd:1:2:3":
+        for word in "powersgd", "powersgd:0", "powersgd:x", "int8", "powersgd:1:2:x", "powersgd:1:2:-1", "powersgd:1:2:3:4":
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, compress=word, code=dlc.USAGE)
             self.assertIn("--compress", err)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes powersgd_ref.npz beside this file: what PyTorch's powerSGD_hook computes when two ranks train lenet over gloo.
+"""Writes powersgd_ref.npz and powersgd_start_ref.npz beside this file: what PyTorch's powerSGD_hook computes when two ranks
+train lenet over gloo, the second one after six updates of plain all-reduce.
 
     python make_powersgd.py DLC  # needs torch and onnx, and a dlc, whose first Q's both start from; some seconds
 
@@ -8,7 +9,8 @@ losses[20]        the mean of the two before each step of SGD (0.05, momentum 0.
 final/STATE       parameters after them (f32), the first 2,000 elements of each
 error/PARAM       the mean of the ranks' errors after them, as many
 
-The hook needs two steps of plain all-reduce first, in which DDP settles its buckets; nothing is updated in them.
+The hook needs two steps of plain all-reduce first, in which DDP settles its buckets; in the first file nothing is updated in
+them.
 """
 
 import json
@@ -25,7 +27,7 @@ from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDSt
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-RANK, START, KEPT = 2, 2, 2000
+RANK, SETTLE, KEPT = 2, 2, 2000
 
 
 def first_factors(dlc):
@@ -54,7 +56,7 @@ def compressed(state, bucket):
                 yield p, n, m, rank
 
 
-def train(rank, factors, init, out):
+def train(rank, factors, init, out, start):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=init, rank=rank, world_size=2)
     arrays = np.load(os.path.join(here, "lenet_ref.npz"))
@@ -64,12 +66,12 @@ def train(rank, factors, init, out):
     model = export.make("lenet")
     names = {p: name for name, p in model.named_parameters()}
     ddp = DistributedDataParallel(model)
-    power = PowerSGDState(None, matrix_approximation_rank=RANK, start_powerSGD_iter=START, batch_tensors_with_same_shape=False)
+    power = PowerSGDState(None, matrix_approximation_rank=RANK, start_powerSGD_iter=start + SETTLE, batch_tensors_with_same_shape=False)
     places = {}
 
     def hook(power, bucket):
         at = bucket.index()
-        if power.iter >= START and at not in power.q_memory_dict:
+        if power.iter >= start + SETTLE and at not in power.q_memory_dict:
             parts = list(compressed(power, bucket))
             places[at] = [(names[p], p.shape) for p in bucket.parameters()]
             power.p_memory_dict[at] = torch.zeros(sum(n * r for _, n, _, r in parts))
@@ -78,7 +80,7 @@ def train(rank, factors, init, out):
 
     ddp.register_comm_hook(power, hook)
     update, losses = OPTIMIZERS["sgd"](ddp.parameters()), []
-    for step in range(-START, STEPS):
+    for step in range(-SETTLE, STEPS):
         at = max(step, 0) % len(x)
         loss = F.cross_entropy(ddp(torch.from_numpy(x[at][mine])), torch.from_numpy(y[at][mine]))
         update.zero_grad()
@@ -108,9 +110,9 @@ def train(rank, factors, init, out):
 
 def main():
     factors = first_factors(sys.argv[1])
-    out = os.path.join(here, "powersgd_ref.npz")
-    with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(train, (factors, f"file://{folder}/meet", out), nprocs=2)
+    for name, start in ("powersgd_ref", 0), ("powersgd_start_ref", 6):
+        with tempfile.TemporaryDirectory() as folder:
+            torch.multiprocessing.spawn(train, (factors, f"file://{folder}/meet", os.path.join(here, name + ".npz"), start), nprocs=2)
 
 
 if __name__ == "__main__":

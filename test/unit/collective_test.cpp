@@ -3,6 +3,7 @@
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Hosts.h"
 #include "runtime/collective/Reduce.h"
+#include "runtime/collective/flight/FlightLog.h"
 #include "test/support/FreePort.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/memory/StateLayout.h"
@@ -65,6 +66,8 @@ public:
     out.set_scratch_bytes(program.getScratchBytes());
     if (auto after = program->getAttrOfType<FlatSymbolRefAttr>("dlc.after"))
       out.set_after(after.getValue().str());
+    if (auto updates = program->getAttrOfType<IntegerAttr>(ir::kUpdates))
+      out.set_updates(updates.getInt());
     if (auto size = program->getAttrOfType<IntegerAttr>("dlc.size"))
       out.set_size(uint32_t(size.getInt()));
     for (Operation &op : program.getBody().front())

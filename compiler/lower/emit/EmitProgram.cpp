@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/emit/EmitProgram.h"
 #include "compiler/dialect/MovedBytes.h"
+#include "compiler/dialect/ops/Ranks.h"
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Marks.h"
 #include <map>
@@ -73,8 +74,9 @@ private:
     at.setInsertionPoint(f);
     auto program = exec::ProgramOp::create(at, f.getLoc(), f.getSymName(),
                                            places.scratchBytes());
-    if (Attribute after = f->getAttr("dlc.after"))
-      program->setAttr("dlc.after", after);
+    for (StringRef name : {StringRef("dlc.after"), StringRef(ir::kUpdates)})
+      if (Attribute value = f->getAttr(name))
+        program->setAttr(name, value);
     OpBuilder b = OpBuilder::atBlockEnd(at.createBlock(&program.getBody()));
     lastDeclaration =
         exec::RegionOp::create(b, f.getLoc(), "marker", "scratch", 0);

@@ -2,7 +2,7 @@
 #include "runtime/plan/graph/ProgramGraph.h"
 
 #include "runtime/plan/Attributes.h"
-#include "runtime/plan/Sizes.h"
+#include "runtime/plan/Ports.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/graph/Commands.h"
 #include "runtime/plan/graph/LastWriters.h"
@@ -152,7 +152,7 @@ private:
       successors_[ends.first].push_back(ends.second);
     }
     const std::string_view kind = kindOf(program_);
-    if (kind != "train_step" && kind != "accumulate_step")
+    if (kind != kTrain && kind != kStart && kind != "accumulate_step")
       return;
     std::vector<char> forward(graph_.nodes.size());
     for (size_t i = forward.size(); i-- > 0;) {

@@ -17,8 +17,9 @@ public:
       : session_(session), data_(data), kind_(std::move(kind)) {}
 
   Session &session() { return session_; }
-  const plan::Program *program(const std::string &name) const {
-    return plan::findProgram(session_.plan(), name, size());
+  Result<const plan::Program *> program(bool isLast) {
+    return isTraining() ? session_.nextStep(size(), isLast)
+                        : plan::findProgram(session_.plan(), kind_, size());
   }
   int64_t batch() const { return plan::batchOf(session_.plan(), size()); }
   int size() const { return sizeOf(session_.plan(), kind_, data_); }
@@ -106,7 +107,8 @@ private:
   Status compareMicroBatch(int64_t number, bool isLast,
                            StepsComparison &result) {
     const std::string kind = isLast ? options_.program : "accumulate_step";
-    const plan::Program *a = a_.program(kind), *b = b_.program(kind);
+    DLC_ASSIGN(const plan::Program *const a, a_.program(isLast));
+    DLC_ASSIGN(const plan::Program *const b, b_.program(isLast));
     if (!a || !b)
       return usageError("{} model has no program '{}'",
                         a ? "the second" : "the first", kind);

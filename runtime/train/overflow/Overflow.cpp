@@ -269,12 +269,12 @@ Result<std::string> findOverflow(Session &session, Communicator &communicator,
     session.executor().injectInfinity();
   for (size_t i = 0; i < window.size(); ++i) {
     const bool last = i + 1 == window.size();
-    const plan::Program &program = *findProgram(
-        session.plan(), last ? "train_step" : "accumulate_step", size);
-    Finder finder(program, static_cast<int64_t>(i));
+    DLC_ASSIGN(const plan::Program *const program,
+               session.nextStep(size, last));
+    Finder finder(*program, static_cast<int64_t>(i));
     if (i == 0)
       DLC_TRY(checkStates(session, finder));
-    checkInputs(program, window[i], finder);
+    checkInputs(*program, window[i], finder);
     DLC_TRY(session.trainStep(window[i], &finder, size).status());
     if (finder.place() && (!first || finder.place()->key() < first->key()))
       first = finder.place();

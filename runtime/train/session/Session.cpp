@@ -12,17 +12,17 @@
 namespace dlc {
 namespace {
 
-constexpr char kTrain[] = "train_step", kAccumulate[] = "accumulate_step",
-               kEval[] = "eval_step", kPredict[] = "predict";
-constexpr std::string_view kSync = plan::kSync;
+using plan::kStart, plan::kSync, plan::kTrain;
+constexpr char kAccumulate[] = "accumulate_step", kEval[] = "eval_step",
+               kPredict[] = "predict";
 
 // One rank alone runs what has no collectives.
 plan::Plan withoutTraining(plan::Plan plan) {
   auto &programs = *plan.mutable_programs();
   for (int i = programs.size(); i-- > 0;)
     if (const auto kind = plan::kindOf(programs[i]);
-        kind == kTrain || kind == kAccumulate || kind == kSync ||
-        programs[i].after() == kTrain)
+        kind == kTrain || kind == kStart || kind == kAccumulate ||
+        kind == kSync || programs[i].after() == kTrain)
       programs.DeleteSubrange(i, 1);
   plan.set_world_size(1);
   return plan;
@@ -111,7 +111,7 @@ Result<int> Session::sizeOf(BatchView batch) const {
     return 0;
   int found = -1;
   for (int size = 0; size < plan::countSizes(plan()); ++size) {
-    const plan::Program &program = stepOf(size, true);
+    const plan::Program &program = *findProgram(plan(), kTrain, size);
     bool fits = batch.size() == static_cast<size_t>(program.inputs_size());
     for (size_t i = 0; fits && i < batch.size(); ++i) {
       const auto port = static_cast<int>(program.inputs(int(i)).buffer());
@@ -142,8 +142,14 @@ Status Session::checkWindow(int size) {
   return {};
 }
 
-const plan::Program &Session::stepOf(int size, bool updates) const {
-  return *findProgram(plan(), updates ? kTrain : kAccumulate, size);
+// Only a run by hosts has a start: its state is there.
+Result<const plan::Program *> Session::nextStep(int size, bool isLast) {
+  if (!isLast)
+    return findProgram(plan(), kAccumulate, size);
+  int64_t updates = 0;
+  if (findProgram(plan(), kStart))
+    DLC_TRY(executor_->readState("step", &updates, sizeof updates));
+  return findProgram(plan(), updateAfter(plan(), updates), size);
 }
 
 Result<bool> Session::startStep(const Batch &batch, Probe *probe,
@@ -162,13 +168,13 @@ Result<bool> Session::startStep(BatchView batch, Probe *probe,
   DLC_TRY(findPosition());
   DLC_TRY(checkWindow(size));
   const bool updates = position_ + 1 >= window();
-  const plan::Program &program = stepOf(size, updates);
-  DLC_TRY(setInputs(*executor_, program, batch));
-  DLC_TRY(executor_->run(program.name(), probe));
+  DLC_ASSIGN(const plan::Program *const program, nextStep(size, updates));
+  DLC_TRY(setInputs(*executor_, *program, batch));
+  DLC_TRY(executor_->run(program->name(), probe));
   position_ = updates ? 0 : position_ + 1;
   if (updates) {
-    DLC_TRY(executor_->report(program.name()));
-    sizes_[started_++ % sizes_.size()] = size;
+    DLC_TRY(executor_->report(program->name()));
+    programs_[started_++ % programs_.size()] = program;
   }
   return updates;
 } catch (...) {
@@ -177,8 +183,10 @@ Result<bool> Session::startStep(BatchView batch, Probe *probe,
 
 Result<std::span<const double>> Session::readMetrics() try {
   // None is left: an error that the program of the first size gives.
-  const int size = read_ < started_ ? sizes_[read_++ % sizes_.size()] : 0;
-  const std::string &program = stepOf(size, true).name();
+  const std::string &program =
+      (read_ < started_ ? programs_[read_++ % programs_.size()]
+                        : findProgram(plan(), kTrain))
+          ->name();
   DLC_ASSIGN(const auto outputs, executor_->readReport(program));
   for (size_t i = 0; i < metricAt_.size(); ++i) {
     const auto value = scalarOf(outputs[metricAt_[i]]);

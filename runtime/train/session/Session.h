@@ -71,6 +71,9 @@ public:
   // the last time (--sync-every). Ranks have equal parameters then.
   Status syncRanks();
 
+  // What the next micro-batch runs, the last one of a window or another.
+  Result<const plan::Program *> nextStep(int size, bool isLast);
+
   // Starts the training on a batch, whose arrays are those of train_step's
   // inputs in order. Of several sizes it is the one that takes so many bytes;
   // where two of the model's do (8 x 256 and 16 x 128), `size` must say which
@@ -141,7 +144,6 @@ private:
   Status findPosition();
   Result<int> sizeOf(BatchView batch) const;
   Status checkWindow(int size);
-  const plan::Program &stepOf(int size, bool updates) const;
 
   Model model_;
   Communicator *communicator_;
@@ -156,8 +158,8 @@ private:
   int64_t position_ = 0;      // in the window, as the device has it, too,
   uint64_t positionAsOf_ = 0; // unless the host has written state since
   int windowSize_ = -1; // of what the window has begun with; below 0: none
-  // Sizes of the updates whose metrics were not read, by their number.
-  std::array<int, 16> sizes_{};
+  // Programs of the updates whose metrics were not read, by their number.
+  std::array<const plan::Program *, 16> programs_{};
   uint64_t started_ = 0, read_ = 0;
 };
 

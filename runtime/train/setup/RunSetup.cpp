@@ -4,6 +4,7 @@
 #include "runtime/base/options/Environment.h"
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/device/TuneChoices.h"
+#include "runtime/plan/Ports.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/Samples.h"
 #include "runtime/train/run/RunFolder.h"
@@ -137,7 +138,8 @@ Status RunSetup::bindPrograms() {
                       "--zero splits over ranks: compile with --zero=0");
   for (const plan::Program &program : session->plan().programs())
     if (const auto kind = plan::kindOf(program);
-        (kind == "train_step" || kind == "accumulate_step") &&
+        (kind == plan::kTrain || kind == plan::kStart ||
+         kind == "accumulate_step") &&
         std::find(data.sizes.begin(), data.sizes.end(),
                   static_cast<int>(program.size())) != data.sizes.end())
       DLC_TRY(executor.prepare(program.name()));
