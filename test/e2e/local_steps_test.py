@@ -6,6 +6,8 @@ Reference: test/refs/make_diloco.py.
 
 import json
 import os
+import signal
+import time
 
 import dlc
 import numpy as np
@@ -68,6 +70,38 @@ class LocalSteps(dlc.TestCase):
         self.train("checked", artifact, check_ranks=3)
         dlc.dlc("train", resume=self.path("checked"), ranks=2, steps=14, threads=1)
         self.assertEqual(dlc.Run(self.path("checked")).state(14)["c1.weight.m"].shape[0], 2)
+
+    def test_meetings_count(self):
+        """A rank that waits for another one at a meeting says so in its next step's time."""
+        artifact = self.compile("late", sync_every=4, **ADAMW)
+        process = dlc.start("train", artifact, data=dlc.data("mnist-train"), run=self.path("late"), epochs=1000, threads=1)
+        self.addCleanup(dlc.kill, process)
+        metrics = self.path("late/metrics.jsonl")
+        self.wait_for_steps(metrics, 300)  # at first ranks often ask each other for signals
+        late = dlc.descendants(process.pid)[1]
+        for _ in range(3):
+            os.kill(late, signal.SIGSTOP)
+            time.sleep(0.5)
+            os.kill(late, signal.SIGCONT)
+            self.wait_for_steps(metrics, 50)
+        process.send_signal(signal.SIGTERM)
+        dlc.finish(process, 30)
+        seconds = 32 / dlc.Run(self.path("late")).metrics("samples_per_second")
+        slowest = 1 + int(seconds[1:].argmax())
+        self.assertGreater(seconds[slowest], 0.4)
+        self.assertEqual(slowest % 4, 0, "the first step behind a meeting")
+
+    def wait_for_steps(self, metrics, more):
+        """Until so many more are written."""
+        def written():
+            if not os.path.exists(metrics):
+                return 0
+            with open(metrics) as file:
+                return file.read().count("\n")
+        begin, end = written(), time.monotonic() + 30
+        while written() < begin + more:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
 
     def test_refusals(self):
         for options, flag in (
