@@ -144,9 +144,8 @@ DLC_INLINE void multiply(const Strided &a, const float *b, int64_t ofPanel,
 
 // Packs a row-major [rows, columns] matrix into panels, padded with zeros.
 template <class T>
-void packPanels(const T *from, int64_t ofRow, int64_t rows,
-                           int64_t columns, float factor, float *to,
-                           int64_t ofPanel) {
+void packPanels(const T *from, int64_t ofRow, int64_t rows, int64_t columns,
+                float factor, float *to, int64_t ofPanel) {
   for (int64_t j = 0; j < columns; j += Block::kColumns, to += ofPanel) {
     const int64_t width = std::min(columns - j, Block::kColumns);
     for (int64_t i = 0; i < rows; ++i) {
@@ -184,8 +183,8 @@ template <int Step = 1> DLC_INLINE void transpose(Lanes (&x)[kLanes]) {
 
 // Packs the transpose of a row-major [columns, rows] matrix into panels.
 template <class T>
-void packTransposed(const T *from, int64_t ofRow, int64_t rows,
-                               int64_t columns, float *to, int64_t ofPanel) {
+void packTransposed(const T *from, int64_t ofRow, int64_t rows, int64_t columns,
+                    float *to, int64_t ofPanel) {
   for (int64_t j = 0; j < columns + (-columns & (Block::kColumns - 1));
        j += kLanes) {
     float *const half =
