@@ -47,12 +47,13 @@ std::vector<std::pair<std::string, Findings>> findDevices();
 // with the reason, if there is none or if the device is the host itself.
 Result<SeenDevices> seeDevices(std::string_view target);
 
-// What reduces on the queue of a device of `target`, or on the host that it is.
-// Code::Incompatible for a device that can do neither. Device and communicator
-// outlive it. All ranks call it. `groupSize`: see DeviceGroup. `overtakes`:
-// there are reductions that overtake, which on the host have connections of
-// their own; a device does all in one queue, since work of two communicators
-// that wait for room on it in other orders on other ranks never ends.
+// A Reducer on the queue of a device of `target`, or on the host if that is the
+// device. Code::Incompatible for a device that has neither. Device and
+// communicator must outlive it. All ranks must call it. `groupSize`: see
+// DeviceGroup. `overtakes`: the plan has reductions that may overtake others;
+// on the host they get their own connections. A device runs all reductions in
+// one queue: kernels of two communicators that start in different orders on
+// different ranks can deadlock.
 Result<std::unique_ptr<Reducer>>
 makeReducer(std::string_view target, Device &device, Communicator &communicator,
             std::chrono::milliseconds timeout, size_t groupSize = 0,

@@ -44,8 +44,8 @@ struct ExecutorOptions {
   // Number of ranks that --zero splits states over; 0: all. Must divide the
   // number of ranks.
   int group = 0;
-  // Of reductions between devices, and of those that overtake. The
-  // communicator's own is for all else.
+  // Timeout of reductions between devices and of reductions that overtake
+  // others. Other communication uses the communicator's own.
   std::chrono::milliseconds timeout{60'000};
   TuneOptions tune{}; // for devices whose libraries have several algorithms
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that run beside the computation: the thread of a channel does
-// them in the order in which they were started, which is the same on all ranks.
+// Runs collectives in parallel with computation. Each channel has a thread that
+// executes its collectives in the order in which they were started, which is
+// the same on all ranks.
 #pragma once
 
 #include "runtime/exec/reduce/Reducer.h"
@@ -14,12 +15,13 @@
 
 namespace dlc {
 
-// Host memory and blocking communicators: the threads are what lets the step go
-// on meanwhile. wait() returns when the reduction is done. The communicators'
-// deadlines bound how long it, endStep() and the destructor block.
+// Uses host memory and blocking communicators. wait() returns when the
+// reduction is done. The communicators' deadlines bound how long it, endStep()
+// and the destructor block.
 class CollectiveQueue final : public Reducer {
 public:
-  // `ahead`, a sibling of the communicator or null, is for what overtakes.
+  // `ahead`: a sibling of the communicator for reductions that overtake others,
+  // or null.
   explicit CollectiveQueue(Communicator &communicator,
                            std::unique_ptr<Communicator> ahead = nullptr);
   ~CollectiveQueue() override;
@@ -75,7 +77,7 @@ private:
   Status error_; // of the channel that failed first
   bool stop_ = false;
   std::chrono::duration<double> blocked_{}; // of the steps' thread
-  std::list<Channel> channels_; // for the rest, and for what overtakes
+  std::list<Channel> channels_; // of `communicator`, and of `ahead` if any
 };
 
 } // namespace dlc

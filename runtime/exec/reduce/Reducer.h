@@ -13,9 +13,9 @@
 
 namespace dlc {
 
-// For one thread. Reductions are done in the order in which they are started,
-// which is the same on all ranks, and of those that overtake and the others
-// apart from each other.
+// For use by one thread. Reductions that overtake others run in the order in
+// which they are started, and so do the rest; both orders must be the same on
+// all ranks.
 class Reducer {
 public:
   virtual ~Reducer() = default;
@@ -35,8 +35,8 @@ public:
   virtual Result<int> addGather(void *data, std::vector<size_t> pieces,
                                 const void *own) = 0;
 
-  // At bind: it need not wait for those that were started before it, where the
-  // ranks have another channel for it.
+  // Called at bind: lets the reduction overtake those that were started before
+  // it, if the ranks have a second channel.
   virtual void overtake(int /*ticket*/) {}
 
   // Sets the bucket that a ticket reduces, and the labels of the ONNX nodes
