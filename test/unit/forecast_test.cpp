@@ -53,6 +53,31 @@ TEST(Forecast, AlgorithmsByBytesAndRanks) {
   }
 }
 
+TEST(Forecast, ASwitchThatAdds) {
+  Network network = gpus();
+  network.nvls = linkOf("H100").nvls;
+  // 450 GB/s * 0.711 * 15/16 * 0.85 * 2 = 510 GB/s: 1.75 of 1 GB, and 25 us.
+  const Collective node = allReduce(network, 8, 1e9);
+  EXPECT_EQ(node.algorithm, "nvls");
+  EXPECT_NEAR(node.seconds, 25e-6 + 1.75 * 1e9 / 510e9, 1e-6);
+  EXPECT_LT(node.seconds, allReduce(gpus(), 8, 1e9).seconds);
+  // Few bytes do not pay for it.
+  EXPECT_EQ(allReduce(network, 8, 1000).algorithm, "ring");
+  // Eight cards of 50 GB/s a node, at 0.8, one way: 320 GB/s; 3 levels.
+  const Collective nodes = allReduce(network, 64, 1e10);
+  EXPECT_EQ(nodes.algorithm, "nvls-tree");
+  EXPECT_NEAR(nodes.seconds, 25e-6 + 6 * 20.9e-6 + 2 * 63.0 / 64 * 1e10 / 320e9,
+              1e-6);
+  // Two nodes send both ways, so that the switch is the bound.
+  EXPECT_NEAR(allReduce(network, 16, 1e10).seconds,
+              25e-6 + 2 * 20.9e-6 + 2 * 15.0 / 16 * 1e10 / 510e9, 1e-6);
+  // One card a node has nobody to share the switch with.
+  network.node = 1;
+  EXPECT_EQ(allReduce(network, 8, 1e9).algorithm, "ring");
+  network.node = 2;
+  EXPECT_EQ(allReduce(network, 2, 1e9).algorithm, "ring");
+}
+
 TEST(Forecast, RanksFillNodes) {
   EXPECT_TRUE(checkRanks(gpus(), 5).ok());
   EXPECT_TRUE(checkRanks(gpus(), 24).ok());
@@ -76,8 +101,9 @@ TEST(Forecast, Bandwidths) {
   for (const char *text : {"", "10", "Gbps", "-1Gbps", "0Gbps", "nanGbps",
                            "infGbps", "10 Gbps", "10Gb", "1e999Gbps"})
     EXPECT_EQ(parseBandwidth(text).status().code(), Code::Usage) << text;
-  EXPECT_EQ(linkOf("H200"), 450e9);
-  EXPECT_EQ(linkOf("none"), 0);
+  EXPECT_EQ(linkOf("H200").bandwidth, 450e9);
+  EXPECT_EQ(linkOf("A100").nvls, 0); // its switch does not add
+  EXPECT_EQ(linkOf("none").bandwidth, 0);
 }
 
 // Two kernels, of which the first gives a bucket of 1 MB that the second does

@@ -23,8 +23,12 @@ constexpr Protocol kProtocols[] = {
     {14e-6, 1.9e-6, 4.0e-6, 14e-6, 1.25e-6, 8.5e-6, 0.92, 0.92 * 0.9375},
     {8.4e-6, 3.4e-6, 14e-6, 8.4e-6, 4.0e-6, 14e-6, 1.0, 0.92},
 };
-// Share of the data sheet's bandwidth that a tuned library reaches.
-constexpr double kOfLink = 0.8;
+// What a tuned library reaches of a link's data sheet, and what the channels do
+// by which it gives bytes to a switch: 16 of 20 GB/s at 450 GB/s, one of which
+// the model leaves out.
+constexpr double kOfLink = 0.8, kOfSwitch = 320.0 / 450 * 15 / 16;
+// In seconds, of a switch's sum, and of a step between switches.
+constexpr double kNvls = 25e-6, kNvlsAcross = 20.9e-6;
 
 struct Shape {
   double ranks, nodes, perNode;
@@ -69,6 +73,17 @@ double hierarchical(const Network &network, const Shape &s, double bytes,
   const Shape node{s.perNode, 1, s.perNode}, nodes{s.nodes, s.nodes, 1};
   return 2 * ring(within, node, bytes, 1, p) +
          ring(between, nodes, bytes / s.perNode, 2, p);
+}
+
+// Both halves at once: what goes up to the switch and what comes down. Two
+// nodes use their cards both ways.
+double nvls(const Network &network, const Shape &s, double bytes) {
+  const double inside = 2 * network.nvls * kOfSwitch * network.inside,
+               across =
+                   kOfLink * network.across * s.perNode * (s.nodes > 2 ? 1 : 2),
+               bandwidth = s.nodes > 1 ? std::min(inside, across) : inside;
+  return kNvls + 2 * std::log2(s.nodes) * kNvlsAcross +
+         2 * (s.ranks - 1) / s.ranks * bytes / bandwidth;
 }
 
 void take(Collective &best, double seconds, std::string_view algorithm) {
@@ -120,6 +135,9 @@ Collective allReduce(const Network &network, int64_t ranks, double bytes) {
     if (s.nodes > 1 && s.perNode > 1)
       take(best, hierarchical(network, s, bytes, p), "hierarchical");
   }
+  if (network.nvls > 0 &&
+      s.perNode > 2) // two have nothing to share a switch for
+    take(best, nvls(network, s, bytes), s.nodes > 1 ? "nvls-tree" : "nvls");
   return best;
 }
 
@@ -136,15 +154,15 @@ Collective scatterOrGather(const Network &network, int64_t ranks,
   return best;
 }
 
-double linkOf(std::string_view gpu) {
-  static constexpr std::pair<std::string_view, double> kLinks[] = {
-      {"A100", 300e9}, {"A40", 32e9},   {"L40S", 32e9},
-      {"H100", 450e9}, {"H200", 450e9}, {"B200", 900e9},
+Link linkOf(std::string_view gpu) {
+  static constexpr std::pair<std::string_view, Link> kLinks[] = {
+      {"A100", {300e9, 0}},    {"A40", {32e9, 0}},      {"L40S", {32e9, 0}},
+      {"H100", {450e9, 0.85}}, {"H200", {450e9, 0.85}}, {"B200", {900e9, 0.74}},
   };
   for (const auto &[name, link] : kLinks)
     if (name == gpu)
       return link;
-  return 0;
+  return {};
 }
 
 Result<double> parseBandwidth(std::string_view text) {

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a collective by a model of links, not a measurement.
+// How long a collective takes: a model of links, not a measurement.
 //
-// The form is that of NCCL's tuner (src/graph/tuning.cc of NCCL): a latency
-// that grows with the steps of an algorithm, plus bytes / bandwidth; the
-// fastest of the algorithms and protocols is used.
-//   ring          2(n-1) steps, 2(n-1)/n of the bytes through every link;
-//                 several rings, so that all cards of a node carry a share
+// The form is that of NCCL's tuner (src/graph/tuning.cc of NCCL): a
+// latency that grows with the steps of an algorithm, and bytes over a
+// bandwidth; of the algorithms and protocols the fastest counts.
+//   ring          2(n-1) steps, 2(n-1)/n of the bytes through every link; by
+//                 several rings all cards of a node carry a share
 //   tree          2(g-1 + log2(nodes)) steps, twice the bytes
+//   nvls          the node's switch adds (NVLink SHARP): each GPU sends the
+//                 bytes once and receives them once, both at the same time
+//   nvls-tree     the same in each node, with 2 log2(nodes) steps between them
 //   hierarchical  reduce-scatter within each node, a ring across nodes by each
 //                 of its g GPUs with 1/g of the bytes, all-gather within
-// for n ranks, g per node.
+// for n ranks, g of them a node.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -30,6 +33,8 @@ struct Network {
   // jitter: standard deviation of a step's compute time, relative to it. input:
   // samples per second that a node prepares; 0: unlimited.
   double jitter = 0, input = 0;
+  // What a node's switch that adds reaches of the links; 0: there is none.
+  double nvls = 0;
 };
 
 struct Collective {
@@ -48,9 +53,13 @@ Collective allReduce(const Network &network, int64_t ranks, double bytes);
 // A reduce-scatter or an all-gather of `bytes` in total.
 Collective scatterOrGather(const Network &network, int64_t ranks, double bytes);
 
-// Bandwidth of a GPU's link within its node, bytes per second per direction,
-// from data sheets: NVLink if it has it, else PCIe 4.0. 0 for an unknown name.
-double linkOf(std::string_view gpu);
+// A GPU's link within its node, bytes a second in a direction, of data sheets:
+// NVLink where it has one, else PCIe 4.0; and Network's `nvls` of its switch.
+// 0 for an unknown name.
+struct Link {
+  double bandwidth = 0, nvls = 0;
+};
+Link linkOf(std::string_view gpu);
 
 // "400Gbps", "450GB/s": bits or bytes a second, as bytes. The error (Usage)
 // has no context.

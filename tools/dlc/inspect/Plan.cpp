@@ -89,12 +89,15 @@ Status settleNetwork(PlanArguments &a, const plan::Plan &plan) {
     return parsed ? parsed : Result<double>(parsed.status().withContext(flag));
   };
   DLC_ASSIGN(a.network.across, bandwidth("--net", a.net));
-  a.network.inside = forecast::linkOf(a.gpu);
+  const forecast::Link sheet = forecast::linkOf(a.gpu);
+  a.network.inside = sheet.bandwidth;
   if (!a.link.empty()) {
     DLC_ASSIGN(a.network.inside, bandwidth("--link", a.link));
   } else if (cpu) {
     a.network.inside = a.network.across;
   }
+  if (!cpu && a.network.inside >= sheet.bandwidth) // else it is no NVLink
+    a.network.nvls = sheet.nvls;
   if (a.network.inside == 0)
     return usageError("no figures of a GPU '{}': expected A100, A40, L40S, "
                       "H100, H200 or B200",
@@ -215,7 +218,7 @@ void addPlan(CommandLine &line) {
   command->footer(
       R"(A prediction, not a measurement: commands by the GPU's data sheet (dlc inspect --costs),
 or as measured by --profile or --step; collectives by the algorithm that NCCL's cost
-model finds fastest, overlapped with the backward pass as in the plan. Each rank has the
+model finds fastest (ring, tree, or a switch that adds: nvls, nvls-tree), overlapped with the backward pass as in the plan. Each rank has the
 model's batch. zero 1 to 3 shard moments and averages, gradients, and parameters, which
 are then all-gathered.
 
