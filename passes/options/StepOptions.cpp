@@ -344,7 +344,6 @@ static Status checkLocal(StepOptions step) {
                       : step.scaler.scale != "none"     ? "--loss-scale"
                       : step.ema.enabled                ? "--ema"
                       : step.optimizer.moments != "f32" ? "--moments"
-                      : step.target.name != "cpu"       ? "--target=cuda"
                                                         : nullptr;
   return other ? usageError("--sync-every={} does not go with {}, as ranks "
                             "step by themselves: drop one of the two",

@@ -106,8 +106,7 @@ class LocalSteps(dlc.TestCase):
     def test_refusals(self):
         for options, flag in (
                 (dict(zero=1), "--zero"), (dict(compress="bf16"), "--compress"), (dict(sync_bn=True), "--sync-bn"), (dict(ema=True), "--ema"),
-                (dict(amp=True, amp_dtype="fp16"), "--loss-scale"), (dict(optimizer="adamw", moments="bf16"), "--moments"),
-                (dict(target="cuda", sm=90), "--target=cuda")):
+                (dict(amp=True, amp_dtype="fp16"), "--loss-scale"), (dict(optimizer="adamw", moments="bf16"), "--moments")):
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, sync_every=4, code=dlc.USAGE, **options)
             self.assertIn(f"--sync-every=4 does not go with {flag}, as ranks step by themselves: drop one of the two", err)
         _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, sync_every=4, amp="O3", code=dlc.BAD_MODEL)
