@@ -57,12 +57,12 @@ class Install(dlc.TestCase):
         self.assertTrue(os.path.exists(self.path("out.onnx")))
 
     def test_models_and_data_of_the_guide(self):
-        folder = self.run_installed(self.dlc, "samples").strip()
+        folder = self.run_installed(self.dlc, "data", "samples").strip()
         self.assertEqual(folder, f"{self.prefix}/share/dlc/models")
         self.assertLess({"README.md", "lenet.onnx", "mnist-train.npz", "text-tokenizer.json"}, set(os.listdir(folder)))
         os.rename(folder, folder + "-away")
         self.addCleanup(os.rename, folder + "-away", folder)
-        done = subprocess.run([self.dlc, "samples"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([self.dlc, "data", "samples"], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr),
                          (dlc.FAILED, f"error: no folder {folder}: this installation of dlc lacks its samples\n"))
 

@@ -38,10 +38,11 @@ class Wheel(dlc.TestCase):
         os.makedirs(wheel.HOME, exist_ok=True)
         made = subprocess.run(["bash", f"{wheel.ROOT}/tools/wheel.sh", "--no-build", wheel.HOME], text=True, capture_output=True,
                               env={**os.environ, "DLC_BUILD": wheel.BUILD})
-        assert made.returncode == 0, made.stdout + made.stderr
+        cls.has_newer = "abi3 needs a Python 3.12 or newer" not in made.stderr
+        assert made.returncode == (0 if cls.has_newer else 1), made.stdout + made.stderr
         cls.said = made.stdout
         cls.file, = glob.glob(f"{wheel.HOME}/*-cp311-cp311-*.whl")
-        cls.newer, = glob.glob(f"{wheel.HOME}/*-cp312-abi3-*.whl")
+        cls.newer, = glob.glob(f"{wheel.HOME}/*-cp312-abi3-*.whl") if cls.has_newer else (None,)
         shutil.rmtree(wheel.SITE, ignore_errors=True)
         cls.install("--target", wheel.SITE)
 
@@ -51,7 +52,7 @@ class Wheel(dlc.TestCase):
                         "--disable-pip-version-check", *where, file or cls.file], check=True)
 
     def test_it_says_what_it_is(self):
-        for file in self.file, self.newer:
+        for file in filter(None, (self.file, self.newer)):
             self.assertIn("-manylinux_2_36_x86_64.whl", file)
             mebibytes = os.path.getsize(file) >> 20
             self.assertIn(f"{file}, {mebibytes} MiB", self.said)
@@ -76,7 +77,7 @@ class Wheel(dlc.TestCase):
         ended = subprocess.run(["bash", f"{wheel.ROOT}/tools/wheel.sh", "--no-build", "--only=abi3", self.folder], text=True,
                                capture_output=True, env={**os.environ, "DLC_BUILD": wheel.BUILD, "DLC_WHEEL_PYTHON": "/usr/bin/python3.11"})
         self.assertEqual((ended.returncode, ended.stderr), (1, "wheel: error: /usr/bin/python3.11 is not Python 3.12 or newer\n"))
-        self.assertTrue(os.path.exists(f"{NEWER}/made-of.txt"))
+        self.assertEqual(os.path.exists(f"{NEWER}/made-of.txt"), self.has_newer)
 
     def environment(self, of, file):
         """A virtual environment beside `of`'s with the wheel and NumPy."""
@@ -101,6 +102,8 @@ class Wheel(dlc.TestCase):
         self.check_environment(f"{wheel.ROOT}/.venv-wheel", self.file)
 
     def test_an_empty_environment_of_a_newer_python(self):
+        if not self.has_newer:
+            self.skipTest("Debian 13's Python is out of reach, and DLC_WHEEL_PYTHON names no other")
         self.check_environment(NEWER, self.newer)
 
     def check_environment(self, of, file):

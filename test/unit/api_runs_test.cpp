@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <map>
 
 namespace {
 
@@ -176,19 +177,21 @@ TEST_F(Api, LeavesSignalsAlone) {
 }
 
 TEST_F(Api, MessagesGoToTheProgramsLog) {
-  std::vector<std::string> lines;
+  std::map<dlc_level, std::vector<std::string>> said;
   dlc_set_log(
       [](void *user, dlc_level level, const char *line) {
-        if (level == DLC_INFO)
-          static_cast<std::vector<std::string> *>(user)->push_back(line);
+        (*static_cast<decltype(said) *>(user))[level].emplace_back(line);
       },
-      &lines);
+      &said);
   Trainer::open(path("m.dlc"), samples(10),
                 {{"run", path("run")}, {"steps", "4"}, {"threads", "1"}})
       .run();
-  ASSERT_FALSE(lines.empty());
-  EXPECT_NE(lines[0].find("4 steps of 2 samples"), std::string::npos)
-      << lines[0];
+  ASSERT_FALSE(said[DLC_INFO].empty());
+  EXPECT_NE(said[DLC_INFO][0].find("4 steps of 2 samples"), std::string::npos)
+      << said[DLC_INFO][0];
+  ASSERT_FALSE(said[DLC_PROGRESS].empty());
+  EXPECT_NE(said[DLC_PROGRESS].back().find("step 4/4"), std::string::npos)
+      << said[DLC_PROGRESS].back();
 }
 
 } // namespace

@@ -22,7 +22,7 @@ install(FILES runtime/api/dlc/dlc.h runtime/api/dlc/compile.h runtime/api/dlc/dl
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dlc)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY models/examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
-# Beside bin, where `dlc samples` looks; in the build folder, too.
+# Beside bin, where `dlc data samples` looks; in the build folder, too.
 file(GLOB samples CONFIGURE_DEPENDS models/*.onnx models/*.npz models/*.json)
 install(FILES ${samples} models/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/dlc/models)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/dlc)

@@ -68,7 +68,6 @@ void addDoctor(CommandLine &line);
 void addPlan(CommandLine &line);
 void addData(CommandLine &line);
 void addReport(CommandLine &line);
-void addSamples(CommandLine &line);
 
 // Prints the error, if it is one, and returns its exit code.
 int report(const Status &status);

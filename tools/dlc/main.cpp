@@ -45,7 +45,6 @@ static void describe(CommandLine &line) {
   addPlan(line);
   addData(line);
   addReport(line);
-  addSamples(line);
   addDoctor(line);
   addFaults(line);
   addCompletion(line);
@@ -54,8 +53,7 @@ static void describe(CommandLine &line) {
     setGroup(line, name, kMake);
   for (const char *name : {"train", "eval", "predict", "generate"})
     setGroup(line, name, kRun);
-  for (const char *name :
-       {"inspect", "graph", "plan", "data", "report", "samples"})
+  for (const char *name : {"inspect", "graph", "plan", "data", "report"})
     setGroup(line, name, kLook);
   for (const char *name : {"doctor", "debug"})
     setGroup(line, name, kFindFaults);

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dlc.options import DatasetOptions, Path
 
 
-# The folder of the guide's models and data, as `dlc samples` prints it.
+# The folder of the guide's models and data, as `dlc data samples` prints it.
 SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "share", "dlc", "models")
 
 

@@ -334,6 +334,7 @@ Examples:
     line.chosen = [arguments] { return report(inspectData(*arguments)); };
   });
   addPreview(line, *data);
+  addSamples(line, *data);
 }
 
 } // namespace dlc::tool

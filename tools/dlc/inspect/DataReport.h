@@ -27,5 +27,6 @@ struct DataReport {
 };
 
 void addPreview(CommandLine &line, CLI::App &data);
+void addSamples(CommandLine &line, CLI::App &data);
 
 } // namespace dlc::tool

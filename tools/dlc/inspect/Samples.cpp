@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc samples: where the models and data of the guide are.
+// dlc data samples: where the models and data of the guide are.
+#include "tools/dlc/inspect/DataReport.h"
+
 #include "tools/dlc/Commands.h"
 
 #include <filesystem>
@@ -18,10 +20,10 @@ static Status printSamples() {
   return {};
 }
 
-void addSamples(CommandLine &line) {
-  CLI::App *command = line.app.add_subcommand(
+void addSamples(CommandLine &line, CLI::App &data) {
+  CLI::App *command = data.add_subcommand(
       "samples", "print the folder of the guide's models and data");
-  command->footer("Example:\n  ln -s \"$(dlc samples)\" models");
+  command->footer("Example:\n  ln -s \"$(dlc data samples)\" models");
   command->callback(
       [&line] { line.chosen = [] { return report(printSamples()); }; });
 }
