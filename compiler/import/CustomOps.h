@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of libraries that the user names (--op-library,
-// runtime/plan/ops/dlc_op.h).
+// Operators of shared libraries that --op-library names
+// (runtime/plan/ops/dlc_op.h).
 #pragma once
 #include "compiler/import/rows/Rows.h"
 #include "runtime/plan/ops/OpLibrary.h"
@@ -19,24 +19,25 @@ public:
     const Loaded *library;
     const dlc_op *op;
   };
-  /// Runs code of the libraries. Usage, naming the file: one that cannot be
-  /// read or is no such library, two of one name, an operator that two have or
-  /// that is ONNX's.
+  /// Loads the libraries and runs their code. Code::Usage, naming the file, if
+  /// one cannot be read or is not an operator library, if two have the same
+  /// name, or if an operator is defined twice or by ONNX.
   static Result<CustomOps> load(const std::vector<std::string> &paths,
                                 std::string device);
 
-  /// By operatorName; null if no library has it.
+  /// Looks up an operator by operatorName; null if no library defines it.
   const Found *find(const std::string &op) const;
-  /// Builds the node's call of that; its libraries are in `used` from then on.
+  /// Builds the call of `found` for the node and adds its libraries to `used`.
   LogicalResult import(const Node &node, const Found &found);
-  /// The libraries' bytes by their files in the artifact.
+  /// Contents of the libraries that the model uses, by file name in the
+  /// artifact.
   const std::map<std::string, std::string> &used() const { return used_; }
 
 private:
   Status add(const std::string &path);
 
   std::string device_;
-  std::deque<Loaded> loaded_; // `found_` points there
+  std::deque<Loaded> loaded_; // owns what `found_` points to
   std::map<std::string, Found> found_;
   std::map<std::string, std::string> used_;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX in: a model file becomes a dlc module and a store of its weights.
+// Imports an ONNX model: translates the file to a dlc module and a store of its
+// weights.
 #pragma once
 #include "compiler/import/file/Replaced.h"
 #include "compiler/import/repair/Repair.h"
@@ -21,22 +22,23 @@ class ModelProto;
 namespace dlc::import {
 
 struct ImportOptions {
-  /// Binds the first dimension of the inputs when it is symbolic, and every
-  /// dimension of its name or named "batch", "batch_size" or "N". Where a file
-  /// fixes it at another number, that is changed (bind/Rebatch.h).
+  /// Batch size: replaces the first dimension of inputs if it is symbolic, and
+  /// all dimensions of the same name or named "batch", "batch_size" or "N". A
+  /// different number in the file is replaced too (bind/Rebatch.h).
   std::optional<int64_t> batch;
-  /// Does so where `batch` is not set and something is symbolic.
+  /// Default batch size if `batch` is not set and a dimension is symbolic.
   std::optional<int64_t> otherwiseBatch;
-  /// For training, which a batch of 1 rarely serves.
+  /// The model is imported for training, where a batch of 1 is seldom meant.
   bool trains = false;
-  /// Binds symbolic dimensions by name; wins over `batch`.
+  /// Sizes of symbolic dimensions by name; takes precedence over `batch`.
   std::map<std::string, int64_t> dims;
-  /// --fix-input NAME=NUMBER: inputs that are that number, and no inputs.
+  /// --fix-input NAME=NUMBER: inputs that are replaced by a constant.
   std::map<std::string, double> fixedInputs;
   RoleOverrides roles;
   /// --padding-idx=PARAM:ROW (Padding.h).
   std::vector<std::string> paddings;
-  /// --replace-head=N: classes of a new last layer; 0: the model's own.
+  /// --replace-head=N: number of classes of a new last layer; 0 keeps the
+  /// model's.
   int64_t headClasses = 0;
   /// --unfold-bn and --unfold-bn-at=REGEX (FreshNorms.h).
   bool renewNorms = false;
@@ -47,70 +49,75 @@ struct ImportOptions {
   std::vector<std::string> dropouts;
   /// --features=NAME,... (Outputs.h).
   std::vector<std::string> features;
-  /// --weights=FILE, a .safetensors or .onnx file; --weights-partial: names
-  /// that it lacks, or has in another shape, keep the model's values.
+  /// --weights=FILE, a .safetensors or .onnx file. With --weights-partial,
+  /// names that are missing there or differ in shape keep the model's values.
   std::string weights;
-  /// --names=FILE: a .safetensors file that has the model's values by name.
+  /// --names=FILE: a .safetensors file with the model's values under their
+  /// names.
   std::string names;
   bool weightsPartial = false;
-  /// --untie=NAME: weights that several modules read, each of which gets its
-  /// own tensor, of the same values: "lm_head.weight". Given the name of the
-  /// weight itself all are parted, given that of one reader's that one.
+  /// --untie=NAME: weights read by several modules, such as "lm_head.weight".
+  /// With the weight's own name every reader gets a copy of the tensor; with
+  /// the name of one reader only that reader does.
   std::vector<std::string> untied;
   InitOptions init;
-  /// --op-library=FILE: libraries of operators (runtime/plan/ops/dlc_op.h),
-  /// whose code for `device`, a target's name, will run.
+  /// --op-library=FILE: operator libraries (runtime/plan/ops/dlc_op.h), whose
+  /// code for the target `device` is executed.
   std::vector<std::string> opLibraries;
   std::string device = "cpu";
-  /// --import-budget=SIZE: what values that are no weights of the file may take
-  /// (Budget.h), beside the size of the model's files.
+  /// --import-budget=SIZE: bytes that values other than the file's weights may
+  /// use (Budget.h), in addition to the size of the model's files.
   int64_t budget = kDefaultBudget;
-  /// --no-repair=NAME,...: repairs that are left out (repair/Repair.h).
+  /// --no-repair=NAME,...: repairs that are not applied (repair/Repair.h).
   std::vector<std::string> noRepairs;
-  /// --explain-import: whoever has the repairs printed reads it.
+  /// --explain-import: read by the caller that prints the repairs.
   bool explain = false;
 };
 
-/// What an import gives. `module` holds one dlc.state a used initializer (role
-/// param, buffer or const; the symbol is the initializer's name, or its escape
-/// if dlc makes up such names (runtime/plan/StateNames.h), `init` names its
-/// entry in `weights`; a constant that fp16 cannot hold carries its largest
-/// finite magnitude as `dlc.largest`) and func.func @predict with static types.
-/// Its arguments and results carry the ONNX names as `dlc.name`; a result that
-/// is a loss computed in the graph carries `dlc.loss`. Every op's location is a
-/// NameLoc of its ONNX node inside a FusedLoc whose metadata is the operator;
-/// around it one more for each operator whose standard body the node is of.
+/// Result of an import. `module` holds a dlc.state for each used initializer
+/// and func.func @predict with static types. A state's role is param, buffer or
+/// const; its symbol is the initializer's name, escaped if dlc generates such
+/// names (runtime/plan/StateNames.h); `init` names its entry in `weights`; a
+/// constant that overflows fp16 has its largest finite magnitude in
+/// `dlc.largest`. Arguments and results of @predict have their ONNX names in
+/// `dlc.name`; a result that is a loss computed in the graph has `dlc.loss`.
+/// The location of an op is the NameLoc of its ONNX node in a FusedLoc whose
+/// metadata is the operator, nested in one more for each operator whose
+/// standard body contains the node.
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   WeightStore weights;
-  /// The parsed model, functions inlined, merged initializers parted, with the
-  /// names and layouts of the file elsewhere: what compiler/export fills.
+  /// The parsed model with inlined functions and separated merged initializers;
+  /// names and layouts are otherwise those of the file. compiler/export fills
+  /// it.
   std::shared_ptr<onnx::ModelProto> source;
-  /// The first dimension of the inputs that have a row for each sample; others
-  /// are the same for all samples. 1 if there is no such input.
+  /// The first dimension of inputs that have a row per sample; the other inputs
+  /// are shared by all samples. 1 if no input has such rows.
   int64_t batch = 1;
-  /// Weights of the new head.
+  /// Names of the new head's weights.
   std::vector<std::string> head;
-  /// The libraries of operators that it uses, by their files in the artifact.
+  /// The operator libraries that the model uses, by file name in the artifact.
   std::map<std::string, std::string> opLibraries;
   std::vector<RepairRun> repairs;
-  /// What was merged or folded in the file, and what became of it.
+  /// Changes of merged or folded tensors, each with its reason.
   std::vector<Decision> decisions;
-  /// What each initializer is to training, and why.
+  /// Training role of each initializer, with its reason.
   std::map<std::string, Found> roles;
-  /// Initializers of `source` that are no states themselves: gather
-  /// (Replaced.h) makes them of states, by the names of their weights.
+  /// Initializers of `source` that are not states themselves: gather
+  /// (Replaced.h) computes them from states, which have the names of their
+  /// weights.
   std::vector<Replaced> replaced;
 };
 
-/// Of a model that is to be trained and has nothing to train.
+/// Error for a model that is trained without a trainable parameter.
 inline constexpr const char *kNothingTrains =
     "no trainable parameter; --train=REGEX trains initializers that match, and "
     "--qat the integer weights of a quantized file";
 
-/// Imports the model at `path`. Failures are diagnostics on `context`, warnings
-/// too; the status has their code alone: Usage for options that do not fit the
-/// model, else BadModel. `context` needs no dialect loaded.
+/// Imports the model at `path`. Errors and warnings are diagnostics on
+/// `context`; the returned status has only their code: Code::Usage for options
+/// that do not fit the model, else Code::BadModel. `context` needs no loaded
+/// dialects.
 Result<ImportedModel> importOnnx(mlir::MLIRContext &context,
                                  const std::string &path,
                                  const ImportOptions &options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an op comes from, as ImportedModel (Importer.h) promises it.
+// Location of an op's ONNX node, in the form of ImportedModel (Importer.h).
 #pragma once
 #include "compiler/import/Survey.h"
 #include "compiler/import/repair/upgrade/StandardBodies.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What @predict returns: the model's outputs, and inner tensors that are asked
-// for.
+// Results of @predict: the model's outputs, and intermediate tensors that
+// --features requests.
 #pragma once
 #include "compiler/import/Narrow.h"
 #include "compiler/import/file/OnnxFile.h"
@@ -8,15 +8,14 @@
 
 namespace dlc::import {
 
-/// --features=NAME,...: each names a tensor, or a node whose first result it
-/// is, which becomes one more output behind the model's own; what is an output
-/// already stays where it is. Code::Usage for a name that nothing in the main
-/// graph has.
+/// --features=NAME,...: each name is a tensor, or a node whose first result is
+/// meant. The tensor is appended to the model's outputs unless it is already
+/// one. Code::Usage for a name that the main graph does not have.
 Status addFeatures(OnnxFile &file, const std::vector<std::string> &features);
 
-/// Gives the results of `predict`, which are the outputs of the graph in their
-/// order, their names and marks (ImportedModel), and outputs without a type in
-/// the model the one that they have.
+/// Sets names and attributes of the results of `predict` (ImportedModel), which
+/// are the graph's outputs in order; outputs without a type in the model get
+/// the type of the result.
 void describeOutputs(mlir::func::FuncOp predict, OnnxFile &file,
                      const NarrowTypes &narrow);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of a repaired model, built node by node.
+// Translates a repaired model to a program, node by node.
 #pragma once
 #include "compiler/import/CustomOps.h"
 #include "compiler/import/repair/RepairGraph.h"
@@ -7,8 +7,8 @@
 
 namespace dlc::import {
 
-/// The module of ImportedModel, with the graph's inputs, of its live nodes.
-/// Failures are diagnostics; the status has their code alone.
+/// Builds ImportedModel's module from the graph's inputs and live nodes. Errors
+/// are diagnostics; the returned status only has their code.
 Result<mlir::OwningOpRef<mlir::ModuleOp>> translate(Graph &graph,
                                                     CustomOps &custom);
 

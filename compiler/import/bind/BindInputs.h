@@ -11,19 +11,19 @@ namespace dlc::import {
 struct GraphInput {
   std::string name;
   mlir::RankedTensorType type;
-  double number = 0; // each element's, of one that is known
+  double number = 0; // value of all elements of a known input
 };
 
 struct GraphInputs {
   std::vector<GraphInput> all;
-  std::vector<GraphInput> known; // those without elements, and fixed ones
+  std::vector<GraphInput> known; // inputs without elements, and fixed ones
   int64_t batch = 1;             // see ImportedModel
-  /// Those that the file fixes at another batch, and which one that is.
+  /// Names of inputs that the file fixes at another batch, and that batch.
   std::vector<std::string> rebatched;
   int64_t exportedBatch = 0;
 };
 
-/// The inputs that are not initializers, with static types. An error names the
+/// The inputs that are not initializers, with static types. Errors name the
 /// input, the unbound dimension and the option that binds it.
 Result<GraphInputs> bindInputs(const OnnxFile &file,
                                const ImportOptions &options,
@@ -31,8 +31,8 @@ Result<GraphInputs> bindInputs(const OnnxFile &file,
 
 HostTensor valueOfKnown(const GraphInput &input);
 
-/// What is to be said of inputs that are the same for all samples, and of known
-/// ones.
+/// Messages about inputs that are shared by all samples, and about known
+/// inputs.
 std::vector<std::string> remarksOn(const GraphInputs &inputs);
 
 } // namespace dlc::import

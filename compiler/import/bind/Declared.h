@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types that a file declares for its values.
+// Types that a file declares for its values.
 #pragma once
 #include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/tensor/ShapeMath.h"
@@ -12,19 +12,19 @@ class ValueInfoProto;
 
 namespace dlc::import {
 
-/// What a graph's outputs and value_info say about its values, by name. Refers
-/// to the graph.
+/// Declared types of values, by name, from the graph's outputs and value_info.
+/// Refers to the graph.
 class Declared {
 public:
   explicit Declared(const onnx::GraphProto &graph);
 
-  /// An error when `name` is declared of another element type than it has. Of
-  /// another shape: exporters and tools leave stale ones, and nothing depends
-  /// on them, so that is only counted.
+  /// An error if the declared element type of `name` differs from `type`. A
+  /// different shape is only counted: exporters and tools leave stale shapes,
+  /// and the import does not use them.
   Status check(const std::string &name, const ValueType &type,
                const Shape &shape);
 
-  /// One sentence on the shapes that differed; "" when none did.
+  /// One sentence on the shapes that differed; "" if none did.
   std::string staleShapes() const;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another batch than the one that a file fixes: numbers in nodes that repeat
-// the file's follow.
+// Changes the batch size that a file fixes, including constants in nodes that
+// repeat it.
 #pragma once
 #include "compiler/import/rows/Rows.h"
 #include <set>
@@ -13,18 +13,19 @@ namespace dlc::import {
 
 class Rebatch {
 public:
-  /// Of a file that was exported for `from` rows in each of `inputs`.
+  /// For a file that was exported with `from` rows in each of `inputs`.
   Rebatch(int64_t from, int64_t to, const std::vector<std::string> &inputs)
       : from(from), to(to), rows(inputs.begin(), inputs.end()) {}
   bool isNeeded() const { return !rows.empty(); }
 
-  /// The node as it is for the new batch, with nodes of its own before it. An
-  /// error for what takes one sample, or makes numbers for the file's batch.
+  /// The node for the new batch, preceded by nodes that it needs. An error for
+  /// nodes that select one sample or generate values of the file's batch.
   Result<std::vector<onnx::NodeProto>> adapted(const onnx::NodeProto &node,
                                                ValueTable &table);
-  /// Whether an output that has `shape` lost the batch that the file gave it.
+  /// Whether an output of shape `shape` no longer has the file's batch
+  /// dimension.
   bool isLost(const onnx::ValueInfoProto &output, const Shape &shape) const;
-  /// What to do instead.
+  /// What to do if the batch cannot be changed.
   std::string advice() const;
 
 private:
@@ -37,7 +38,7 @@ private:
                        ValueTable &table, std::vector<onnx::NodeProto> &made);
 
   int64_t from, to;
-  std::set<std::string> rows; // values computed from the inputs
+  std::set<std::string> rows; // values that depend on the inputs
 };
 
 } // namespace dlc::import

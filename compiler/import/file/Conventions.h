@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What writers of models mean, beyond what ONNX says.
+// Conventions of exporters and tools that the ONNX standard does not define.
 #pragma once
 
 #include <map>
@@ -13,31 +13,31 @@ class NodeProto;
 
 namespace dlc::import {
 
-/// One of torch's exporters wrote it, whatever optimized the file since then:
-/// names mean what torch means by them.
+/// The model was written by one of torch's exporters, even if it was optimized
+/// later, so its names have torch's meaning.
 bool isOfTorch(const onnx::ModelProto &model);
 
-/// torch's newer exporter wrote it, whose notes say what it merged and folded,
-/// and a tool after it dropped them: no node has any.
+/// The model was written by torch's dynamo exporter, but a later tool dropped
+/// the notes about merged and folded tensors: no node has one.
 bool hasLostNotes(const onnx::ModelProto &model);
 
-/// A session of onnxruntime optimized and saved it: it declares all the domains
-/// that onnxruntime knows, used or not.
+/// The model was optimized and saved by a session of onnxruntime, which
+/// declares all domains that it knows, used or not.
 bool isSavedByOnnxRuntime(const onnx::ModelProto &model);
 
-/// Some inputs of each operator, as bits: 0b110 is of the second and the third.
+/// A set of inputs for each operator, as bits: 0b110 is the second and third.
 using InputBits = std::map<std::string_view, unsigned>;
 bool hasInput(const InputBits &bits, const onnx::NodeProto &node, int input);
 
-/// Input `input` is a layer's weight: of ai.onnx's operators and of
-/// com.microsoft's; false for others.
+/// Input `input` is a layer's weight, for operators of ai.onnx and
+/// com.microsoft; false for others.
 bool isWeightOperand(const onnx::NodeProto &node, int input);
-/// Scales of quantisation, class weights and angles, whatever their names.
+/// Quantisation scales, class weights and angles, whatever their names are.
 bool isSettingOperand(const onnx::NodeProto &node, int input);
-/// One of the values that the node gives derivatives by.
+/// A value that the node, a Gradient, differentiates with respect to.
 bool isDifferentiated(const onnx::NodeProto &node, int input);
-/// Whether `node` has the tensor for a weight in few bits, which is never to be
-/// there in more; null: it has not.
+/// `tensor` is the low-bit weight of `node`, which must not be unpacked in
+/// memory; false if `node` is null.
 bool isCodes(const std::string &tensor, const onnx::NodeProto *node);
 
 } // namespace dlc::import

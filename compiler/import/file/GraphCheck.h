@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main graph's definitions and order.
+// Checks definitions in the main graph and orders its nodes.
 #pragma once
 #include "runtime/base/Status.h"
 #include <vector>
@@ -11,12 +11,12 @@ class NodeProto;
 
 namespace dlc::import {
 
-/// "node 'conv1' (Conv)", or by its first output when it has no name.
+/// "node 'conv1' (Conv)"; a node without a name is called by its first output.
 std::string describe(const onnx::NodeProto &node);
 
-/// The nodes of `graph` in an order in which every value is defined before it
-/// is used (the file's order where that already holds). Refuses names defined
-/// twice, uses of names that nothing defines, and cycles, naming the nodes.
+/// The nodes of `graph` in topological order, which is the file's order if that
+/// is topological. Errors: names defined twice, uses of undefined names, and
+/// cycles; they name the nodes.
 Result<std::vector<const onnx::NodeProto *>>
 sortedNodes(const onnx::GraphProto &graph);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes to a model's graph and initializers, both kept in step.
+// Edits a model's graph and initializers consistently.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"
 #include <unordered_map>
@@ -18,9 +18,9 @@ struct Use {
   int slot;
 };
 
-/// An open graph. Nodes keep their addresses; new ones come first in the graph
-/// when it is closed, so that an order of nodes stays one. Costs are linear in
-/// what changes.
+/// A graph that is being edited. Addresses of nodes are stable until it is
+/// closed; new nodes are then inserted at the front, which preserves
+/// topological order. Costs are linear in the size of the changes.
 class GraphEdit {
 public:
   explicit GraphEdit(OnnxFile &file);
@@ -33,50 +33,51 @@ public:
     return initializer.count(name) ? weights.find(name) : nullptr;
   }
   std::vector<Use> uses(const std::string &name) const;
-  /// A graph input, a graph output, or a value that a graph inside of a node
-  /// reads, which is none of `uses`: it must stay.
+  /// The value is a graph input, a graph output or read by a subgraph of a
+  /// node, which `uses` does not include, so it must not be removed.
   bool isFixed(const std::string &name) const { return fixed.count(name); }
 
-  /// `wanted`, or that with marks behind, which nothing has.
+  /// `wanted`, or `wanted` with a suffix, such that the name is unused.
   std::string unusedName(const std::string &wanted);
-  /// Adds an initializer of that (unused) name and shape.
+  /// Adds an initializer of an unused name.
   void addInitializer(const std::string &name, Weight weight);
-  /// The same, for a tensor whose bytes are made here.
+  /// The same, for a tensor whose bytes the model takes over.
   void ownInitializer(const std::string &name, DType dtype,
                       std::vector<int64_t> shape, std::string bytes);
-  /// Gives an initializer another shape and contents.
+  /// Replaces the shape and contents of an initializer.
   void replaceInitializer(const std::string &name, std::vector<int64_t> shape,
                           std::string bytes);
-  /// A vector of integers as an initializer; equal ones are made once.
+  /// Adds a vector of integers as an initializer, or returns an equal one that
+  /// was added before.
   std::string integers(const std::vector<int64_t> &values);
-  /// A shape whose first dimension is that of the graph's first input, where
-  /// the file leaves that open.
+  /// Adds a shape whose first dimension is that of the graph's first input if
+  /// the file leaves it symbolic.
   std::string shapeOfBatch(const std::vector<int64_t> &shape);
-  /// Adds a node before all others; returns the name of its output.
+  /// Adds a node before all others, with one output of a new name.
   onnx::NodeProto &addNode(const std::string &op,
                            const std::vector<std::string> &inputs,
                            const std::string &output);
-  /// One that joins `inputs` along their first axis.
+  /// Adds a Concat of `inputs` along axis 0.
   void addConcat(const std::vector<std::string> &inputs,
                  const std::string &output);
-  /// The node was added here.
+  /// The node was added by this edit.
   bool isNew(const onnx::NodeProto &node) const { return added.count(&node); }
   void redirect(const Use &use, const std::string &to);
-  /// ONNX's number of an initializer's element type.
+  /// ONNX's element type of an initializer.
   int typeOf(const std::string &name) const;
-  /// Sets an input of a node that it left out.
+  /// Sets an omitted input of a node.
   void attach(onnx::NodeProto &node, int slot, const std::string &value);
-  /// Takes a node away when the graph is closed.
+  /// Removes a node when the graph is closed.
   void remove(const onnx::NodeProto &node);
-  /// How many inputs of nodes that were there read another value, and nodes
-  /// were taken away.
+  /// Number of inputs of original nodes that read another value, and of nodes
+  /// that were removed.
   int changes() const { return changed; }
   /// Nothing was changed or added.
   bool isAsItWas() const {
     return !changed && added.empty() && order.size() == oldInitializers;
   }
-  /// Drops removed nodes and initializers that lost all their uses, and moves
-  /// new nodes to the front.
+  /// Drops removed nodes and initializers without remaining uses, and moves new
+  /// nodes to the front.
   void close();
 
 private:
@@ -88,18 +89,19 @@ private:
   std::unordered_set<const onnx::NodeProto *> added, removed;
   std::unordered_map<std::string, std::vector<Use>> users;
   std::unordered_map<std::string, std::string> vectors;
-  std::unordered_map<std::string, int> marks; // behind names
+  std::unordered_map<std::string, int> marks; // suffixes of names
   std::unordered_map<std::string, onnx::TensorProto *> tensors;
 
   void dropOrphans();
 };
 
-/// Makes an initializer an input, too, as IR versions before 4 want it.
+/// Also declares an initializer as a graph input, which IR versions before 4
+/// require.
 void declareInitializer(onnx::GraphProto &graph,
                         const onnx::TensorProto &tensor);
 
-/// Sorts the file's nodes, and the graph's, into an order of use. BadModel
-/// where there is none.
+/// Sorts the nodes of the file and of its graph topologically. Code::BadModel
+/// if they have a cycle.
 Status putInOrder(OnnxFile &file);
 
 } // namespace dlc::import

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names in a file.
+// Checks the names in a file.
 #pragma once
 #include "runtime/base/Status.h"
 
@@ -13,12 +13,12 @@ namespace dlc::import {
 constexpr size_t kMaxName = 1000; // bytes of a name
 
 /// Names must be UTF-8: they become keys of safetensors, labels in a plan and
-/// text of messages. Protobuf lets a file hold any bytes. The values of
-/// metadata and documentation are kept as they are.
+/// text of messages, but protobuf accepts any bytes. Values of metadata and
+/// documentation are not checked.
 Status checkNames(const onnx::ModelProto &model);
 
-/// Names of values, nodes, operators, domains and attributes have at most
-/// kMaxName bytes, also those that functions brought into the graph.
+/// Names of values, nodes, operators, domains and attributes, including those
+/// that inlined functions added, have at most kMaxName bytes.
 Status checkNameLengths(const onnx::GraphProto &graph);
 
 } // namespace dlc::import

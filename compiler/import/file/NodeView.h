@@ -13,12 +13,13 @@ class NodeProto;
 
 namespace dlc::import {
 
-/// "Conv", "com.microsoft.Gelu": the operator with its domain, but for ai.onnx.
+/// "Conv", "com.microsoft.Gelu": the operator, with its domain unless that is
+/// ai.onnx.
 std::string operatorName(const onnx::NodeProto &node);
 
-/// A node with the opset it belongs to. A getter gives the default when the
-/// attribute is absent; one of another type is remembered and reported by
-/// `problem` after the node has been handled.
+/// A node and the version of the opset that it belongs to. A getter returns the
+/// default if the attribute is absent; a wrong type is recorded, and reported
+/// by `problem` after the node was imported.
 class NodeView {
 public:
   NodeView(const onnx::NodeProto &proto, int64_t opset)
@@ -31,7 +32,7 @@ public:
   std::string text(const std::string &name, const std::string &otherwise) const;
   std::vector<int64_t> integers(const std::string &name,
                                 std::vector<int64_t> otherwise = {}) const;
-  /// Not ok when a getter met an attribute of another type.
+  /// Not ok if a getter found an attribute of another type.
   Status problem() const { return wrong; }
 
   const onnx::NodeProto &proto;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ONNX file, read defensively: nothing in it is trusted.
+// Reads and checks an ONNX file, which is untrusted.
 #pragma once
 #include "compiler/import/file/Decisions.h"
 #include "compiler/import/file/Replaced.h"
@@ -23,41 +23,43 @@ namespace dlc::import {
 constexpr int kOldestOpset = 7, kNewestOpset = 28;
 constexpr int kOldestIr = 3, kNewestIr = 14;
 
-/// A model whose structure has been checked: versions, names, order, functions
-/// (inlined), and every initializer's shape, type and payload.
+/// A model whose structure was checked: versions, names, order, (inlined)
+/// functions, and every initializer's shape, type and payload.
 struct OnnxFile {
   std::string path;
   std::shared_ptr<onnx::ModelProto> model;
   int64_t opset = 0;                          // version of ai.onnx
-  std::vector<const onnx::NodeProto *> nodes; // main graph, in order of use
-  std::vector<std::shared_ptr<onnx::NodeProto>> made; // not the model's nodes
-  WeightStore weights;               // initializers; keeps `model`
+  std::vector<const onnx::NodeProto *> nodes; // main graph, topological order
+  std::vector<std::shared_ptr<onnx::NodeProto>> made; // not in `model`
+  WeightStore weights;               // initializers; keeps `model` alive
   Budget budget;                     // grown by the files' sizes
-  std::map<std::string, Role> roles; // those that repairs settled
-  std::vector<Decision> decisions;   // and all that it did
-  std::vector<Remark> remarks;       // what to say of it
-  std::vector<Replaced> replaced;    // initializers that it renamed
-  std::set<std::string> added;       // nodes, by output, and initializers of it
+  std::map<std::string, Role> roles; // roles that repairs set
+  std::vector<Decision> decisions;   // decisions of all repairs
+  std::vector<Remark> remarks;       // messages for the user
+  std::vector<Replaced> replaced;    // initializers with new names or layouts
+  std::set<std::string> added;       // added nodes (by output) and initializers
   std::map<std::string, std::string> aliases; // second name -> initializer
-  /// A tensor of the source -> the name of the file's that it was merged into.
+  /// Name of a tensor of the source -> the file's tensor that contained it.
   std::map<std::string, std::string> partedFrom;
-  /// What an exporter made of a parameter, most often rows of a table -> it.
+  /// A value that an exporter computed from a parameter, usually rows of a
+  /// table -> that parameter.
   std::map<std::string, std::string> cutFrom;
-  std::set<std::string> foldedNorms; // weights with a batch norm in them
-  /// Norms of --unfold-bn that no note names -> the layer before, "conv1".
+  std::set<std::string> foldedNorms; // weights that include a batch norm
+  /// Norms of --unfold-bn without a name in the notes -> the layer before,
+  /// "conv1".
   std::map<std::string, std::string> freshNorms;
-  /// Output of a Gather -> row of its table that gets no gradient from it.
+  /// Output of a Gather -> the row of its table that gets no gradient from it.
   std::map<std::string, int64_t> paddings;
-  /// First output of a node -> the ratio at which it drops out in training;
-  /// none: the Dropout's own.
+  /// First output of a node -> its dropout ratio in training; nullopt keeps the
+  /// ratio of the Dropout node.
   std::map<std::string, std::optional<double>> dropouts;
 };
 
-/// Reads the model at `path`. A failure is Code::BadModel, of a file that
-/// cannot be opened Code::Failed, with a message that starts with the path.
+/// Reads the model at `path`. Code::BadModel, or Code::Failed if the file
+/// cannot be opened; messages start with the path.
 Result<OnnxFile> loadOnnx(const std::string &path, Budget budget);
 
-/// Only the protobuf message: no checks beyond size, syntax and versions.
+/// Parses the protobuf message; only its size, syntax and versions are checked.
 Result<std::shared_ptr<onnx::ModelProto>> parseOnnx(const std::string &path);
 
 } // namespace dlc::import

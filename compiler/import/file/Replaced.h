@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initializers of a file that have another name or layout in its program.
+// Initializers of a file whose names or layouts in the program are different.
 #pragma once
 #include "runtime/base/Status.h"
 #include "runtime/base/numbers/DType.h"
@@ -11,16 +11,17 @@
 
 namespace dlc::import {
 
-/// One initializer as the file has it: elements of tensors of the program, one
-/// piece after the other as a tensor of shape `from`, transposed by `perm` if
-/// that is not empty, in the shape `shape`.
+/// How one initializer of the file is computed from tensors of the program: its
+/// pieces are concatenated in a tensor of shape `from`, transposed by `perm`
+/// unless that is empty, and reshaped to `shape`.
 struct Replaced {
   struct Piece {
     std::string tensor;
-    int64_t first = 0, count = 0; // elements, in its order
-    std::vector<int64_t> shape;   // of the tensor when it took the place
+    int64_t first = 0, count = 0; // range of its elements
+    std::vector<int64_t> shape;   // of the tensor when it was replaced
   };
-  /// An input of a node, by the node's first output, what it was and is.
+  /// An input of a node (by the node's first output), with the old and new
+  /// values.
   struct Use {
     std::string output;
     int slot = 0;
@@ -28,13 +29,13 @@ struct Replaced {
   };
 
   std::string name;
-  int type = 0; // ONNX's number of its element type
+  int type = 0; // ONNX's element type
   std::vector<int64_t> shape, from, perm;
   std::vector<Piece> pieces;
   std::vector<Use> uses;
 };
 
-/// A dense tensor in the caller's memory.
+/// A dense tensor in memory of the caller.
 struct Elements {
   DType dtype = DType::F32;
   const void *data = nullptr;
@@ -42,19 +43,19 @@ struct Elements {
 };
 
 struct Gathered {
-  DType dtype = DType::F32; // of the pieces
+  DType dtype = DType::F32; // type of the pieces
   std::string bytes;
 };
 
 using FindElements =
     std::function<std::optional<Elements>(const std::string &)>;
 
-/// The element type of its pieces; Code::Corrupt where a piece is missing or
-/// out of bounds, or the shapes do not fit. `find` gives the tensors of the
-/// program by name.
+/// Element type of the pieces; Code::Corrupt if a piece is missing or out of
+/// bounds, or if shapes do not fit. `find` looks up tensors of the program by
+/// name.
 Result<DType> covers(const Replaced &replaced, const FindElements &find);
 
-/// The contents of a replaced initializer; Code::Corrupt as `covers`.
+/// Contents of a replaced initializer; errors are those of `covers`.
 Result<Gathered> gather(const Replaced &replaced, const FindElements &find);
 
 } // namespace dlc::import

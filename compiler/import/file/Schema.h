@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX's own definitions of its operators, by operatorName, made at build time
-// from the installed onnx package by tool/schemas.py.
+// ONNX's operator schemas by operatorName, generated at build time from the
+// installed onnx package by tool/schemas.py.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,8 +11,9 @@ namespace dlc::import {
 enum class Option { Required, Optional, Variadic };
 
 /// A formal input or output. `tensors` and `sequences` have a bit for each
-/// onnx::TensorProto::DataType that it may be of, or be a sequence of.
-/// Parameters with the same `variable` are of one type; "": on its own.
+/// element type (onnx::TensorProto::DataType) that a tensor or a sequence of
+/// tensors may have. Parameters with the same non-empty `variable` have the
+/// same type.
 struct SchemaParameter {
   std::string_view name, variable;
   uint32_t tensors, sequences;
@@ -25,7 +26,7 @@ struct SchemaAttribute {
   bool isRequired;
 };
 
-/// An operator since one opset. Only the last of the inputs, or outputs, can be
+/// One version of an operator. Only the last input and the last output can be
 /// variadic.
 struct Schema {
   std::string_view op;
@@ -40,11 +41,11 @@ struct Schema {
   std::span<const SchemaAttribute> attributes() const; // by name
 };
 
-/// The version of `op` that a model of this opset means; nullptr when ONNX has
-/// no such operator there. `opset` is from kOldestOpset to kNewestOpset.
+/// The schema of `op` in a model of this opset, from kOldestOpset to
+/// kNewestOpset; nullptr if ONNX does not define the operator there.
 const Schema *findSchema(std::string_view op, int64_t opset);
 
-/// The first opset that has `op`, at least kOldestOpset; 0 when none has.
+/// The first opset, at least kOldestOpset, that has `op`; 0 if none has.
 int firstOpset(std::string_view op);
 
 } // namespace dlc::import

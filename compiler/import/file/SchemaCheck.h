@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each node against ONNX's definition of its operator.
+// Checks nodes against ONNX's operator schemas.
 #pragma once
 #include "compiler/import/file/Schema.h"
 #include "runtime/base/Status.h"
@@ -15,15 +15,14 @@ class NodeProto;
 
 namespace dlc::import {
 
-/// What needs no types, for every node of ai.onnx that ONNX defines, in
-/// subgraphs, too: how many
-/// inputs and outputs, none of those required left out, attributes that are
-/// known, given once, of their type, and none required left out. An error names
-/// the node.
+/// Checks that need no types, for all nodes of ai.onnx that ONNX defines, also
+/// in subgraphs: the numbers of inputs and outputs, required inputs, outputs
+/// and attributes, unknown or duplicate attributes, and attribute types. Errors
+/// name the node.
 Status checkNodes(const onnx::GraphProto &graph, int64_t opset);
 
-/// The type of a value: an onnx::TensorProto::DataType, or a sequence of such
-/// tensors.
+/// The type of a value: a tensor of this element type
+/// (onnx::TensorProto::DataType), or a sequence of such tensors.
 struct ValueType {
   int element = 0;
   bool isSequence = false;
@@ -33,22 +32,22 @@ struct ValueType {
 /// "FLOAT", "sequence of INT64".
 std::string toString(const ValueType &type);
 
-/// The element types of one node that has passed checkNodes; errors do not name
-/// it. A node that ONNX does not define passes.
+/// Checks the element types of a node that has passed checkNodes. Errors do not
+/// name the node. Nodes that ONNX does not define pass.
 class TypeCheck {
 public:
   TypeCheck(const onnx::NodeProto &node, int64_t opset);
 
-  /// Gives the type of a value by its name; nothing when it has none yet.
+  /// Returns the type of a value by name; nullopt if it is not known yet.
   using TypeOf = std::function<std::optional<ValueType>(const std::string &)>;
 
-  /// Each input is of a type that the operator takes, and those that must be of
-  /// one type are.
+  /// Each input has a type that the operator accepts, and inputs with the same
+  /// type variable have equal types.
   Status inputs(const TypeOf &typeOf);
-  /// The same of what the node has become; after inputs().
+  /// The same for outputs of the imported node; called after inputs().
   Status outputs(const TypeOf &typeOf);
-  /// The type that output `i` must have, by what the inputs are or as the only
-  /// one; 0 when there is none. After inputs().
+  /// The type of output `i` that input types or the schema determine; 0 if
+  /// neither does. Called after inputs().
   int outputType(int i) const;
 
 private:
@@ -57,7 +56,7 @@ private:
 
   struct Binding {
     ValueType type;
-    std::string name; // of the value that decided
+    std::string name; // of the value that bound the type
   };
   const onnx::NodeProto &node;
   const Schema *schema;

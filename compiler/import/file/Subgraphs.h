@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs in a node's attributes, and the names that they take from around
-// it. What a Gradient names in its attributes counts as taken, too.
+// Subgraphs in attributes of nodes, and the outer names that they use. Names in
+// the attributes of a Gradient are treated as used, too.
 #pragma once
 #include "runtime/base/Status.h"
 #include <map>
@@ -17,26 +17,23 @@ namespace dlc::import {
 
 struct OnnxFile;
 
-/// Names that the attributes of `node`, at any depth, neither define nor get as
-/// inputs.
+/// Names that subgraphs of `node`, at any depth, use but do not define.
 std::set<std::string> namesFromOutside(const onnx::NodeProto &node);
 
-/// Renames what the attributes of `node` take from outside; names that `names`
-/// lacks stay.
+/// Renames outer names in subgraphs of `node`; names that `names` lacks stay.
 void renameInSubgraphs(onnx::NodeProto &node,
                        const std::map<std::string, std::string> &names);
-/// That, and inputs of `node`.
+/// Renames outer names in subgraphs and inputs of `node`.
 void renameReferences(onnx::NodeProto &node,
                       const std::map<std::string, std::string> &names);
 
-/// Gives what graphs inside of nodes define a name that nothing else in the
-/// file has: where several graphs define one, NODE/then_branch/NAME, else its
-/// own. Linear in the size of the file. Code::BadModel where the budget is used
-/// up.
+/// Renames values of subgraphs so that every name is unique in the file: a name
+/// that several graphs define becomes NODE/then_branch/NAME. Linear in the size
+/// of the file. Code::BadModel if the budget is exhausted.
 Status separateNames(OnnxFile &file);
 
-/// Keeps the nodes of the main graph that its outputs depend on. Gives how
-/// often each value is used, by nodes, their subgraphs and as an output.
+/// Removes nodes of the main graph that its outputs do not depend on. Returns
+/// the number of uses of each value by nodes, subgraphs and graph outputs.
 std::unordered_map<std::string, int> dropDeadNodes(OnnxFile &file);
 
 } // namespace dlc::import

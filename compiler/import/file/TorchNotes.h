@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch's dynamo exporter notes in a file: which call of the source each
-// node came from, and the parameters of the source module.
+// Metadata that torch's dynamo exporter writes: the source call of each node,
+// and the parameters of the source module.
 #pragma once
 #include <map>
 #include <optional>
@@ -19,48 +19,48 @@ namespace dlc::import {
 /// "%linear = call_function[target=torch.ops.aten.linear.default](args = (%x,
 /// %p_fc_weight, %p_fc_bias), kwargs = {})" in the module "b.0.fc".
 struct TorchCall {
-  std::string value;                // "linear", the first of the note
+  std::string value;                // "linear", the first in the note
   std::string target;               // "linear"
   std::vector<std::string> args;    // as written; tensors start with '%'
-  std::string scope;                // path of the module; "" is the root
+  std::string scope;                // path of the module; "" is the root module
   bool known = false;               // the node has such a note
-  std::string line;                 // of the source's text; "" if not said
+  std::string line;                 // line of source text; "" if unknown
   std::vector<std::string> tensors; // among the arguments, without '%'
   std::unordered_map<std::string, size_t> places; // in tensors, also by target
-  std::optional<std::string> only; // parameter or buffer among the tensors
-  std::set<std::string> repeated;  // what the node reads more than once
+  std::optional<std::string> only; // the only parameter or buffer in tensors
+  std::set<std::string> repeated;  // tensors that the node reads repeatedly
 };
 
-/// All notes of a graph, read once. Anything malformed reads as absent, and so
-/// do names that no tensor may have: notes are hints of an untrusted file.
-/// Queries take constant time.
+/// All notes of a graph, parsed once. Malformed notes, and names that tensors
+/// cannot have, are ignored, since the file is untrusted. Queries take constant
+/// time.
 class TorchNotes {
 public:
   explicit TorchNotes(const onnx::GraphProto &graph);
 
-  /// The newer exporter wrote the file: it calls a value that it folded by the
-  /// operator that gave it. In a file of the older one "mean" is a module's.
+  /// Written by the dynamo exporter, which names a folded value after the
+  /// operator that computed it. In files of the older exporter "mean" is a
+  /// module's name.
   bool namesByOperator() const { return isNewer; }
-  /// The file says which parameters its module has.
+  /// The file lists the parameters of its module.
   bool hasSignature() const { return !parameters.empty(); }
   const TorchCall &call(const onnx::NodeProto &node) const;
 
-  /// The value of the source that `node` reads as its input `slot`, by the
-  /// source's name ("p_fc_weight", "expand_2"); nothing where the notes do not
-  /// say. `own` is the input's name in the file.
+  /// Name in the source ("p_fc_weight", "expand_2") of the value that `node`
+  /// reads as input `slot`; nullopt if the notes lack it. `own` is the input's
+  /// name in the file.
   std::optional<std::string> source(const onnx::NodeProto &node, int slot,
                                     const std::string &own) const;
 
-  /// The source's norm has no scale or shift of its own (its
-  /// elementwise_affine=False, or weight=None), so that the exporter made up
-  /// what `node` reads as its input `slot`.
+  /// The source's norm has no scale or shift (elementwise_affine=False, or
+  /// weight=None), so the exporter generated input `slot` of `node`.
   bool isFilledIn(const onnx::NodeProto &node, int slot) const;
 
-  /// The module's own name of a parameter or buffer "p_fc_weight": "fc.weight".
+  /// Module's name "fc.weight" of a parameter or buffer "p_fc_weight".
   std::optional<std::string> parameter(const std::string &value) const;
-  /// The number that the source adds to the parameter `leaf` in the line that
-  /// `node` came from, if that line adds nothing else: 0.5 for "scale" in
-  /// "return x * (0.5 + self.scale)".
+  /// The number that the source adds to the parameter `leaf` in the line of
+  /// `node`, if that line has no other addition: 0.5 for "scale" in "return x *
+  /// (0.5 + self.scale)".
   std::optional<double> addend(const onnx::NodeProto &node,
                                const std::string &leaf) const;
   bool isBuffer(const std::string &value) const { return buffers.count(value); }
@@ -69,9 +69,8 @@ public:
     return targets.count(name);
   }
 
-  /// Parameters of the module, by its own names, that no node names: folded
-  /// into constants or not used. Those that are another parameter under a
-  /// second name (tied weights) are left out.
+  /// Parameters of the module, by its names, that no node names, because they
+  /// were folded or are unused. Second names of tied weights are excluded.
   std::set<std::string> unnamed() const;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates ONNX ops on values known at import time, so that shape arithmetic,
-// masks and constants fold away.
+// Evaluates ONNX ops on values known at import time, which folds shape
+// arithmetic, masks and constants.
 #pragma once
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/tensor/HostTensor.h"
@@ -9,8 +9,8 @@
 
 namespace dlc::import {
 
-/// What a host op sees: its node, its inputs (null where left out) and the
-/// only way to allocate.
+/// A call of a host op: its node, its inputs (null if omitted) and the budget
+/// for allocations.
 struct HostCall {
   const NodeView &node;
   std::vector<const HostTensor *> inputs;
@@ -19,14 +19,14 @@ struct HostCall {
   const HostTensor *input(size_t index) const {
     return index < inputs.size() ? inputs[index] : nullptr;
   }
-  /// A zeroed tensor; an error when it, or the work to fill it, would pass the
-  /// budget.
+  /// A zero-initialized tensor; an error if its bytes, or the work to fill it,
+  /// exceed the budget.
   Result<HostTensor> make(DType dtype, const Shape &shape);
-  /// Before a loop over `elements` that are not those of a `make`.
+  /// Charges a loop over `elements` other than those of a `make`.
   Status work(int64_t elements) const {
     return budget.work(uint64_t(elements), "folding a value");
   }
-  /// A required input, or an error that says which is missing.
+  /// An error if one of the first `count` inputs is missing.
   Status require(size_t count) const;
 };
 
@@ -36,18 +36,18 @@ using HostOps = std::map<std::string, HostOp>;
 
 /// Arithmetic, comparison, logic, Cast, reductions, MelWeightMatrix.
 void addHostMath(HostOps &ops);
-/// Constant, ConstantOfShape, Range and everything that moves elements.
+/// Constant, ConstantOfShape, Range and all ops that move elements.
 void addHostMovement(HostOps &ops);
 /// NonZero, OneHot, Unique, NonMaxSuppression.
 void addHostIndex(HostOps &ops);
 
-/// Input 0 as the ONNX type.
+/// Input 0 cast to an ONNX type.
 HostResults castTo(HostCall &call, int onnxType);
 
-/// Not thread-safe; one per import.
+/// One per import; not thread-safe.
 class HostEvaluator {
 public:
-  /// Results hold their bytes of `budget` until the last copy is gone.
+  /// Results are charged to `budget` until their last copy is destroyed.
   explicit HostEvaluator(Budget budget);
   bool knows(const std::string &opType) const { return ops.count(opType); }
   HostResults evaluate(const NodeView &node,

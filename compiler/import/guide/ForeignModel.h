@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of models that are not ONNX: what they are, and what converts them.
+// Recognises model files of other formats and says how to convert them.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace dlc::import {
 
-/// Of a file that is no ONNX model, known by its first bytes or its name, or a
-/// folder: "a file of torch.save, not an ONNX model: COMMAND; see GUIDE". Empty
-/// for what is not known.
+/// Describes a file, known by its first bytes or its name, or a folder that is
+/// not an ONNX model: "a file of torch.save, not an ONNX model: COMMAND; see
+/// GUIDE". Empty if it is not recognised.
 std::string foreignModel(const std::string &path, std::string_view bytes);
 
-/// Why `path` does not name the ONNX file to be written, with what makes such a
-/// file of one; empty if it may.
+/// Why `path` cannot be the ONNX file to write, and how to convert one to this
+/// format; empty if it can.
 std::string foreignOutput(const std::string &path);
 
 } // namespace dlc::import

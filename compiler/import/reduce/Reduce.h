@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest part of a model that still fails.
+// Reduces a model to a minimal part that still fails.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -11,24 +11,24 @@
 
 namespace dlc::import {
 
-/// Whether the model in this file fails as the whole does. An error ends the
+/// Whether the model in this file fails like the whole. An error ends the
 /// reduction.
 using ModelFails = std::function<Result<bool>(const std::string &path)>;
-/// A part that fails, the smallest so far: the bytes of its file, and how many
-/// nodes it has, Constants apart.
+/// Called with each smaller failing model: the contents of its file, and the
+/// number of its nodes, without Constants.
 using OnSmaller = std::function<Status(const std::string &model, int nodes)>;
 
 struct ModelReduction {
   int nodes = 0, left = 0, tries = 0;
-  std::vector<std::string> labels; // of the nodes that are left
+  std::vector<std::string> labels; // of the remaining nodes
 };
 
-/// By nodes of the main graph: first those behind the failure are cut off by
-/// bisection, then what it does not depend on, then those before it, then
-/// ddmin (Ddmin.h) drops what is left. A tensor that is cut becomes an input,
-/// of the type and shape that LearnTypes.h finds with `dims`. Of the result no
-/// node can be left out. Code::Failed if a copy of the whole does not fail:
-/// what makes it fail is then nothing that a part has.
+/// Removes nodes of the main graph: first those after the failure by bisection,
+/// then those it does not depend on, then those before it, then others by ddmin
+/// (Ddmin.h). A tensor whose producer is removed becomes an input of the type
+/// and shape that LearnTypes.h finds with `dims`. The result fails only with
+/// all its nodes. Code::Failed if a copy of the whole model does not fail: then
+/// the failure does not depend on the nodes.
 Result<ModelReduction> reduceModel(const std::string &path,
                                    const std::map<std::string, int64_t> &dims,
                                    const ModelFails &fails,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an import changes in a file before its nodes are built, as a list.
+// The repairs: ordered changes of a model before its nodes are imported.
 #pragma once
 #include "compiler/import/tensor/Budget.h"
 #include "runtime/base/Status.h"
@@ -14,17 +14,17 @@ struct Graph;
 struct ImportOptions;
 struct OnnxFile;
 
-/// When a repair runs. Within a stage the order is that of the list.
+/// When a repair runs. Within a stage the order is that of repairs().
 enum class Stage {
-  Source,  // what an exporter merged or folded is the source's again
-  Options, // the model is the one that options ask for
-  Form,    // nodes are as rows read them; roles are known by then
+  Source,  // restores what an exporter merged or folded
+  Options, // applies options that change the model
+  Form,    // rewrites nodes to supported forms; roles are set
 };
 
-/// Whether --no-repair may name it.
+/// Whether --no-repair accepts it.
 enum class Skip {
   Yes,
-  IfIdle, // not where it changes something: nothing else reads those nodes
+  IfIdle, // unless it changes the model, since later stages need it
   Never
 };
 
@@ -32,35 +32,35 @@ struct Repair {
   std::string_view name, sentence;
   Stage stage;
   Skip skip;
-  /// Cheap: an option. Null: always.
+  /// Whether the options request it, at no cost; null: always.
   bool (*when)(const ImportOptions &);
-  /// Returns the number of places that it changed: inputs of nodes that read
-  /// another value since and roles that are settled (Stage::Source), nodes or
-  /// tensors elsewhere.
+  /// Returns the number of changes: for Stage::Source inputs of nodes that read
+  /// another value and roles that were set, else nodes or tensors.
   Result<int> (*run)(Graph &, const ImportOptions &);
 };
 
-/// All, in the order in which they run.
+/// All repairs, in the order in which they run.
 std::span<const Repair> repairs();
 
-/// One that has run, for --explain-import.
+/// A repair that has run, for --explain-import.
 struct RepairRun {
   const Repair *repair;
   int places;
   double seconds;
 };
-/// A line each: name, places, milliseconds, sentence.
+/// A line per repair: name, changes, milliseconds, sentence.
 std::vector<std::string> explain(std::span<const RepairRun> runs);
 
-/// Runs those of a stage that the options ask for and --no-repair does not
-/// name; notes them in `graph`. Errors (Usage or BadModel) have no path.
+/// Runs the repairs of a stage that the options request and --no-repair does
+/// not name, and records them in `graph`. Errors (Code::Usage or
+/// Code::BadModel) do not contain the path.
 Status repair(Graph &graph, Stage stage, const ImportOptions &options);
 
-/// The model at `path` as Stage::Source leaves it without options. Errors
-/// (BadModel) begin with the path.
+/// The model at `path` after Stage::Source with default options. Errors
+/// (Code::BadModel) begin with the path.
 Result<OnnxFile> loadRepaired(const std::string &path, Budget budget);
 
-/// Code::Usage unless --no-repair may name it.
+/// Code::Usage unless --no-repair accepts the name.
 Status checkNoRepair(const std::string &name);
 
 } // namespace dlc::import

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is trained, and what was decided about a file's tensors.
+// Decides which tensors are trained.
 #pragma once
 #include "compiler/import/roles/Roles.h"
 
 namespace dlc::import {
 
-/// findRoles, but `head`, the tensors of a new one, is trained in any case;
-/// which rows get no gradient (findPaddings). Doubts are decisions of the file,
-/// and what was decided in all its remarks.
+/// Calls findRoles and findPaddings, and sets the tensors of a new head
+/// (`head`) to trained. Uncertain roles become decisions of the file; a report
+/// of all decisions becomes its remarks.
 Result<std::map<std::string, Found>>
 decideRoles(OnnxFile &file, const RoleOverrides &overrides,
             const std::vector<std::string> &paddings,

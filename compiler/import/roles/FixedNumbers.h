@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors whose values say that a formula made them and nothing has trained
-// them since: an exporter may call them parameters or give them such a name.
+// Recognises tensors whose values come from a formula and were never trained,
+// although an exporter may call them parameters or name them like parameters.
 #pragma once
 #include "compiler/import/tensor/WeightStore.h"
 #include <string_view>
 
 namespace dlc::import {
 
-/// How a float tensor's values go on from one row to the next, dimensions of 1
-/// aside.
+/// Relation of a float tensor's values from row to row; dimensions of 1 are
+/// ignored.
 enum class Formula {
   None,
   Count,  // 0, 1, 2, ...
-  Steps,  // a progression of equal steps, no more than one dimension
-  Ratios, // the same of equal ratios
+  Steps,  // arithmetic progression, one dimension
+  Ratios, // geometric progression, one dimension
   Window, // a Hann or Hamming window, one dimension
   Sines,  // two dimensions, each column a sine or cosine of the row, or of
           // the row's place along one side of a grid
 };
 
-/// Nothing that is constant is one, nor is what is shorter than four. Linear in
-/// the elements; seldom more than a few of them are read.
+/// Constant tensors and those with fewer than four elements match no formula.
+/// Linear in the elements, few of which are usually read.
 Formula formulaOf(const Weight &weight);
 
 /// "a table of sines"

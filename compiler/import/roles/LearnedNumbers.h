@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that a model learns (temperatures, gains, gates) beside those that
-// it was given.
+// Distinguishes learned scalars (temperatures, gains, gates) from given
+// constants.
 #pragma once
 #include "compiler/import/roles/Branches.h"
 
 namespace dlc::import {
 
-/// What its readers say of a tensor of one element.
+/// How readers use a tensor of one element.
 enum class NumberUse {
-  Setting, // a reader takes it as a limit, a ratio, what a mask fills in ...
-  Choice,  // it takes the place of others: max, min, where
-  Operand, // of arithmetic with what the inputs give
-  Learned  // used as nothing is but what is learned
+  Setting, // a limit, a ratio, a fill value of a mask ...
+  Choice,  // an alternative to values: max, min, where
+  Operand, // in arithmetic with values of the inputs
+  Learned  // used as only learned scalars are
 };
 
-/// Learned: it goes alone through what maps any number to a scale or a share
-/// (exp of a logit scale, softplus, sigmoid of a gate), or is added to what
-/// such a scale multiplies (SigLIP's bias), or it scales one side of the Add
-/// that joins a branch with layers to what that was made from (ReZero, GIN). A
-/// function of it and of other known numbers is used as it is. Takes constant
-/// time.
+/// Learned: it is the only operand of functions that make a scale or share of
+/// any number (exp of a logit scale, softplus, sigmoid of a gate), is added to
+/// a product with such a scale (SigLIP's bias), or scales one side of the Add
+/// that joins a branch with layers and the branch's input (ReZero, GIN).
+/// Functions of it and of other constants are followed to their readers. Takes
+/// constant time.
 NumberUse numberUseOf(const std::string &value, const OnnxFile &file,
                       const ValueFlow &flow);
 

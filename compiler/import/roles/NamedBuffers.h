@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that models give their buffers, and what else tells buffers from
-// parameters that are called so.
+// Names that models give to buffers, and further evidence that tells them from
+// parameters of the same name.
 #pragma once
 #include "compiler/import/roles/Branches.h"
 
 namespace dlc::import {
 
 enum class BufferSign {
-  None,   // it has another name
-  Name,   // nothing but its name
-  Use,    // its use, too, though a parameter's may be like it
-  Values, // its values, too
+  None,   // the name is not a buffer's
+  Name,   // the name alone is a buffer's
+  Use,    // also the use, which a parameter may share
+  Values, // also the values
 };
 
-/// Of the float tensor `value`, which the source may have called `name`:
-/// running_mean, mean, pixel_std; attn_mask; pe, inv_freq, cos_cached, freqs;
-/// relative_coords_table, anchors, position_ids; embed_scale. Values tell a
-/// mask of two values, a formula's numbers and the root of a width. Use tells
-/// statistics that normalise an input of the model before any layer (its mean
-/// subtracted, or divided by what is made of it), those of a norm that is
-/// written as several nodes, frequencies whose sines and cosines are taken, and
-/// what a layer reads as its data. Linear in the elements; it looks at a
-/// bounded number of nodes.
+/// Classifies the float tensor `value`, which the source may call `name`.
+/// Names: running_mean, mean, pixel_std; attn_mask; pe, inv_freq, cos_cached,
+/// freqs; relative_coords_table, anchors, position_ids; embed_scale. Values:
+/// masks of two values, values of a formula, square roots of a width. Use:
+/// statistics that normalise an input of the model before any layer (subtracted
+/// mean, or divisor), statistics of a decomposed norm, frequencies whose sines
+/// and cosines are computed, data operands of layers. Linear in the elements;
+/// visits a bounded number of nodes.
 BufferSign bufferSignOf(const std::string &value, const std::string &name,
                         const OnnxFile &file, const ValueFlow &flow);
 
-/// Scale or shift beside running statistics, with which it is computed before
-/// any data, as in torchvision's FrozenBatchNorm2d: buffers, too.
+/// Scale or shift that is combined with running statistics before any data, as
+/// in torchvision's FrozenBatchNorm2d, and hence a buffer.
 bool isOfFrozenNorm(const std::string &name, const OnnxFile &file,
                     const ValueFlow &flow);
 

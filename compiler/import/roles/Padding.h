@@ -5,12 +5,12 @@
 
 namespace dlc::import {
 
-/// Fills `file.paddings`: the rows that torch's notes name, then those of
-/// `options`, each "PARAM:ROW" for all Gathers along axis 0 that read the
-/// initializer PARAM. ONNX itself cannot say it, so a trained table (`roles`)
-/// without notes that has one row of zeros, as torch makes padding rows, is a
-/// warning. Each is a Decision. Code::Usage for options that fit no Gather.
-/// Linear in the file.
+/// Fills `file.paddings` with the rows that torch's notes name and those of
+/// `options`: "PARAM:ROW" applies to all Gathers along axis 0 that read the
+/// initializer PARAM. ONNX cannot express padding_idx, so there is a warning
+/// for a trained table (`roles`) without notes that has one row of zeros, as
+/// torch initializes padding rows. Each row is a Decision. Code::Usage for
+/// options that match no Gather. Linear in the file.
 Status findPaddings(OnnxFile &file, const std::map<std::string, Role> &roles,
                     const std::vector<std::string> &options);
 

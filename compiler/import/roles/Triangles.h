@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes are told of constants: causal masks, largest numbers.
+// Properties of constants for passes: causal masks, largest magnitudes.
 #pragma once
 #include "compiler/import/tensor/WeightStore.h"
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace dlc::import {
 
-/// What a matrix holds everywhere on and below its diagonal, and everywhere
-/// above; none if either differs in places, or if both are equal. Further
-/// dimensions in front must be 1. Stops at the first number that does not fit.
+/// The value on and below a matrix's diagonal, and the value above it; nullopt
+/// if either is not uniform, or if both are equal. Leading dimensions must be
+/// 1. Stops at the first mismatch.
 std::optional<std::pair<double, double>> triangleOf(const Weight &weight);
 
 /// The magnitude of the largest finite number of an f32 tensor.

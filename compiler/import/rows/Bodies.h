@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a graph in a node's attributes, imported where the node is.
+// Imports the nodes of a subgraph in place of the node that contains it.
 #pragma once
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/Subgraphs.h"
@@ -9,20 +9,20 @@
 
 namespace dlc::import {
 
-/// What the import makes of a node, beside its message.
+/// Estimated bytes that the import uses for a node, apart from its message.
 inline constexpr size_t kMadeNodeBytes = 2048;
 
 using GraphNames = std::map<std::string, std::string>;
 
-/// Makes nodes and imports them at once.
+/// Creates nodes and imports them immediately.
 class BodyExpander {
 public:
   explicit BodyExpander(const Node &n)
       : n(n),
         label(n.proto.name().empty() ? n.proto.output(0) : n.proto.name()) {}
 
-  /// The values of `graph`'s outputs, by name, with its nodes imported as
-  /// PREFIX/NODE; `names` has its inputs.
+  /// Imports the nodes of `graph` as PREFIX/NODE and returns the names of its
+  /// outputs' values; `names` maps its inputs.
   FailureOr<std::vector<std::string>> run(const onnx::GraphProto &graph,
                                           const std::string &prefix,
                                           GraphNames names) const {
@@ -59,7 +59,7 @@ public:
     return outputs;
   }
 
-  /// One node over values that are there; gives its result's name.
+  /// Adds a node that reads existing values; returns its result's name.
   FailureOr<std::string> apply(const char *op,
                                const std::vector<std::string> &inputs,
                                const std::string &result,
@@ -91,7 +91,7 @@ public:
     return made;
   }
 
-  /// The node's own output `i` is the value of this name.
+  /// Sets the node's output `i` to a named value.
   LogicalResult give(int i, const std::string &value) const {
     if (i >= n.proto.output_size() || n.proto.output(i).empty())
       return mlir::success();
@@ -104,7 +104,7 @@ public:
     return import(node);
   }
 
-  /// The shape of a value, of known type.
+  /// Type of a value whose shape is known.
   mlir::RankedTensorType type(const std::string &name) const {
     return n.table.type(name);
   }
@@ -113,7 +113,7 @@ public:
   const std::string label;
 
 private:
-  /// A copy of the node under names of its own.
+  /// Imports a copy of the node, with unique names.
   LogicalResult add(const onnx::NodeProto &node, const std::string &prefix,
                     GraphNames &names,
                     std::vector<onnx::NodeProto> &made) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building blocks for rows that make one operator of many. They check nothing:
-// a row first checks its shapes, then builds.
+// Helpers for rows that build one operator from several ops. They check
+// nothing: a row must check its shapes first.
 #pragma once
 #include "compiler/dialect/Expr.h"
 #include "compiler/import/rows/Rows.h"
@@ -12,53 +12,54 @@ using ir::Expr;
 /// Input `i`; reports an error when it is missing.
 FailureOr<Expr> input(const Node &n, size_t i);
 
-/// An error, which begins with `what`, for a shape that is refused (its rank or
-/// its size) or that has more elements than `most`.
+/// An error, which begins with `what`, if the shape is unsupported (rank or
+/// size) or has more than `most` elements.
 LogicalResult checkFits(const Node &n, const Shape &shape, const char *what,
                         int64_t most = int64_t(1) << 40);
 
-/// An error, which calls it `name`, for an input that is there in another
-/// shape.
+/// An error, with `name` for the input, if the input is present and its shape
+/// differs from `expected`.
 LogicalResult checkInputShape(const Node &n, size_t input, const char *name,
                               const Shape &expected);
 
 Shape shapeOf(Expr x);
 int64_t sizeOf(const Shape &shape);
 
-/// The index along `axis`, as i64 by default.
+/// Indices along `axis`, as i64 by default.
 Expr iota(const Node &n, const Shape &shape, int64_t axis,
           mlir::Type element = {});
-/// `value` in every element.
+/// A tensor filled with `value`.
 Expr filled(const Node &n, const Shape &shape, mlir::Type element,
             double value);
-/// Known numbers of any count; `what` tells them from others of the node. An
-/// error where they pass the import's budget.
+/// A constant from known values; `what` distinguishes it from others of the
+/// node. An error if it exceeds the import's budget.
 FailureOr<Expr> known(const Node &n, HostTensor value, const char *what);
 
 Expr transposed(Expr x, const std::vector<int64_t> &perm);
-/// The dimension `from` in the place `to`, the others in their order.
+/// Moves dimension `from` to position `to`; the others keep their order.
 Expr moved(Expr x, int64_t from, int64_t to);
-/// `size` elements from `start` on along one axis.
+/// Slices one axis: `size` elements from `start`.
 Expr part(Expr x, int64_t axis, int64_t start, int64_t size, int64_t step = 1);
 Expr reversed(Expr x, int64_t axis);
-/// New elements before and after those along one axis.
+/// Pads one axis with `value`: `low` elements before, `high` after.
 Expr padded(Expr x, int64_t axis, int64_t low, int64_t high, double value = 0,
             int64_t interior = 0);
 Expr joined(llvm::ArrayRef<Expr> parts, int64_t axis);
-/// Slices of data along `axis`.
+/// Slices of `data` along `axis`, at `indices`.
 Expr gathered(Expr data, Expr indices, int64_t axis);
-/// Zeros [size, S...] with updates [I..., S...] added at indices [I...].
+/// Zeros [size, S...], to which updates [I..., S...] are added at indices
+/// [I...].
 Expr scattered(Expr indices, Expr updates, int64_t size);
-/// rows [P, S...] with updates [U, S...] in the places [U]; where a place
-/// comes several times, their mean.
+/// rows [P, S...] with updates [U, S...] stored at indices places [U]; the mean
+/// of updates with equal indices.
 Expr overwritten(const Node &n, Expr rows, Expr places, Expr updates);
-/// A dimension of 1 at `axis`.
+/// Inserts a dimension of 1 at `axis`.
 Expr unsqueezed(Expr x, int64_t axis);
-/// Without the dimension at `axis`, of 1.
+/// Removes the dimension of 1 at `axis`.
 Expr squeezed(Expr x, int64_t axis);
 Expr productAlong(Expr x, int64_t axis);
 
-/// An index below 0 counts from the end.
+/// Adds `size` to negative indices.
 Expr wrapped(Expr index, int64_t size);
 /// 0 <= index < size
 Expr inside(Expr index, int64_t size);

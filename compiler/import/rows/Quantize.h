@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows of quantised values and their products share.
+// Shared helpers of rows for quantised values and their products.
 #pragma once
 #include "compiler/dialect/Expr.h"
 #include "compiler/import/rows/Rows.h"
@@ -12,35 +12,35 @@ using ir::Expr;
 struct IntegerRange {
   double low, high;
 };
-/// What an ONNX type holds; an error for types that are no target of
-/// quantisation.
+/// Range of an ONNX integer type; an error for types that cannot be quantised
+/// to.
 FailureOr<IntegerRange> integerRange(const Node &n, int onnxType);
 
-/// round(scaled) + zeroPoint, computed in at least f32, within the range, as
-/// integers of `type`. The rounding has gradient 1, what is cut off 0.
+/// round(scaled) + zeroPoint, computed in at least f32 and clamped to the
+/// range, as integers of `type`. The gradient is 1 inside of the range, else 0.
 Expr quantized(Expr scaled, Expr zeroPoint, IntegerRange range,
                mlir::Type type);
 
-/// `x` brought into the range of a type that a wider one, x's own, holds; x for
-/// others. Integers wrap; floats round to nearest, ties to even, FLOAT8E8M0 as
-/// the node's `round_mode` says, and what is too much is saturated or becomes
-/// what the type has for it. Gradients pass a rounding to floats, not what is
-/// cut off.
+/// Wraps or rounds `x` to the range of an ONNX type that is stored in x's wider
+/// type; other types are returned unchanged. Integers wrap; floats round to
+/// nearest, ties to even, FLOAT8E8M0 by the node's `round_mode`; overflow
+/// saturates or becomes the type's overflow value. Gradients pass through
+/// rounding of floats, but not through saturation.
 Value narrowed(const Node &node, Value x, int onnxType, bool saturate);
 
-/// The same of known numbers.
+/// The same for values known at import.
 Result<HostTensor> narrowed(const Node &node, const HostTensor &x, int onnxType,
                             bool saturate);
 
-/// The bilinear `product` of whole numbers in f32, each at most 255 from 0, as
-/// exact i32: in as many products of half their bits as f32 needs to hold sums
-/// of so many terms.
+/// The exact i32 result of the bilinear `product` of f32 integers of magnitude
+/// at most 255. Operands are split into halves of their bits if f32 could not
+/// represent sums of `terms` products.
 FailureOr<Expr>
 exactProduct(const Node &n, Expr x, Expr w, int64_t terms,
              llvm::function_ref<mlir::Value(Expr, Expr)> product);
 
-/// Gives output 0: sum * scale / input `yScale`, rounded, plus input `yZero`,
-/// as integers of its type.
+/// Sets output 0 to round(sum * scale / input `yScale`) + input `yZero`, as
+/// integers of yZero's type.
 LogicalResult requantized(const Node &n, Expr sum, mlir::Value scale,
                           size_t yScale, size_t yZero);
 

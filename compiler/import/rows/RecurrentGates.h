@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gates of LSTM, GRU and RNN compute beside their products.
+// Gate computations of LSTM, GRU and RNN other than the matrix products.
 #pragma once
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 
 namespace dlc::import {
 
-/// A function of ONNX's table of activations.
+/// An activation function of ONNX's recurrent operators.
 struct GateFunction {
   llvm::StringRef name;
   double alpha = 0, beta = 0;
 };
 
-/// The names in that table, with what alpha and beta are by default.
+/// ONNX's activation functions, with the defaults of alpha and beta.
 inline constexpr struct {
   llvm::StringLiteral name;
   bool takesNumbers;
@@ -21,12 +21,12 @@ inline constexpr struct {
                     {"Relu", false, 0, 0},           {"Softsign", false, 0, 0},
                     {"HardSigmoid", true, 0.2, 0.5}, {"Affine", true, 1, 0}};
 
-/// What the gates compute beside the products.
+/// Gate settings of a node.
 struct RecurrentGates {
-  std::vector<GateFunction> functions; // a direction after the other
+  std::vector<GateFunction> functions; // grouped by direction
   double clip = 0;                     // 0: none
   bool coupled = false;                // the forget gate is 1 - the input gate
-  Value peepholes;                     // [D, 3 H], null without
+  Value peepholes;                     // [D, 3 H], or null
 
   bool isStandard(llvm::ArrayRef<llvm::StringRef> standard) const {
     if (clip || coupled || peepholes)
@@ -38,8 +38,8 @@ struct RecurrentGates {
   }
 };
 
-/// `standard` where the node names none; alpha and beta go to the functions
-/// that take them, in order.
+/// Reads the settings of a node. `standard` are the functions if the node names
+/// none; alpha and beta are assigned in order to the functions that take them.
 inline FailureOr<RecurrentGates>
 findGates(const Node &n, int64_t directions,
           llvm::ArrayRef<llvm::StringRef> standard) {

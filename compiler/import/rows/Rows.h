@@ -15,46 +15,45 @@ using mlir::FailureOr;
 using mlir::LogicalResult;
 using mlir::Value;
 
-/// What a node's inputs and results look like to a row; implemented by the
-/// importer.
+/// Access to values by name for rows; implemented by the importer.
 class ValueTable {
 public:
   virtual ~ValueTable() = default;
-  /// The input as an SSA value, made on first use; null when it is left out.
+  /// The value as SSA, created on first use; null if it is omitted.
   virtual Value value(const std::string &name, mlir::Location loc) = 0;
-  /// Its contents where they are known at import time, else null.
+  /// The contents of a value known at import time, else null.
   virtual const HostTensor *host(const std::string &name) = 0;
   virtual mlir::RankedTensorType type(const std::string &name) = 0;
-  /// Its onnx::TensorProto::DataType, which type() may hold in a wider one; 0
-  /// when it has none.
+  /// The value's onnx::TensorProto::DataType, which type() may store in a wider
+  /// type; 0 if it has none.
   virtual int onnxType(const std::string &name) = 0;
   virtual void define(const std::string &name, Value value) = 0;
   virtual void define(const std::string &name, HostTensor value) = 0;
-  /// Sequences of tensors.
+  /// Defines a sequence of tensors.
   virtual void define(const std::string &name, std::vector<Value> values) = 0;
   virtual const std::vector<Value> *sequence(const std::string &name) = 0;
   virtual bool isUsed(const std::string &name) = 0;
-  /// The row of a table that gets no gradient from the Gather that gives
+  /// The table row that gets no gradient from the Gather whose output is
   /// `name`.
   virtual std::optional<int64_t> padding(const std::string &name) = 0;
-  /// The ratio that --dropout gives the node with this first output, none for
-  /// the node's own; null where it says nothing of the node.
+  /// The ratio of --dropout for the node with this first output; the inner
+  /// nullopt keeps the node's ratio; null if no rule matches the node.
   virtual const std::optional<double> *dropout(const std::string &name) = 0;
   virtual Budget &budget() = 0;
-  /// Why `value` or `host` gave nothing for an input that is there.
+  /// Why `value` or `host` returned null for an input that is present.
   virtual const Status &problem() = 0;
 
-  /// For rows that make nodes, of the bodies of control flow.
+  /// Imports a created node, for rows that expand control flow.
   virtual LogicalResult importNode(const onnx::NodeProto &made) = 0;
   virtual bool isDefined(const std::string &name) = 0;
-  /// `name`, or one like it that the model has nowhere.
+  /// `name`, or a similar name that the model does not use.
   virtual std::string unusedName(std::string name) = 0;
-  /// A node that was made, or its reader, will ask for `name`.
+  /// Announces a use of `name` by a created node or its reader.
   virtual void use(const std::string &name) = 0;
 };
 
-/// One node during its import: attributes, inputs, results, op building. A null
-/// Value means that an error has been reported.
+/// A node that is being imported: attributes, inputs, results, and builders of
+/// ops. A null Value means that an error was reported.
 class Node : public NodeView {
 public:
   Node(const onnx::NodeProto &proto, int64_t opset, mlir::OpBuilder &builder,
@@ -75,14 +74,14 @@ public:
   using NodeView::has;
   bool uses(size_t output) const;
 
-  /// Input `i` as a value; reports an error and gives null when it is missing.
+  /// Input `i` as a value; if it is missing, reports an error and returns null.
   Value in(size_t i) const;
   mlir::RankedTensorType type(size_t i) const;
   Shape shape(size_t i) const;
   int onnxType(size_t i) const;
   const HostTensor *host(size_t i) const;
-  /// Input `i` as integers known at import time; an error that names `what`
-  /// otherwise.
+  /// Input `i` as integers known at import time; else an error that names
+  /// `what`.
   FailureOr<std::vector<int64_t>> integers(size_t i, const char *what) const;
   using NodeView::integers;
   FailureOr<double> number(size_t i, const char *what) const;
@@ -94,8 +93,8 @@ public:
   LogicalResult result(Value value) const { return result(0, value); }
   LogicalResult result(size_t i, HostTensor value) const;
 
-  /// Builds an op whose types are inferred; reports an error and gives null
-  /// where the operands do not fit or one of them is null.
+  /// Builds an op with inferred types; reports an error and returns null if the
+  /// operands do not fit or one of them is null.
   template <typename Op, typename... Args> Value make(Args &&...args) const {
     static_assert(Op::template hasTrait<mlir::OpTrait::OneResult>());
     mlir::Operation *op = makeOp<Op>(1, std::forward<Args>(args)...);
@@ -119,7 +118,7 @@ public:
     return b.create(state);
   }
 
-  /// The same for an op with one result whose type the row knows.
+  /// The same for an op with one result, of a given type.
   template <typename Op, typename... Args>
   Value makeAs(mlir::RankedTensorType type, Args &&...args) const {
     mlir::OperationState state(loc, Op::getOperationName());
@@ -135,7 +134,7 @@ public:
   Value cast(Value x, mlir::Type element) const;
   Value transpose(Value x, const std::vector<int64_t> &perm) const;
   Value slice(Value x, const SliceBounds &bounds) const;
-  /// A rank-0 constant of `like`'s element type.
+  /// A rank-0 constant with `like`'s element type.
   Value constant(double value, Value like) const;
   Value constant(const HostTensor &value) const;
 
@@ -146,9 +145,8 @@ private:
 using Row = LogicalResult (*)(const Node &);
 using Rows = std::map<std::string, Row>;
 
-/// Output 0 is the sequence of `parts`. Each sequence has a list of its own,
-/// which the budget is asked for: inserting one by one takes its length
-/// squared.
+/// Sets output 0 to the sequence `parts`. Each sequence is a separate list,
+/// charged to the budget: inserting elements one by one takes quadratic space.
 LogicalResult giveSequence(const Node &n, std::vector<Value> parts);
 
 void addArrangeRows(Rows &rows);
@@ -181,10 +179,10 @@ void addTrainingRows(Rows &rows);
 void addTrigonometryRows(Rows &rows);
 void addRecurrenceRows(Rows &rows);
 
-/// Puts what --dropout asks for behind the first result of a node that has been
-/// built; a Dropout's own row sees to it.
+/// Adds the dropout of --dropout to the first result of an imported node,
+/// except for Dropout nodes, whose row applies it.
 LogicalResult dropOut(const Node &node);
-/// In a file of its own.
+/// LinearAttention.cpp.
 LogicalResult linearAttention(const Node &node);
 
 /// All rows, by operatorName.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an import may spend on behalf of a file that nobody trusts.
+// Limits memory and work of an import, since files are untrusted.
 #pragma once
 #include "runtime/base/Status.h"
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace dlc::import {
 
 constexpr size_t kDefaultBudget = size_t(256) << 20;
 
-/// Bytes taken from a budget, given back when this ends. Move-only.
+/// Bytes taken from a budget, returned on destruction. Move-only.
 class Lease {
 public:
   Lease() = default;
@@ -31,20 +31,20 @@ private:
   size_t bytes = 0;
 };
 
-/// One import's allowance, in bytes held at once and in work: a step (an
-/// element computed) for every two bytes. Everything that allocates or loops
-/// by a number that a model says, and not by the size of its files, asks here
-/// first. Copies share the account. One thread.
+/// An import's limit of live bytes and of work, which is one step (a computed
+/// element) per two bytes. All code that allocates or loops by a number from
+/// the model, rather than by the size of its files, must charge it first.
+/// Copies share one account. Not thread-safe.
 class Budget {
 public:
   explicit Budget(size_t bytes = kDefaultBudget);
 
-  /// Allows as much more as a file of the model is long.
+  /// Raises the limit by the size of a file of the model.
   void grow(size_t bytes);
-  /// Bytes for as long as the lease lives. The errors (BadModel) begin with
-  /// `what`, which needs them.
+  /// Takes bytes until the lease ends. Errors (Code::BadModel) begin with
+  /// `what`, which needs the bytes.
   Result<Lease> take(size_t bytes, std::string_view what);
-  /// Bytes that are kept until the import ends.
+  /// Takes bytes until the import ends.
   Status keep(size_t bytes, std::string_view what);
   Status work(uint64_t steps, std::string_view what);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// External tensor data: files beside the model, opened so that nothing outside
-// the model's folder can be reached, and mapped into memory.
+// External tensor data: memory-mapped files, restricted to the model's folder.
 #pragma once
 #include "compiler/import/tensor/Budget.h"
 #include <cstddef>
@@ -18,7 +17,7 @@ namespace dlc::import {
 /// A file mapped read-only; unmapped on destruction.
 class MappedData {
 public:
-  /// Takes over `fd`, a regular file of `size` bytes.
+  /// Takes ownership of `fd`, a regular file of `size` bytes.
   static Result<std::shared_ptr<MappedData>> map(int fd, size_t size,
                                                  const std::string &name);
   MappedData(const std::byte *data, size_t size) : data(data), size(size) {}
@@ -33,14 +32,14 @@ private:
   size_t size;
 };
 
-/// The data files of one model. Refused: absolute locations, "..", symbolic
-/// links in any component, hard links, anything but a regular file, unknown or
-/// repeated keys, a range outside the file, a wrong SHA-1 checksum.
+/// The external data files of one model. Errors: absolute locations, "..",
+/// symbolic links in any component, hard links, files that are not regular,
+/// unknown or repeated keys, ranges outside the file, wrong SHA-1 checksums.
 class ExternalData {
 public:
-  /// `modelPath` names the model; its folder bounds every location.
-  /// `budget` grows by each file, and is charged for what ranges have in
-  /// common.
+  /// All locations must be in the folder of the file `modelPath`. `budget`
+  /// grows by the size of each file, and is charged for bytes that several
+  /// ranges share.
   ExternalData(std::string modelPath, Budget budget);
   ~ExternalData();
   ExternalData(const ExternalData &) = delete;
@@ -49,7 +48,8 @@ public:
     std::string_view bytes;
     std::shared_ptr<MappedData> file; // keeps `bytes` alive
   };
-  /// The `expected` bytes that `tensor` (data_location EXTERNAL) refers to.
+  /// The bytes of `tensor` (data_location EXTERNAL), which must be `expected`
+  /// many.
   Result<Range> find(const onnx::TensorProto &tensor, size_t expected);
 
 private:
@@ -59,7 +59,7 @@ private:
   int folder = -1;
   std::map<std::string, std::shared_ptr<MappedData>> files;
   std::map<std::string, std::string> digests;
-  std::map<std::string, size_t> unused; // bytes of a file less those of ranges
+  std::map<std::string, size_t> unused; // bytes of files not in any range
   Budget budget;
 };
 

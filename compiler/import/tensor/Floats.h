@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of float tensors of any width, as f32.
+// Converts float tensors of any width to and from f32.
 #pragma once
 #include "compiler/import/tensor/WeightStore.h"
 #include <string>
@@ -8,9 +8,9 @@
 namespace dlc::import {
 
 std::vector<float> floatsOf(const Weight &weight);
-/// Of a tensor's data.
+/// The elements of a tensor of type `dtype`.
 std::vector<float> floatsOf(const std::string &bytes, DType dtype);
-/// Rounded to `dtype`.
+/// Rounds to `dtype`.
 std::string bytesOf(const std::vector<float> &values, DType dtype);
 
 } // namespace dlc::import

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor whose values are known at import time.
+// Tensors whose values are known at import time.
 #pragma once
 #include "compiler/import/tensor/Budget.h"
 #include "compiler/import/tensor/ShapeMath.h"
@@ -10,7 +10,7 @@
 
 namespace dlc::import {
 
-/// `value` as `dtype` holds it.
+/// `value` rounded to `dtype`.
 inline double roundTo(DType dtype, double value) {
   float single = static_cast<float>(value);
   switch (dtype) {
@@ -47,15 +47,16 @@ inline int64_t truncated(double value) {
                                          : static_cast<int64_t>(value);
 }
 
-/// Values are held wide (double for float types, int64 for the rest) and are
-/// always representable in `dtype`: `set` rounds or wraps. Copies share their
-/// values, so only a tensor that nobody has copied may be written.
+/// Elements are stored as double (float types) or int64 (others), and are
+/// always representable in `dtype`: `set` rounds or wraps. Copies share
+/// storage, so only a tensor without copies may be written.
 class HostTensor {
 public:
   HostTensor() : HostTensor(DType::F32, {}) {}
-  /// Zeros of no budget: for shapes that are not a model's.
+  /// Zeros that are not charged to a budget, for shapes that do not come from a
+  /// model.
   HostTensor(DType dtype, Shape shape) : HostTensor(dtype, shape, {}) {}
-  /// Zeros that hold `lease`, of bytesOf(elements) bytes.
+  /// Zeros; `lease` is of bytesOf(elements) bytes.
   HostTensor(DType dtype, Shape shape, Lease lease);
 
   static size_t bytesOf(int64_t elements) {
@@ -83,12 +84,12 @@ public:
     else
       setInteger(index, from.values->ints[index]);
   }
-  /// The same values in a shape of as many elements.
+  /// The same elements in a shape of the same size.
   HostTensor reshaped(Shape shape) const;
   /// All elements (at least one) are equal, bit for bit.
   bool isSplat() const;
   std::vector<int64_t> integers() const;
-  /// Row-major, in dtype's own width: what a WeightStore holds.
+  /// Row-major bytes in dtype's width, as in a WeightStore.
   std::string bytes() const;
 
 private:
@@ -97,7 +98,7 @@ private:
     std::vector<double> floats;
     std::vector<int64_t> ints;
     Lease lease;
-    std::optional<bool> splat; // once asked for
+    std::optional<bool> splat; // cached result of isSplat
   };
   std::shared_ptr<Values> values;
 };
@@ -135,7 +136,7 @@ inline void HostTensor::copyElement(int64_t index, const HostTensor &from,
     values->ints[index] = from.values->ints[source];
 }
 
-/// `weight` with its elements converted to the float type `to`.
+/// Bytes of `weight` with its elements converted to the float type `to`.
 std::string convertedBytes(const Weight &weight, DType to);
 
 } // namespace dlc::import

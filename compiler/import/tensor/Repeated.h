@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element again and again, as memory that is not there.
+// Repeats one element in virtual memory.
 #pragma once
 #include "runtime/base/Status.h"
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace dlc::import {
 
-/// `bytes` bytes that repeat `element` (1, 2, 4 or 8 bytes), to be read only.
-/// At most a few MiB exist, however many there are; a process can read from it
-/// in any thread. Code::Failed where the system refuses to map it.
+/// Read-only memory of `bytes` bytes that repeats `element` (1, 2, 4 or 8
+/// bytes). Uses at most a few MiB of physical memory; threads may read
+/// concurrently. Code::Failed if the system cannot map it.
 Result<std::shared_ptr<const void>> repeated(std::string_view element,
                                              size_t bytes);
 

@@ -8,7 +8,7 @@ namespace dlc::import {
 
 /// All slices along `axis` are equal.
 bool repeatsAlong(const Weight &weight, size_t axis);
-/// The elements at index 0 of `axis`, kept in `bytes`.
+/// The elements at index 0 of `axis`, copied to `bytes`.
 Weight firstAlong(const Weight &weight, size_t axis, std::string &bytes);
 
 } // namespace dlc::import

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number types that a wider one holds: what they can represent.
+// Values of the ONNX types that are stored in a wider type.
 #pragma once
 #include <cstdint>
 
 namespace dlc::import {
 
-/// Integers wrap into the range.
+/// A narrow integer type; values wrap into its range.
 struct SmallInteger {
   int type; // onnx::TensorProto::DataType
   int bits;
   bool isSigned;
 };
 
-/// A float of few bits: digits behind the binary point, the exponents of its
-/// normal numbers, the greatest number, and what is too much.
+/// A float of few bits: mantissa bits, exponent range of normal numbers,
+/// largest finite number, and result of overflow.
 struct SmallFloat {
   int type; // onnx::TensorProto::DataType
   int bits, digits, lowest, highest;
@@ -22,19 +22,18 @@ struct SmallFloat {
   double ofNan;
 };
 
-/// Null for every other type.
+/// Null for other types.
 const SmallInteger *smallInteger(int onnxType);
 const SmallFloat *smallFloat(int onnxType);
 
 int64_t wrapTo(const SmallInteger &to, int64_t x);
-/// To nearest, ties to even. What passes the greatest number is `saturated`, or
-/// becomes what the type has for too much.
+/// Rounds to nearest, ties to even. Overflow gives the largest finite number if
+/// `saturate`, else the type's overflow value.
 double roundTo(const SmallFloat &to, double x, bool saturate);
 
-/// FLOAT8E8M0 has the powers of two from 2^-127 to 2^127 and NaN.
+/// Rounding to FLOAT8E8M0: powers of two from 2^-127 to 2^127, and NaN.
 enum class PowerRounding { Up, Down, Nearest };
-/// Of |x|; `saturate` keeps what is outside of the range at its ends, else it
-/// becomes NaN.
+/// Rounds |x|. Values outside of the range are clamped if `saturate`, else NaN.
 float roundToPower(float x, PowerRounding rounding, bool saturate);
 
 } // namespace dlc::import

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TensorProto's shape, type and payload, checked.
+// Checks a TensorProto's shape, type and payload.
 #pragma once
 #include "compiler/import/tensor/ExternalData.h"
 #include "compiler/import/tensor/ShapeMath.h"
@@ -7,9 +7,9 @@
 
 namespace dlc::import {
 
-/// Checks `tensor` and adds its data to `store` as `name`, by reference where
-/// its layout allows. Exactly one data field must be set and hold exactly the
-/// elements of the shape. `tensor` must outlive the store.
+/// Checks `tensor` and adds it to `store` as `name`, without copying if its
+/// layout allows. Exactly one data field must be set and contain exactly the
+/// shape's elements. `tensor` must outlive the store.
 Status addTensor(const onnx::TensorProto &tensor, const std::string &name,
                  ExternalData &external, WeightStore &store);
 

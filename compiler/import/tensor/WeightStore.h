@@ -11,8 +11,8 @@
 
 namespace dlc::import {
 
-/// A dense row-major tensor in somebody else's memory. `data` may be unaligned:
-/// read it with memcpy.
+/// A dense row-major tensor in memory of another owner. `data` may be
+/// unaligned: read it with memcpy.
 struct Weight {
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
@@ -33,15 +33,15 @@ public:
 
   /// Adds a view; replaces an entry of the same name.
   void add(const std::string &name, Weight weight);
-  /// Adds a tensor whose bytes the store takes over.
+  /// Adds a tensor and takes ownership of its bytes.
   void own(const std::string &name, DType dtype, std::vector<int64_t> shape,
            std::string bytes);
-  /// Forgets an entry; what it points to stays alive.
+  /// Removes an entry; the memory it points to stays alive.
   void remove(const std::string &name);
-  /// Keeps whatever `holder` points to alive as long as the store.
+  /// Extends the lifetime of `holder` to that of the store.
   void keep(std::shared_ptr<const void> holder);
 
-  /// nullptr when there is no such weight.
+  /// nullptr if there is no such weight.
   const Weight *find(const std::string &name) const;
   const std::map<std::string, Weight> &all() const { return weights; }
 

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that the model's file has in Constant nodes and in graphs inside of
-// nodes.
+// Weights that a file stores in Constant nodes and in subgraphs.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"
 
 namespace dlc::import {
 
-/// A Constant of f32, f16, bf16 or f64 that would be trained, or be a running
-/// statistic, if it were an initializer of the main graph (findRoles) becomes
-/// one, named as the node's output; so do initializers of these types of graphs
-/// inside of nodes, trained or not. Names of such graphs that are not unique
-/// get the node's before them (separateNames). All other Constants stay nodes:
-/// numbers, what no layer reads as its weight, a few numbers that a Gather
-/// chooses from, narrow types, ones and zeros that a norm of groups is written
-/// with; in a file of torch's, which has its parameters as initializers, all of
-/// them if one of those is trained. To be called before the file is restored.
-/// Linear in the size of the file; a Constant that cannot be read stays as
-/// well. Code::BadModel only where the budget is used up.
+/// Turns Constants of f32, f16, bf16 or f64 that would be trained or be running
+/// statistics as initializers (findRoles) into initializers of the main graph,
+/// named after the node's output; also initializers of these types in
+/// subgraphs, trained or not, with the node's name as prefix if the name is not
+/// unique (separateNames). Other Constants stay nodes: scalars, values that no
+/// layer reads as its weight, a few values that a Gather selects from, narrow
+/// types, ones and zeros of decomposed group norms; in files of torch's
+/// exporters, which store parameters as initializers, all Constants if an
+/// initializer is trained. Must be called before tensors are restored. Linear
+/// in the size of the file. Constants that cannot be read stay; the only error
+/// is Code::BadModel if the budget is exhausted.
 Status takeConstants(OnnxFile &file);
 
 } // namespace dlc::import

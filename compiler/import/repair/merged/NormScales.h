@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products that scale what a norm gives.
+// Finds Muls that scale the result of a norm.
 #pragma once
 #include "compiler/import/file/GraphEdit.h"
 

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices of one parameter that an exporter folded, each a tensor of the file.
+// Slices of one parameter that an exporter folded into separate tensors.
 #pragma once
 #include "compiler/import/repair/torch/Restoring.h"
 
 namespace dlc::import {
 
 struct Pieces {
-  /// Those of which the file has several of one parameter.
+  /// Tensors whose parameter has several such tensors in the file.
   std::set<std::string> several;
-  /// Those that have elements in common with another one, or with their
-  /// parameter that the file has as well, and that one's name: what trains one
-  /// must train the other.
+  /// Tensor -> a tensor that shares elements with it: another slice, or the
+  /// parameter if the file has that too. Both must be trained together.
   std::map<std::string, std::string> overlapping;
 };
 
-/// The initializers that the file says to be moved elements of one parameter
-/// each (FoldedSources), as nodes read them now. Elements are known by their
-/// bits: numbers of few digits, and those that a tensor holds twice, tell
-/// nothing. Linear in the bytes of what is compared, which the budget is
-/// charged for.
+/// Finds initializers that FoldedSources describes as moved elements of one
+/// parameter, as nodes read them now. Elements are compared by their bits;
+/// numbers with few digits, and duplicates within a tensor, are not evidence.
+/// Linear in the bytes compared, which are charged to the budget.
 Pieces findPieces(Restoring &work);
 
 } // namespace dlc::import

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is added to scores before a Softmax: a mask, or numbers that may have
-// been learned.
+// Addends of attention scores before a Softmax: masks, or biases that may have
+// been trained.
 #pragma once
 #include "compiler/import/file/GraphEdit.h"
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace dlc::import {
 
-/// Zeros and numbers that no score survives; zeros alone where they are alike
-/// for all heads.
+/// The values are zeros and large negative numbers, or only zeros if they are
+/// the same for all heads.
 inline bool isScoreMask(const std::vector<int64_t> &shape,
                         const std::vector<float> &values) {
   bool masks = shape.size() == 4 && shape[1] == 1;
@@ -27,13 +27,14 @@ inline bool isScoreMask(const std::vector<int64_t> &shape,
   return masks;
 }
 
-/// One number a row, or a column: a layer's bias may have found its way there.
+/// One value per row or column, which may be the bias of a layer.
 inline bool isRow(const std::vector<int64_t> &shape) {
   return std::count(shape.begin(), shape.end(), 1) + 1 == std::ssize(shape);
 }
 
-/// A mask keeps (0) or leaves out (-1e4 and less), alike for all heads; zeros
-/// for each head are what a learned bias starts from.
+/// False for masks, which are the same for all heads, with 0 for kept scores
+/// and at most -1e4 for others; zeros with a head dimension may be the initial
+/// values of a trained bias.
 inline bool mayBeLearned(const std::vector<int64_t> &shape,
                          const std::vector<float> &values) {
   auto isZero = [](float value) { return value == 0; };
@@ -43,18 +44,18 @@ inline bool mayBeLearned(const std::vector<int64_t> &shape,
                       [](float value) { return value == 0 || value <= -1e4F; });
 }
 
-/// A bias of scores that was gathered from a table of `rows` rows: [1, H, N,
-/// N], of which equal vectors along H are one row.
+/// A bias of scores [1, H, N, N] that was gathered from a table of `rows` rows,
+/// where equal vectors along H are one row.
 struct ScoreTable {
   int64_t rows = 0;
   std::string bytes;
-  std::vector<int64_t> index; // the row of each of N, N
+  std::vector<int64_t> index; // [N, N] row numbers
 };
-/// Nothing where no two vectors are equal.
+/// nullopt if no two vectors are equal.
 std::optional<ScoreTable> scoreTableOf(const Weight &bias);
 
-/// Which values are nothing but added to scores before a Softmax, further
-/// arrangements and limits aside. Each is looked at once.
+/// Whether a value is only added to scores before a Softmax, possibly after it
+/// was rearranged or clipped. Memoizes its results.
 class ScoreReaders {
 public:
   explicit ScoreReaders(const GraphEdit &edit) : edit(edit) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distributions of initial weights: torch.nn.init's formulas, on numbers
-// from Philox.
+// Distributions of initial weights: formulas of torch.nn.init, random numbers
+// of Philox.
 #pragma once
 #include "runtime/base/Status.h"
 #include "runtime/base/numbers/DType.h"
@@ -9,8 +9,8 @@
 
 namespace dlc::import {
 
-/// Inputs and outputs that a weight connects, as
-/// torch.nn.init._calculate_fan_in_and_fan_out counts them.
+/// Numbers of inputs and outputs that a weight connects, as
+/// torch.nn.init._calculate_fan_in_and_fan_out computes them.
 struct Fans {
   int64_t in = 0, out = 0;
 };
@@ -27,29 +27,29 @@ struct InitKind {
   std::string name;
   double argument = 0;
 
-  /// Whether it is meant for matrices: all that are random.
+  /// The kind draws random values, so it is meant for matrices.
   bool isRandom() const {
     return name != "zeros" && name != "ones" && name != "keep";
   }
 };
 
-/// "kaiming_uniform" or "kaiming_uniform(2.236)"; Code::Usage with a suggestion
-/// otherwise.
+/// Parses "kaiming_uniform" or "kaiming_uniform(2.236)". Code::Usage, with a
+/// suggestion, for other text.
 Result<InitKind> parseInitKind(const std::string &text);
 
-/// A tensor to fill. Its numbers depend on seed, name and element index alone.
+/// A tensor to initialize. Values only depend on seed, name and element index.
 struct InitTensor {
   std::string name;
-  DType dtype = DType::F32; // a float type
+  DType dtype = DType::F32; // a floating-point type
   std::vector<int64_t> shape;
-  Fans fans; // where the kind needs them
+  Fans fans; // for kinds that use them
 };
 
-/// The fans of a tensor of torch's layout [out, in, receptive field...]; of two
-/// or more dimensions.
+/// Fans of a tensor of two or more dimensions in torch's layout [out, in,
+/// receptive field...].
 Fans fansOf(const std::vector<int64_t> &shape);
 
-/// Row-major bytes; `kind` is not keep.
+/// The tensor's elements, row-major. `kind` must not be keep.
 std::string initialize(const InitKind &kind, const InitTensor &tensor,
                        uint64_t seed);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of another file in place of the model's own.
+// --weights: loads the model's weights from another file.
 #pragma once
 #include "compiler/import/roles/Roles.h"
 #include <set>
@@ -8,19 +8,18 @@ namespace dlc::import {
 
 struct WeightsSource {
   std::string path; // *.safetensors or *.onnx
-  /// Whether names that are in one of both only, or differ in shape, are left
-  /// alone instead of an error.
+  /// Names that only one of the files has, or whose shapes differ, are skipped;
+  /// otherwise they are an error.
   bool partial = false;
-  /// Names that keep the model's value whatever the file has: a new head.
+  /// Names that always keep the model's value, such as those of a new head.
   std::set<std::string> except;
 };
 
 /// Gives each weight and running statistic of `file` the value of the same name
-/// in the source; another float type is converted. Returns how many
-/// matched; a summary is a remark of the file, with a list of the names missing
-/// in the source, unknown to the model and of another shape. Such names are
-/// Code::BadModel unless partial; integers of the source (counters) are no
-/// weights and ignored.
+/// in the source, converted if its float type differs. Returns the number of
+/// matches; a summary, with the names that either file lacks and those of
+/// another shape, is a remark of the file. Such names are Code::BadModel unless
+/// `partial`. Integers of the source, such as counters, are ignored.
 Result<int> loadWeights(OnnxFile &file, const WeightsSource &source);
 
 } // namespace dlc::import

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// --qat: what a quantized file holds as integers is trained as floats.
+// --qat: trains the integers of a quantized file as floats.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"
 
 namespace dlc::import {
 
-/// How many tensors are trained.
+/// Numbers of trained tensors.
 struct QuantizedParts {
   int weights = 0, biases = 0, scales = 0;
 };
 
-/// Each 8-bit initializer that a DequantizeLinear reads becomes floats, the
-/// numbers that it stood for, and a QuantizeLinear before that node; a 32-bit
-/// one, a bias, floats alone. They get the integer's name without "_quantized".
-/// Scales that are initializers are trained; an ai.dlc.LearnedScale between
-/// each and its readers makes their gradients LSQ's. Zero points stay. Fails
-/// (Usage) for a file without such nodes, and (BadModel) for other types and
-/// for scales of blocks, by the node's name.
+/// Replaces each 8-bit initializer that a DequantizeLinear reads by its values
+/// as floats, followed by a QuantizeLinear; a 32-bit one, which is a bias, only
+/// by floats. Their names lose the suffix "_quantized". Scales in initializers
+/// are trained, with LSQ's gradients from an ai.dlc.LearnedScale before their
+/// readers; zero points are constant. Code::Usage for a file without such
+/// nodes; Code::BadModel, naming the node, for other types and for blockwise
+/// scales.
 Result<QuantizedParts> trainQuantized(OnnxFile &file);
 
-/// What to say of a quantized file that is trained without --qat; else "".
+/// Warns about a quantized file that is trained without --qat; else "".
 std::string quantizedWeights(const OnnxFile &file);
 
 } // namespace dlc::import

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the same weights in two files.
+// Matches names of the same weights in two files.
 #pragma once
 #include "compiler/import/tensor/WeightStore.h"
 #include <map>
@@ -9,15 +9,14 @@
 
 namespace dlc::import {
 
-/// Where `given` has the names of `wanted` with a prefix of modules more
-/// ("module.", "model.") or less, takes it away from them or puts it there, if
-/// one prefix alone makes the most names agree, more than do as they are.
-/// Returns what was done, for a message; "" if nothing was. Linear in the
-/// lengths of all names.
+/// Adds a prefix ("module.", "model.") to the names of `given`, or removes one,
+/// if that makes more of them equal to names of `wanted`, and no other prefix
+/// matches as many. Returns a message about the change, or "". Linear in the
+/// total length of the names.
 std::string alignPrefix(const std::set<std::string> &wanted,
                         std::map<std::string, Weight> &given);
 
-/// "bn1.weight" without ".weight"; as it is where it does not end so.
+/// Removes the suffix `end`, if present: "bn1.weight" without ".weight".
 std::string withoutEnd(const std::string &name, std::string_view end);
 
 } // namespace dlc::import

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators that a folded value is named after do with a parameter.
+// Classes of operators that folded values are named after.
 #pragma once
 #include "runtime/base/options/Pattern.h"
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 
 namespace dlc::import {
 
-/// They make a constant.
+/// Operators that create a constant.
 inline const std::set<std::string> kCreators = {
     "arange",    "eye",      "full",       "full_like", "ones",
     "ones_like", "zeros",    "zeros_like", "tril",      "triu",
@@ -18,14 +18,14 @@ inline const std::set<std::string> kCreators = {
 inline const std::set<std::string> kRepeaters = {
     "expand", "expand_as",    "broadcast_to", "embedding", "index",
     "gather", "index_select", "repeat",       "tile",      "repeat_interleave"};
-/// They take rows of a table.
+/// Operators that select rows of a table.
 inline const std::set<std::string> kLookups = {"embedding", "gather", "index",
                                                "index_select"};
-/// They take a part of a tensor, each of those at a place of its own.
+/// Operators that take a part of a tensor, at different positions.
 inline const std::set<std::string> kCutters = {"chunk", "narrow", "select",
                                                "slice", "split",  "unbind"};
-/// Each element is one of the parameter's, each of those at most once: training
-/// the result is training the parameter.
+/// Operators whose result only has elements of the parameter, each at most
+/// once, so training the result is equivalent to training the parameter.
 inline const std::set<std::string> kMovers = {
     "_to_copy",  "alias",     "chunk",   "clone",     "contiguous",
     "flatten",   "flip",      "movedim", "narrow",    "permute",
@@ -41,8 +41,8 @@ inline std::string among(const std::set<std::string> &names) {
                      *names.begin());
 }
 
-/// Parts of one parameter that are joined again, or a table of positions that
-/// is moved: after an interpolation, mostly, of which a file has no note.
+/// The value joins parts of one parameter, or moves a table of positions,
+/// usually after an interpolation, which the notes do not mention.
 inline bool mayBeResized(const std::string &op, const std::string &parameter) {
   static const Pattern table = *Pattern::parse("(^|[._])pos($|[._e]|ition)");
   return op == "cat" || op == "stack" ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of parameters by their values.
+// --names: names parameters by their values.
 #pragma once
 #include "runtime/base/Status.h"
 #include <string>
@@ -8,12 +8,12 @@ namespace dlc::import {
 
 struct Restoring;
 
-/// Gives the tensors of a model the names and the layouts that a .safetensors
-/// file has for their values, also transposed ones. Where several names, or
-/// several tensors, have the same values, one name for all or one tensor for
-/// all is a tie; else they are left alone. What was done is a remark of the
-/// file. Code::BadModel if no tensor is found, Code::Corrupt for a damaged
-/// file, Code::Usage for one of another kind.
+/// Renames and transposes a model's tensors to the names and layouts that a
+/// .safetensors file has for the same values. If several names or several
+/// tensors have equal values, they are a tie if there is one tensor or one name
+/// for all, else they are unchanged. A summary is a remark of the file.
+/// Code::BadModel if no tensor is found, Code::Corrupt for a damaged file,
+/// Code::Usage for a file of another format.
 Status nameByValue(Restoring &work, const std::string &path);
 
 } // namespace dlc::import

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the repairs of a file's tensors share: by torch's notes where the file
-// has them and by structure and value elsewhere, the trained tensors are those
-// of the source model again. Each change is a Decision; costs are linear in the
-// size of the file.
+// Shared state of the repairs that restore the trained tensors of the source
+// model, from torch's notes if the file has them, else from structure and
+// values. Each change is a Decision; costs are linear in the size of the file.
 #pragma once
 #include "compiler/import/file/GraphEdit.h"
 #include "compiler/import/file/TorchNotes.h"
@@ -14,47 +13,46 @@
 
 namespace dlc::import {
 
-/// What the names of nodes and biases say of a tensor.
+/// A tensor's name in the module, derived from names of nodes and biases.
 struct ScopedName {
   std::string target;
-  bool transposed = false;    // the file has it so
-  std::vector<int64_t> shape; // of the module's, where the file reshaped it
+  bool transposed = false;    // stored transposed in the file
+  std::vector<int64_t> shape; // in the module, if the file reshaped it
   bool holdsNorm = false;     // a batch norm was folded into it
 };
 
-/// What a tensor of the file was in the source model.
+/// Which tensor of the source model a tensor of the file was.
 struct Origin {
-  std::string target;           // the module's name of it; "" if folded
+  std::string target;           // its name in the module; "" if folded
   bool buffer = false;          // target is a buffer
-  bool filledIn = false;        // the source has none there
-  std::set<std::string> values; // folded values of the source: "expand_2"
+  bool filledIn = false;        // the source has no such tensor
+  std::set<std::string> values; // folded values in the source: "expand_2"
   std::set<std::string> scopes; // modules that read it
-  /// Where the target is known by scopes alone: how the module has it.
+  /// Its layout in the module, if the target is only known by scopes.
   std::optional<ScopedName> scoped;
 };
 
-/// What the file says that a value was folded from.
+/// The parameters that a value was folded from, according to the file.
 struct FoldedSources {
   std::set<std::string> parameters; // by the module's names
-  bool computes = false; // not only by operators that move, repeat or create
-  bool isPart = false;   // by one that cuts something in parts
+  bool computes = false;            // also by operators that compute new values
+  bool isPart = false;              // also by an operator that takes a part
 };
 
-/// An open graph and what is known of its tensors; each repair adds to it.
+/// An open graph and the facts found about its tensors so far.
 struct Restoring {
   explicit Restoring(OnnxFile &file);
 
   OnnxFile &file;
   GraphEdit edit;
   TorchNotes notes;
-  std::set<std::string> unnamed; // parameters that no node names, not yet found
+  std::set<std::string> unnamed;         // parameters without nodes or a tensor
   std::map<std::string, Origin> origins; // of initializers that nodes read
-  std::map<std::string, FoldedSources> sources; // of those that were folded
-  /// What inputs of nodes were that went through an Identity, which is dead.
+  std::map<std::string, FoldedSources> sources; // of folded initializers
+  /// Values that inputs of nodes read through an Identity, which was removed.
   std::map<std::pair<const onnx::NodeProto *, int>, std::string> through;
   std::set<const onnx::NodeProto *> dead;
-  /// Inputs of nodes that the source detaches (findStops), in a set and in
-  /// order.
+  /// Inputs that the source detaches (findStops), in a set and in order.
   std::set<std::pair<const onnx::NodeProto *, int>> detached;
   std::vector<Use> stops;
 
@@ -63,102 +61,105 @@ struct Restoring {
     file.decisions.push_back({tensor, kind, std::move(text), warn});
     file.decisions.back().of.assign(of.begin(), of.end());
   }
-  /// The unnamed parameters of the modules that read a tensor.
+  /// The unnamed parameters of modules that read a tensor.
   std::set<std::string> candidates(const Origin &origin) {
     return candidates(origin, unnamed);
   }
   std::set<std::string> candidates(const Origin &origin,
                                    const std::set<std::string> &among);
-  /// Parameters in the file, of that shape, of the modules that read a tensor.
+  /// Parameters in the file, of this shape, of modules that read a tensor.
   std::set<std::string> beside(const Origin &origin,
                                const std::vector<int64_t> &shape);
-  /// A tool that keeps no notes fused nodes after the exporter.
+  /// A tool without notes fused nodes after the exporter.
   bool isFused() const;
-  /// Charges the import's budget; false, and `problem`, once it is used up.
+  /// Charges the import's budget; false, with `problem` set, if it is
+  /// exhausted.
   bool spend(size_t steps);
   Status problem;
 
-  /// Inputs of nodes that were redirected, and roles that were settled.
+  /// Number of redirected inputs and of roles that were set.
   int places() const { return edit.changes() + int(file.roles.size()); }
-  /// Settles roles, puts the stops in place and closes `edit`; the file's nodes
-  /// are stale.
+  /// Sets roles, inserts the StopGradients and closes `edit`; the file's nodes
+  /// become invalid.
   void close();
 };
 
-/// StopGradients.cpp: inputs of nodes that the source reads through a detach(),
-/// which ONNX does not have: torch's notes say so, or a sum x + (q - x) does.
-/// Returns how many.
+/// StopGradients.cpp: finds inputs that the source reads through detach(), for
+/// which ONNX has no operator, by torch's notes or by sums x + (q - x). Returns
+/// their number.
 int findStops(Restoring &work);
-/// StopGradients.cpp: puts an ai.dlc.StopGradient before each of them.
+/// StopGradients.cpp: inserts an ai.dlc.StopGradient before each of them.
 void stopGradients(Restoring &work);
 
-/// FoldedFrom.cpp: values of which the file says what they were folded from:
-/// those of no parameter become constants, rows of a parameter that parameter.
+/// FoldedFrom.cpp: values whose folded sources the file records: those of no
+/// parameter become constants, rows of a parameter become that parameter.
 void settleFolded(Restoring &work);
-/// merged/Untie.cpp: one initializer for each tensor of the source.
+/// merged/Untie.cpp: splits initializers that several tensors of the source
+/// share.
 Status untieInitializers(Restoring &work);
-/// merged/Untie.cpp: biases of zeros that an optimizer took from Conv and Gemm.
+/// merged/Untie.cpp: restores zero biases that an optimizer removed from Conv
+/// and Gemm.
 void restoreBiases(Restoring &work);
 
-/// merged/PartCalls.cpp: norms and products of one value that had equal
-/// parameters (a parallel residual's) are two again, or a warning names them.
+/// merged/PartCalls.cpp: splits norms and products that were merged because
+/// their parameters were equal (a parallel residual's), or warns about them.
 void partCalls(Restoring &work);
 
-/// SourceNames.cpp: tensors that the source has under another name, or
-/// transposed, become the source's; copies of another tensor become that
+/// SourceNames.cpp: gives tensors that the source names differently, or has
+/// transposed, the source's name and layout; replaces copies by the original
 /// tensor.
 void adoptParameters(Restoring &work);
-/// Recurrent.cpp: the packs W, R and B of recurrent layers become torch's
-/// tensors and the packing.
+/// Recurrent.cpp: replaces the packed W, R and B of recurrent layers by torch's
+/// tensors and nodes that pack them.
 void unpackRecurrent(Restoring &work);
-/// merged/Unfold.cpp: values that were computed from parameters when the file
-/// was made become the parameter and the computation; masks become constants.
+/// merged/Unfold.cpp: replaces values folded from parameters by the parameter
+/// and the computation; masks become constants.
 void unfoldExpressions(Restoring &work);
-/// merged/Separate.cpp: a tensor of its own for each module that reads one of
-/// `names` (--untie: of the weight itself, or of one reader's). Code::Usage for
-/// a name that no weight of several modules has.
+/// merged/Separate.cpp: gives each module that reads one of `names` a separate
+/// tensor (--untie: the weight's name, or one reader's). Code::Usage for a name
+/// that is no weight of several modules.
 Status separateTies(Restoring &work, const std::vector<std::string> &names);
 
-/// The call of the source computes with the transposed matrix, as aten.linear
-/// does, and the node with the matrix itself.
+/// The source's call computes with the transposed matrix, as aten.linear does,
+/// but the node with the matrix itself.
 bool isStoredTransposed(const TorchNotes &notes, const Use &use,
                         const Weight &weight);
 
-/// A norm of groups or instances reads it as [C, 1, 1]; the module has [C].
+/// A group or instance norm reads it as [C, 1, 1], but the module has [C].
 bool isStoredPerChannel(const TorchNotes &notes, const Use &use,
                         const Weight &weight);
 
-/// The elements of a matrix, turned.
+/// The elements of the transposed matrix.
 std::string transposedBytes(const Weight &matrix);
 
-/// The name is an exporter's ("val_12", "onnx::Add_7", "expand_2") and not a
-/// module's.
+/// The name was generated by an exporter ("val_12", "onnx::Add_7", "expand_2");
+/// it is not a module's.
 bool isMadeUp(const TorchNotes &notes, const std::string &name);
 
 /// "expand" for a value "expand_2" of the source; "" if it is not named after
 /// an operator.
 std::string operatorOf(const std::string &value);
 
-/// Whose file has the initializer `name` as `how` of `source` reads that from
-/// now on; the export has `name` again.
+/// Makes all readers of the initializer `name` read `source` arranged by `how`,
+/// and records `name` in file.replaced, so that an export has it again.
 void becomes(Restoring &work, const std::string &name,
              const std::string &source, const Arrangement &how);
-/// The values that make `copy` of `source`, as a value of the graph: a new node
-/// if they are arranged otherwise.
+/// `source` arranged by `how` as a value of the graph, by a new node if the
+/// order differs.
 std::string arranged(Restoring &work, const std::string &source,
                      const Arrangement &how, const std::string &copy);
-/// All uses of `from` read `to` from now on.
+/// Makes all uses of `from` read `to`.
 void replaceUses(Restoring &work, const std::string &from,
                  const std::string &to);
 
-/// The module that a node belongs to: "b.0.ln1"; nothing if the file does not
-/// say. From torch's notes or the older exporter's names "/b/b.0/ln1/Mul".
+/// The module of a node ("b.0.ln1"), from torch's notes or from the older
+/// exporter's names "/b/b.0/ln1/Mul"; nullopt if unknown.
 std::optional<std::string> moduleOf(const TorchNotes &notes,
                                     const onnx::NodeProto &node);
 
-/// Names of parameters that torch's older exporter folded: from the scopes in
-/// its nodes' names, and from the bias that is added behind a product. Only of
-/// tensors with made-up names; each query takes constant time.
+/// Finds names of parameters that torch's older exporter folded, from the
+/// scopes in node names and from the bias added to a product. Only for tensors
+/// with generated names; each query takes constant time.
 class ScopeNames {
 public:
   explicit ScopeNames(const Restoring &work);
@@ -178,15 +179,15 @@ private:
                                      const Weight &weight) const;
 
   const Restoring &work;
-  std::unordered_map<std::string, int> nodes; // of a module, that compute
-  std::map<std::pair<std::string, std::string>, int> ops; // of a module
-  std::unordered_set<std::string> parents; // modules with modules or parameters
-  /// The modules that read a tensor as their weight, once one has asked.
+  std::unordered_map<std::string, int> nodes; // compute nodes by module
+  std::map<std::pair<std::string, std::string>, int> ops; // op counts by module
+  std::unordered_set<std::string> parents; // modules with children, parameters
+  /// Modules that read a tensor as their weight, filled on the first query.
   mutable std::unordered_map<std::string, std::unordered_set<std::string>>
       callers;
 };
 
-/// torch's notes say that a batch norm was folded into it.
+/// torch's notes say that a batch norm was folded into this node.
 bool holdsNorm(const onnx::NodeProto &node);
 /// "b.0.ln.weight" -> "b.0.ln"
 std::string parentOf(const std::string &name);

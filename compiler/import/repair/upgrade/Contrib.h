@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of com.microsoft that exporters and optimizers write, as ai.onnx
-// has them.
+// Rules that replace operators of com.microsoft, which exporters and optimizers
+// write, by ai.onnx's.
 #pragma once
 #include "compiler/import/repair/upgrade/Upgrading.h"
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace dlc::import {
 
-/// By operatorName.
+/// All rules by operatorName.
 const std::map<std::string, Rule> &contribRules();
 
 } // namespace dlc::import

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that ONNX itself defines by other operators, and old forms of
-// operators: both become nodes of the newest opset.
+// Replaces operators that ONNX defines by a function body, and old forms of
+// operators, by nodes of the newest opset.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"
 #include <functional>
 
 namespace dlc::import {
 
-/// A note on nodes of a standard body, once a body that they are in, the
-/// innermost first: its operator.
+/// Metadata of nodes from standard bodies: one entry per enclosing body,
+/// innermost first, with the body's operator.
 constexpr char kPartOf[] = "dlc.part_of";
 
 /// The standard defines `op` of ai.onnx by a function whose body depends only
 /// on attributes.
 bool hasStandardBody(const std::string &op);
 
-/// Three steps give file.nodes the form that rows read. The model stays as it
-/// is: new nodes are the file's, `made`; names of values are unique, those of
-/// nodes begin with the name of the one they come from. Each returns how many
+/// Three steps convert file.nodes to the forms that rows support. The model is
+/// unchanged: new nodes are in file.made; names of values are unique; names of
+/// nodes begin with that of the replaced node. Each step returns the number of
 /// nodes it replaced.
 
-/// The form that nodes have in opset kNewestOpset, which is the file's then.
+/// Converts nodes to their forms in opset kNewestOpset, and sets file.opset to
+/// it.
 Result<int> upgradeNodes(OnnxFile &file);
-/// Nodes of ai.onnx for those of com.microsoft that rules know.
+/// Replaces nodes of com.microsoft for which there is a rule by ai.onnx's.
 Result<int> replaceContrib(OnnxFile &file);
-/// A standard body where `isKnown` does not know the operator. Nodes of bodies
-/// are charged to the budget.
+/// Expands the standard body of operators for which `isKnown` is false. Nodes
+/// of bodies are charged to the budget.
 Result<int>
 expandStandardBodies(OnnxFile &file,
                      const std::function<bool(const std::string &)> &isKnown);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rules that replace one node by others are written with.
+// Helpers for rules that replace one node by others.
 #pragma once
 #include "compiler/import/file/Functions.h"
 #include "compiler/import/file/NodeView.h"
@@ -7,7 +7,7 @@
 
 namespace dlc::import {
 
-/// What an upgrade is made with: the nodes so far, and names.
+/// The nodes that a rule has made so far, and names for values.
 class Upgrade {
 public:
   Upgrade(const onnx::NodeProto &node, int64_t opset, const UnusedName &unused)
@@ -17,7 +17,7 @@ public:
   NodeView view;
   std::vector<onnx::NodeProto> nodes;
 
-  /// A node with one new result, by its name.
+  /// Adds a node with one result and returns it.
   onnx::NodeProto &add(const char *op, std::vector<std::string> inputs) {
     onnx::NodeProto &added = nodes.emplace_back();
     added.set_op_type(op);
@@ -50,7 +50,7 @@ public:
     tensor.add_int64_data(value);
     return constant(tensor);
   }
-  /// A scalar of the first input's type.
+  /// A scalar with the element type of the first input.
   std::string number(float value) {
     onnx::TensorProto tensor;
     tensor.set_data_type(onnx::TensorProto::FLOAT);
@@ -61,13 +61,13 @@ public:
   }
 
   std::string unique(std::string name) const { return unused(std::move(name)); }
-  /// The last of the nodes gives the first result of the old one.
+  /// Names the last node's first result after the old node's.
   void finish() { nodes.back().set_output(0, node.output(0)); }
   std::string input(int i) const {
     return i < node.input_size() ? node.input(i) : "";
   }
 
-  /// The node itself, which comes last.
+  /// Adds a copy of the node itself, which must be the last.
   onnx::NodeProto &same() { return nodes.emplace_back(node); }
 
 private:
@@ -88,7 +88,7 @@ inline void setText(onnx::NodeProto &node, const char *name,
   attribute->set_s(value);
 }
 
-/// Adds nodes, or none where the node stays.
+/// Appends the new nodes, or none if the node is kept.
 using Rule = Status (*)(Upgrade &);
 
 } // namespace dlc::import

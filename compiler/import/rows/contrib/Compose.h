@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows made of other operators of ai.onnx, for which shapes must be known.
+// Helpers for rows that build other operators of ai.onnx and need known shapes.
 #pragma once
 #include "compiler/import/rows/Rows.h"
 #include <variant>
 
 namespace dlc::import {
 
-/// An attribute of a node that is made.
+/// An attribute of a new node.
 struct Setting {
   Setting(const char *name, int64_t value) : name(name), value(value) {}
   Setting(const char *name, double value) : name(name), value(value) {}
@@ -18,14 +18,14 @@ struct Setting {
   std::variant<int64_t, double, const char *, std::vector<int64_t>> value;
 };
 
-/// Makes nodes of the newest opset in place of one, each imported at once. A
-/// value is its name, "" where it is left out. After an error, which has been
-/// reported, nothing is made any more, and names are "".
+/// Creates nodes of the newest opset in place of one node and imports them
+/// immediately. Values are names, "" if omitted. After an error, which is
+/// reported, no more nodes are created and all names are "".
 class Composer {
 public:
   explicit Composer(const Node &n);
 
-  /// The first result of a new node.
+  /// Adds a node and returns its first result.
   std::string add(const char *op, std::vector<std::string> inputs,
                   std::vector<Setting> settings = {}) {
     return addAll(op, std::move(inputs), std::move(settings), 1)[0];
@@ -35,16 +35,16 @@ public:
                                   std::vector<Setting> settings, int results);
 
   std::string in(size_t i) const { return n.inputName(i); }
-  /// After an error, and for a value that is left out, empty.
+  /// Empty after an error, and for an omitted value.
   Shape shape(const std::string &value) const;
   bool isGood() const { return !failed; }
 
   std::string known(const HostTensor &value);
   std::string integers(std::vector<int64_t> values);
   std::string integers(std::vector<int64_t> values, Shape shape);
-  /// 0, 1... below `count`.
+  /// 0, 1, ..., count - 1.
   static std::vector<int64_t> upTo(int64_t count);
-  /// A scalar of the type of `like`.
+  /// A scalar with the element type of `like`.
   std::string number(double value, const std::string &like);
 
   std::string reshape(const std::string &x, const Shape &shape);
@@ -55,12 +55,12 @@ public:
   std::vector<std::string> split(const std::string &x, int64_t axis,
                                  std::vector<int64_t> sizes);
   std::string join(std::vector<std::string> values, int64_t axis);
-  /// a where b is left out, or the other way round.
+  /// a + b, or the one that is not omitted.
   std::string sum(const std::string &a, const std::string &b);
   std::string asLong(const std::string &x);
   std::string castTo(const std::string &x, int onnxType);
 
-  /// The node's output i is this value.
+  /// Sets the node's output i to this value.
   void give(size_t i, const std::string &value);
   LogicalResult done() const { return LogicalResult(mlir::failure(failed)); }
   LogicalResult fail(const std::string &message) {
@@ -78,7 +78,7 @@ private:
   bool failed = false;
 };
 
-/// An error where the node has one of these inputs.
+/// Reports an error if the node has one of these inputs.
 LogicalResult refuseInputs(const Node &n, std::initializer_list<int> inputs);
 
 } // namespace dlc::import

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values between the elements of images, at places that the model computes.
+// Interpolates images at coordinates that the model computes.
 #pragma once
 #include "compiler/import/rows/Build.h"
 
@@ -11,24 +11,24 @@ struct Grid {
   bool align;
 };
 
-/// An index of any size as one of the dimension, and how much it counts.
+/// An index clamped to the dimension, with its interpolation weight.
 struct Tap {
   Expr index, weight;
 };
 
-/// The elements along one dimension that count for coordinate x, of floats.
+/// The taps along one dimension for float coordinates x.
 std::vector<Tap> tapsOf(const Grid &grid, Expr x, int64_t size);
 
-/// Each of `taps` with each of `next`, whose indices are `stride` apart.
+/// All pairs of `taps` and `next`, whose indices have stride `stride`.
 std::vector<Tap> combined(const std::vector<Tap> &taps,
                           const std::vector<Tap> &next, int64_t stride);
 
-/// The rows [count, channels] that the taps name, of which there is one at
-/// least, times their weights, added in order: [a tap's shape, channels].
+/// Sum over the taps (at least one) of weight * rows[index], in order; rows
+/// [count, channels] to [a tap's shape, channels].
 Expr sampled(Expr rows, const std::vector<Tap> &taps);
 
 Expr floorOf(Expr x);
-/// 0 ... size - 1 along `axis` of `rank` dimensions, the others of 1.
+/// 0, ..., size - 1 along `axis`; the other dimensions are 1.
 Expr ramp(const Node &n, int64_t rank, int64_t axis, int64_t size,
           mlir::Type element);
 
