@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples checked against what a program takes.
+// Samples that were checked against a program's inputs.
 #pragma once
 
 #include "runtime/data/Finish.h"
@@ -10,21 +10,21 @@
 
 namespace dlc {
 
-// One input of a program, as the data must fill it.
+// An input of a program and what it requires of the data.
 struct InputSpec {
   std::string key; // array in the data file
   DType dtype = DType::F32;
   std::vector<int64_t> shape; // of one batch
-  int64_t limit = 0;          // integers must lie in [0, limit); 0: any
-  bool isLabel = false;       // its shape counts by entries a sample only
-  bool isShared = false;      // the array is that of all samples, as a whole
-  bool fromEnd = false;       // a limit's integers may count from the end
-  // How much each sample counts, f32: of no array, but made by the Loader.
+  int64_t limit = 0;          // integers must be in [0, limit); 0: any
+  bool isLabel = false;       // only the number of entries per sample matters
+  bool isShared = false;      // one array, without rows, serves all samples
+  bool fromEnd = false;       // negative integers index from the end
+  // Weight of each sample, f32; made by the Loader, not read from an array.
   bool isWeight = false;
 };
 
-// Whether the array has classes and the input takes the share of each, which
-// they become if batches are mixed.
+// Whether the array has class numbers but the input takes class probabilities:
+// the numbers become one-hot if batches are mixed.
 bool becomesShares(const Array &array, const InputSpec &spec, int64_t batch,
                    const SampleOptions &options);
 
@@ -33,15 +33,15 @@ class Column {
 public:
   const InputSpec &spec() const { return spec_; }
   uint64_t sampleBytes() const { return elements_ * sizeOf(spec_.dtype); }
-  // Of an input of pictures.
+  // Layout of an input of pictures.
   std::optional<PixelLayout> layout() const;
 
-  // Sample `row`, converted, to `to` (sampleBytes()); what is shared as a
-  // whole; a weight of 1. Without a pass: as it is evaluated. An error, naming
-  // the row, if it cannot be read, or its integers are out of range and could
-  // not be checked before.
+  // Writes sample `row`, converted, to `to` (sampleBytes() bytes); the whole
+  // array if it is shared; 1 for a weight. pass == nullptr: evaluation. An
+  // error, with the row, if it cannot be read, or if integers that could not be
+  // checked at opening are out of range.
   Status copySample(int64_t row, const TrainingPass *pass, std::byte *to) const;
-  // The same of a row of the source that the caller has, in its type.
+  // The same for a row of the source in memory, in the source's type.
   Status convertSample(const std::byte *from, int64_t row,
                        const TrainingPass *pass, std::byte *to) const;
 
@@ -53,7 +53,7 @@ private:
   Status write(const std::byte *from, int64_t row, const TrainingPass *pass,
                std::byte *to) const;
   Status writeOneHot(const std::byte *from, int64_t row, std::byte *to) const;
-  // Of a row of the source.
+  // Bytes of a row of the source.
   uint64_t stride() const {
     return (isOneHot_ ? 1 : elements_) * sizeOf(found_);
   }
@@ -62,38 +62,38 @@ private:
   Status checkRows(int64_t rows) const;
 
   InputSpec spec_;
-  DType found_ = DType::F32; // of the source
+  DType found_ = DType::F32; // type in the source
   std::shared_ptr<const RowReader> rows_;
-  const std::byte *all_ = nullptr; // the rows, if they are in memory: checked
+  const std::byte *all_ = nullptr; // the rows if in memory, already checked
   uint64_t elements_ = 0;
   double scale_ = 1;
   Convert convert_ = nullptr;
-  // After convert_, which then gives f32, and before narrow_ (null: none).
+  // Applied to the f32 results of convert_, before narrow_ (null: none).
   std::optional<Finish> finish_;
   Convert narrow_ = nullptr;
-  bool isOneHot_ = false; // a class becomes its share of 1
+  bool isOneHot_ = false; // class numbers become one-hot
 };
 
-// Immutable after it is opened, but for setWorkers(); any thread may read.
+// Immutable after opening, except for setWorkers(). Thread-safe for reading.
 class Dataset {
 public:
-  // Reads, as far as they are held in memory, and checks the arrays that
-  // `inputs` name: dtype, shape of a sample, the same number of samples in all,
-  // the range of integers. A float input takes u8 images times `scale` (1/255
-  // if absent), and other numbers times `scale` only if it is given. `batch` is
-  // the first dimension of the inputs in samples. If batches are mixed, classes
-  // become shares of 1 where the program takes those. Errors say what was found
-  // and expected, by file and key.
+  // Opens and checks the arrays of `inputs`: dtype, sample shape, equal numbers
+  // of samples, and the range of integers if they are in memory. A float input
+  // accepts u8 images, multiplied by `scale` (default 1/255), and other
+  // numbers, multiplied by `scale` only if it is set. `batch` is the first
+  // dimension of inputs with a row per sample. If batches are mixed, class
+  // numbers become one-hot where the program takes probabilities. Errors name
+  // file and key, with expected and actual values.
   static Result<Dataset> open(std::shared_ptr<const Source> source,
                               const std::vector<InputSpec> &inputs,
                               int64_t batch, const SampleOptions &options);
-  // Of the file at `path`.
+  // Opens the file at `path`.
   static Result<Dataset> open(const std::string &path,
                               const std::vector<InputSpec> &inputs,
                               int64_t batch, const SampleOptions &options);
 
-  // Threads that fillBatch() may use; 0: the cores, shared by so many ranks,
-  // if samples are slow to read, else 1. Without a call: as (0, 1).
+  // Number of threads for fillBatch(); 0: cores / `ranks` if samples are slow
+  // to read, else 1. The default is (0, 1).
   void setWorkers(int workers, int ranks);
   int workers() const { return workers_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of samples that other programs write, and that are not read.
+// Recognises files of samples in formats that dlc does not read.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -8,9 +8,9 @@
 
 namespace dlc {
 
-// Code::Failed for a file that is known by its first bytes, or by its name, to
-// be of a format that dlc does not read: which one, and what to make of it.
-// Anything else, and what cannot be opened, is left to who reads it.
+// Code::Failed if the first bytes or the name identify a format that dlc does
+// not read, with the format and how to convert it. Success for other files and
+// for those that cannot be opened.
 Status refuseForeign(const std::string &path);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of a data set in a fixed order, made ahead by a thread.
+// Batches of a data set in a fixed order, prefetched by a thread.
 #pragma once
 
 #include "runtime/data/Dataset.h"
@@ -13,24 +13,24 @@
 
 namespace dlc {
 
-// One batch: for each column of the data set its bytes.
+// The bytes of each column of the data set.
 using Batch = std::vector<std::vector<std::byte>>;
 
-// Copies `rows` to `batch`, whose buffers have the right size already; the data
-// set's workers share them. Without a pass: as they are evaluated.
+// Copies `rows` to `batch`, whose buffers must have the right size, on the data
+// set's workers. pass == nullptr: evaluation.
 Status fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
                  const TrainingPass *pass, Batch &batch);
 Batch makeBatch(const Dataset &dataset, int64_t rows);
-// The same in a batch that there is.
+// Resizes the buffers of a batch.
 void resizeBatch(const Dataset &dataset, int64_t rows, Batch &batch);
 
-// The batches of updates [first, last) of a run, which are counted over all
-// epochs, of data sets that have the same columns, each in shapes of its own.
-// They must outlive the loader, and one of them fill an update, unless that is
-// padded. One thread calls next(); nothing is allocated in it within an epoch.
-// Its thread makes batches until one cannot be made. Of a source that is a
-// stream, which is then the only one, each rank takes the samples that come,
-// whatever `shuffle` says.
+// Batches of updates [first, last) of a run, numbered across epochs, from data
+// sets with the same columns, each with its own shapes. The data sets must
+// outlive the loader; one of them must fill an update unless updates are
+// padded. One thread calls next(), which does not allocate within an epoch. The
+// loader's thread makes batches until the first error. A stream must be the
+// only data set; each rank takes its samples in order of arrival, whatever
+// `shuffle` is.
 class Loader {
 public:
   Loader(std::span<const Dataset> sets, const Sampling &sampling, int64_t first,
@@ -40,7 +40,7 @@ public:
       : Loader(std::span(&dataset, 1), sampling, first, last) {}
   ~Loader();
 
-  // A batch, of one of the data sets, and where its update ends.
+  // A batch, the index of its data set, and the cursor after its update.
   struct Made {
     Batch batch;
     size_t set = 0;
@@ -49,16 +49,17 @@ public:
   // The next batch, valid until the next call; null after the last. An error if
   // it could not be made.
   Result<const Made *> next();
-  // Waits for the next batch, or of a stream for all of the next update: next()
-  // then gives them at once, or this error.
+  // Blocks until the next batch, or all batches of the next update of a stream,
+  // are ready, so that next() returns without waiting. The error is that of
+  // next().
   Status ready();
-  // After its error: SampleStream::wasStopped().
+  // After an error: see SampleStream::wasStopped().
   bool wasStopped() const { return stream_ && stream_->wasStopped(); }
   bool isStream() const { return stream_ != nullptr; }
 
-  // How long next() has waited so far, in seconds; of its thread.
+  // Seconds that next() has waited; call on the thread of next().
   double waited() const { return waited_.count(); }
-  // How long the thread has made batches or read them from a stream so far.
+  // Seconds that the loader's thread has spent on making or reading batches.
   double made() {
     std::lock_guard lock(mutex_);
     return making_.count();
@@ -79,21 +80,21 @@ private:
   Sampling sampling_;
   int64_t next_, last_, made_; // batches
   std::vector<Made> ring_;
-  Batch before_; // a sample, if batches are mixed
+  Batch before_; // one sample, if batches are mixed
   SampleOrder order_;
   std::vector<int64_t> rows_;            // of a batch
-  std::unique_ptr<SampleStream> stream_; // null: samples are files' rows
-  std::vector<std::byte> records_;       // of a batch of it
-  int64_t epoch_ = -1;                   // of it
+  std::unique_ptr<SampleStream> stream_; // null: samples are rows of files
+  std::vector<std::byte> records_;       // a batch of the stream
+  int64_t epoch_ = -1;                   // of the stream
   std::mutex mutex_;
   std::condition_variable changed_;
   std::chrono::duration<double> waited_{}, making_{};
   bool stop_ = false;
-  Status error_;       // of the thread, after which it makes no more
-  std::thread thread_; // last: it uses the rest
+  Status error_;       // of the thread, which then ends
+  std::thread thread_; // last: it uses all members above
 };
 
-// How many samples each has.
+// Number of samples of each data set.
 std::vector<int64_t> countsOf(std::span<const Dataset> sets);
 
 } // namespace dlc

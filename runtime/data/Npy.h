@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// numpy's files: .npy, one array, and .npz, a zip of them.
+// numpy's .npy (an array) and .npz (a zip of arrays).
 #pragma once
 
 #include "runtime/base/numbers/DType.h"
@@ -10,7 +10,7 @@
 
 namespace dlc {
 
-// A row-major array; copies share the bytes, which have no alignment.
+// A row-major array. Copies share the bytes, which may be unaligned.
 struct Array {
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
@@ -23,16 +23,15 @@ struct Array {
 // "f32 [64, 1, 28, 28]"
 std::string describe(DType dtype, const std::vector<int64_t> &shape);
 
-// The shape of a row; of a scalar none.
+// Shape of a row; empty for a scalar.
 std::vector<int64_t> sampleShape(const std::vector<int64_t> &shape);
 
-// The content of a .npy file. Little-endian bool, u8, i32, i64, f16, f32, f64;
-// i8, i16 and u16 become i32, u32 becomes i64; of those, and of an array in
-// column-major order (pandas' to_numpy()), a copy is made. Others are refused
-// by name.
+// Parses a .npy file: little-endian bool, u8, i32, i64, f16, f32, f64. i8, i16
+// and u16 are converted to i32, u32 to i64, and column-major arrays (pandas'
+// to_numpy()) to row-major, in a copy. Errors name any other type.
 Result<Array> parseNpy(const SharedBytes &content);
 
-// A file of named arrays: a .npz, or a .npy whose array is called "x".
+// A file of named arrays: a .npz, or a .npy as an array "x".
 class ArrayFile {
 public:
   static Result<ArrayFile> open(const std::string &path);
@@ -40,8 +39,8 @@ public:
   const std::string &path() const { return path_; }
   std::vector<std::string> keys() const;
   bool has(const std::string &key) const;
-  // Type and shape without content: so much is known before anything large is
-  // inflated. The size of the content fits them. Errors name file and key.
+  // Type and shape without content, so that they can be checked before anything
+  // large is inflated. They match the content's size. Errors name file and key.
   Result<Array> head(const std::string &key) const;
   Result<Array> read(const std::string &key) const;
 
@@ -61,11 +60,11 @@ struct NamedArray {
   std::span<const std::byte> bytes;
 };
 
-// Integers of numpy's types i1, i2, u2 and u4, or safetensors' I8, I16, U16 and
-// U32, as DType has them: i64 of u4, else i32.
+// Converts numpy's i1, i2, u2 and u4, or safetensors' I8, I16, U16 and U32: u4
+// to i64, the others to i32.
 Result<SharedBytes> widened(std::string_view type, const SharedBytes &from);
 
-// Replaces `path` in one step. BF16 is written as f32.
+// Replaces `path` atomically. BF16 is written as f32.
 Status writeNpz(const std::string &path, const std::vector<NamedArray> &arrays);
 
 } // namespace dlc

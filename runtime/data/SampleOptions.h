@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run makes of samples between their file and its step.
+// Options for how samples of files become samples of a step.
 #pragma once
 
 #include "runtime/data/augment/Augment.h"
@@ -12,61 +12,59 @@ namespace dlc {
 
 class OptionTable;
 
-// What becomes of samples that cannot be decoded.
+// Treatment of samples that cannot be decoded.
 enum class BadSamples {
-  Error, // they end what reads them
+  Error, // reading fails
   Skip,  // they are passed over, with a warning: the next picture takes their
          // place, a table has a row less
 };
 
-// What samples of an input that are too short are filled up with: a number as
-// the file has them.
+// Padding of an input's samples that are too short: a value in the type of the
+// file, before conversion.
 struct InputPadding {
-  std::string input; // by its name, or the array's
+  std::string input; // name of the input or array
   double value = 0;
 };
 
 struct SampleOptions {
-  std::optional<double> scale; // factor; absent: 1/255 for u8, else 1
-  // A float sample becomes (value * scale - mean) / std: a number for each
-  // channel, or one for all. Both or none.
+  std::optional<double> scale; // factor; default: 1/255 for u8, else 1
+  // A float sample becomes (value * scale - mean) / std, with one number per
+  // channel or one for all. Set both or neither.
   std::vector<double> mean, std;
-  // Type of a token file that has no header: "uint16", "uint32"; "auto": it has
-  // one.
+  // Type of a token file without header: "uint16", "uint32"; "auto": the file
+  // has a header.
   std::string tokens = "auto";
-  std::string tokenizer; // of text: a tokenizer.json
-  // Of text: what is a document, with special tokens around it: "none", "file",
-  // "line".
+  std::string tokenizer; // tokenizer.json for text
+  // Text: the unit that special tokens enclose: "none", "file", "line".
   std::string specialTokens = "none";
-  // Of text: tokens of a row of whole documents; 0: windows of all tokens.
+  // Text: tokens per row of packed whole documents; 0: windows of all tokens.
   int64_t pack = 0;
-  // Of tables: which columns make which array, as dlc-data reads it.
+  // Tables: which columns make which array, in dlc-data's syntax.
   std::string columns;
-  // Of tables and folders of pictures: the names of the labels' classes in the
-  // order of their numbers; empty: found.
+  // Tables and picture folders: names of the label classes, in order of their
+  // numbers; empty: derived from the data.
   std::vector<std::string> classes;
   BadSamples badSamples = BadSamples::Error;
   std::vector<InputPadding> pads;
-  Augmentation augmentation; // of pictures: what it draws, in training only
-  // torchvision's RandomErasing: how likely a box of a picture becomes 0, when
-  // all else is done.
+  Augmentation augmentation; // of pictures, in training only
+  // Probability of torchvision's RandomErasing, after all other changes.
   double randomErase = 0;
-  // How a batch is mixed with itself, see Mix.h: alpha of the share; 0: not.
+  // alpha of MixUp and CutMix (Mix.h); 0: disabled.
   double mixup = 0, cutmix = 0;
 
   bool mixes() const { return mixup > 0 || cutmix > 0; }
-  // Whether evaluation's samples are changed by `augmentation`, or training's.
+  // Whether `augmentation` changes samples in training, or in evaluation.
   bool changesPictures(bool training) const {
     return training ? augmentation.changes() : augmentation.cropPct != 1;
   }
 
-  // Rows "SECTION.NAME": those of every pass over samples, and those of a pass
-  // of training.
+  // Adds rows "SECTION.NAME": options of all passes over samples, and options
+  // of training only.
   void addTo(OptionTable &table, const std::string &section);
   void addDrawsTo(OptionTable &table, const std::string &section);
 };
 
-// The options that are not as by default: "hflip 0.5, crop random".
+// The options that differ from the defaults: "hflip 0.5, crop random".
 std::string textOf(const SampleOptions &options);
 
 } // namespace dlc

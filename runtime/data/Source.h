@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays by name, a row of each a sample: what a data set is made of, be it a
-// file or a program's own.
+// Named arrays with a sample per row, from a file or a program: the input of a
+// data set.
 #pragma once
 
 #include "runtime/data/Npy.h"
@@ -11,41 +11,42 @@
 
 namespace dlc {
 
-// A pass over the samples in training. What is drawn for a sample, which part
-// of a picture say, is given by these and its row alone.
+// A pass over the samples in training. Random numbers of a sample, such as its
+// crop, only depend on these members and its row.
 struct TrainingPass {
   uint64_t seed = 0;
   int64_t epoch = 0;
 };
 
-// The rows of one array. Any thread may read, several at once.
+// Reads rows of one array. Thread-safe.
 class RowReader {
 public:
   virtual ~RowReader() = default;
 
-  // All rows, if they are in memory: what is read again and again, and checked
-  // before the first step. Null otherwise.
+  // All rows if they are in memory: such arrays are read directly and checked
+  // before the first step. Else null.
   virtual const std::byte *all() const { return nullptr; }
-  // Whether rows cost no more than memory: they are checked before the first
-  // step, too.
+  // Whether reading rows is as cheap as memory, so that they are also checked
+  // before the first step.
   virtual bool isInMemory() const { return all() != nullptr; }
-  // Row `row`, 0 <= row < the array's rows, to `to`, which has a row's bytes.
-  // Null: as it is evaluated, with nothing drawn.
+  // Reads row `row`, in [0, rows of the array), to `to`, which has the size of
+  // a row. pass == nullptr: evaluation, without random numbers.
   virtual Status read(int64_t row, const TrainingPass *pass,
                       std::byte *to) const = 0;
-  // Where it was read from, for messages; nothing if the row says all.
+  // Where the row was read from, for messages; empty if the row number is
+  // enough.
   virtual std::string placeOf(int64_t, const TrainingPass *) const {
     return "";
   }
 };
 
-// An input that samples are to fill.
+// An input that samples must fill.
 struct SampleInput {
   std::string key;
-  std::vector<int64_t> shape; // of a sample; a label's counts by entries only
+  std::vector<int64_t> shape; // of a sample; for labels only the size matters
   bool isLabel = false;
 };
-// The shape of the first that is no label; null if all are.
+// Shape of the first input that is not a label; null if there is none.
 const std::vector<int64_t> *shapeOfFirst(std::span<const SampleInput> inputs);
 
 class SampleStream;
@@ -54,41 +55,41 @@ class Source {
 public:
   virtual ~Source() = default;
 
-  // What messages call it: a file's path.
+  // Name in messages, such as the file's path.
   virtual std::string name() const = 0;
   virtual std::vector<std::string> keys() const = 0;
-  // Type and shape of an array, of all its rows, without content. Errors name
+  // Type and shape of an array with all its rows, without content. Errors name
   // source and key.
   virtual Result<Array> head(const std::string &key) const = 0;
   virtual Result<std::shared_ptr<const RowReader>>
   rows(const std::string &key) const = 0;
-  // A source whose samples have no shape of their own, as pictures have none,
-  // or more columns than are wanted: the same samples for these inputs, of
-  // which at least one is no label. Null: they are what they are.
+  // For sources without a fixed sample shape (pictures), or with more columns
+  // than needed: a source with the same samples in the form of these inputs, at
+  // least one of which is not a label. Null if the source has a fixed form.
   virtual Result<std::shared_ptr<const Source>>
   shaped(std::span<const SampleInput>, const SampleOptions &) const {
     return nullptr;
   }
-  // Whether what shaped() gives has been augmented.
+  // Whether the result of shaped() augments samples.
   virtual bool augments() const { return false; }
-  // Names of the labels' classes in the order of their numbers; none if they
-  // have numbers alone.
+  // Names of the label classes in order of their numbers; empty if they have
+  // none.
   virtual std::vector<std::string> classes() const { return {}; }
-  // Whether samples come in an order of their own (stream/SampleStream.h): no
-  // row can be read; each stream() begins anew.
+  // Whether samples can only be read in order of arrival
+  // (stream/SampleStream.h): there are no rows; each stream() starts again.
   virtual bool isStream() const { return false; }
   virtual std::unique_ptr<SampleStream> stream() const;
-  // What a row is called: its file's path, say; nothing if its number says all.
+  // Name of a row, such as its file's path; empty if the row number is enough.
   virtual std::string nameOf(int64_t) const { return ""; }
-  // Whether a read of this row has found that it cannot be decoded, and gave
-  // another's instead (BadSamples::Skip).
+  // Whether a read of this row failed to decode it and returned another row
+  // (BadSamples::Skip).
   virtual bool isReplaced(int64_t) const { return false; }
-  // Whether a row costs so much that several threads should read.
+  // Whether a row is so expensive to read that several threads should.
   virtual bool isSlow() const { return false; }
-  // What tells these samples from others, between ranks and to a run that goes
-  // on; 64 hex digits. `threads` may compute it.
+  // Identifies the samples, between ranks and on resumption: 64 hex digits,
+  // computed by `threads` threads.
   virtual Result<std::string> hash(int threads) const = 0;
-  // Whether `hash`, of this version of dlc or an older one, is of these
+  // Whether `hash`, from this version of dlc or an older one, identifies these
   // samples; `own` is hash().
   virtual Result<bool> isHash(const std::string &hash,
                               const std::string &own) const {
@@ -98,7 +99,7 @@ public:
   bool has(const std::string &key) const;
 };
 
-// Another source's arrays, but for what is overridden.
+// Forwards to another source; derived classes override parts.
 class SourceOver : public Source {
 public:
   explicit SourceOver(std::shared_ptr<const Source> source)
@@ -135,26 +136,26 @@ protected:
   const std::shared_ptr<const Source> source_;
 };
 
-// What is at `path`: tokens (tokens/TokenSource.h), text (spool/TextFiles.h), a
+// Opens `path`: tokens (tokens/TokenSource.h), text (spool/TextFiles.h), a
 // table (spool/TableSource.h), shards (shards/Shards.h), a folder of pictures
-// (pictures/Folder.h), arrays: .safetensors, .npy, else .npz.
+// (pictures/Folder.h), or arrays: .safetensors, .npy, else .npz.
 Result<std::shared_ptr<const Source>> openSource(const std::string &path,
                                                  const SampleOptions &options);
 
-// Several by "PATH,PATH"; a path with commas that is there is one. Tables side
-// by side are one source, as their classes are numbered together.
+// Splits "PATH,PATH" unless a path with commas exists. Adjacent tables are one
+// source, as their classes are numbered together.
 std::vector<std::string> pathsIn(const std::string &list);
 Result<std::vector<std::shared_ptr<const Source>>>
 openSources(const std::string &list, const SampleOptions &options);
 
-// Arrays in memory, which the source keeps; the hash is that of their bytes.
+// Arrays in memory, owned by the source; the hash is that of their bytes.
 std::shared_ptr<const Source> sourceOf(std::string name,
                                        std::map<std::string, Array> arrays);
 
-// All rows of an array that is in memory, or mapped.
+// Reads an array that is in memory or memory-mapped.
 std::shared_ptr<const RowReader> readerOf(Array array);
 
-// The error of a key that a source does not have.
+// The error for a key that a source lacks.
 Status noSuchArray(const Source &source, const std::string &key);
 
 } // namespace dlc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing zip archives as numpy makes them: stored or deflated
-// members, zip64, CRC-32. Nothing in a file is trusted.
+// Reads and writes zip archives like numpy's: stored or deflated members,
+// zip64, CRC-32. Files are untrusted.
 #pragma once
 
 #include "runtime/base/files/Files.h"
@@ -14,7 +14,7 @@
 
 namespace dlc {
 
-// Bytes that live as long as a copy of them does.
+// Bytes with shared ownership.
 struct SharedBytes {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
@@ -27,12 +27,13 @@ public:
   std::vector<std::string> names() const;
   bool has(const std::string &name) const { return find(name) != nullptr; }
 
-  // A member's content, its checksum checked; stored members are not copied.
+  // Content of a member, with its checksum verified; stored members are not
+  // copied.
   Result<SharedBytes> read(const std::string &name) const;
-  // Its first `size` bytes, or all if there are fewer; nothing more is
-  // inflated, and no checksum is checked.
+  // The first `size` bytes of a member, or fewer if it is shorter. Only these
+  // are inflated; the checksum is not verified.
   Result<SharedBytes> readStart(const std::string &name, uint64_t size) const;
-  // The size that the directory gives it.
+  // The size in the directory.
   uint64_t sizeOf(const std::string &name) const;
 
 private:
@@ -60,7 +61,7 @@ struct ZipMember {
   std::string content;
 };
 
-// Stored members, zip64 where needed.
+// An archive of stored members, with zip64 where needed.
 std::string makeZip(const std::vector<ZipMember> &members);
 
 } // namespace dlc

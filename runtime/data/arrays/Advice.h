@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mends arrays that do not fit a model: lines of numpy, flags of dlc.
+// Advice on arrays that do not fit a model: numpy code or dlc flags.
 #pragma once
 
 #include "runtime/data/Dataset.h"
 
 namespace dlc {
 
-// All begin with "; " or "\n", or are empty where nothing is known to help.
+// All results begin with "; " or "\n"; empty if no remedy is known.
 
-// Of arrays that are called `keys`, where `missing` is asked for: --columns.
+// Suggests --columns if the arrays `keys` do not include `missing`.
 std::string adviceOnNames(const std::vector<std::string> &keys,
                           const std::string &missing);
-// Of samples of shape `found`: axes in another order, or one too few.
+// For samples of shape `found`: transposed axes, or a missing axis.
 std::string adviceOnShape(const std::string &key,
                           const std::vector<int64_t> &found,
                           const std::vector<int64_t> &expected);
-// Of an array where `entries` whole numbers a sample are expected.
+// For an array that should have `entries` integers per sample.
 std::string adviceOnLabels(const std::string &key, const Array &array,
                            uint64_t entries);
 
-// Whether an input of pictures, of no bytes, holds numbers of bytes.
+// Whether a float input of pictures gets values in the range of bytes.
 bool looksLikeBytes(const Column &column, int64_t samples);
 
-// "'x' in rows 5, 40 (2 of 64)": numbers of the data that are not finite; ""
-// where there are none, or nobody knows before a step reads them.
+// "'x' in rows 5, 40 (2 of 64)": values that are not finite; "" if there are
+// none, or if they are unknown before a step reads them.
 std::string notFinite(const Dataset &data);
 
 } // namespace dlc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is random in augmentation: parameters, each a pure function of (seed,
-// epoch, sample), whatever worker or rank makes the sample.
+// Random parameters of augmentation, each a pure function of (seed, epoch,
+// sample), independent of worker and rank.
 #pragma once
 
 #include "runtime/data/augment/Picture.h"
@@ -9,23 +9,22 @@
 
 namespace dlc {
 
-// The numbers of one sample in one epoch, in their order. Two transforms of a
-// sample have draws of their own, by `stream`, so that one option does not
-// change what another draws.
+// Random numbers of one sample in one epoch. Each transform has a separate
+// `stream`, so that enabling one does not change the numbers of another.
 class SampleDraws {
 public:
   SampleDraws(uint64_t seed, int64_t epoch, int64_t sample, uint32_t stream);
 
-  // Uniform in [low, high), of 53 bits.
+  // Uniform in [low, high), with 53 bits.
   double uniform(double low, double high);
-  // Each of 0 .. count - 1 alike; count >= 1.
+  // Uniform in 0, ..., count - 1; count >= 1.
   int below(int count);
 
 private:
   uint64_t next();
 
   uint64_t key_, low_;
-  uint64_t high_; // the epoch's low 32 bits, the stream's 8, a count of 24
+  uint64_t high_; // low 32 bits of epoch, 8 of stream, 24 of counter
   std::array<uint64_t, 2> ready_ = {};
   int left_ = 0;
 };
@@ -34,14 +33,14 @@ struct DrawRange {
   double low = 0, high = 0;
 };
 
-// torchvision's RandomResizedCrop: a share of the area from `area` and width /
-// height from `ratio`, uniform in its logarithm; ten tries, then the largest
-// box in the middle with a ratio in the range.
+// torchvision's RandomResizedCrop: an area share from `area` and width / height
+// from `ratio`, log-uniform; after ten failed tries the largest central box
+// with a ratio in the range.
 PictureBox drawCrop(PictureSize image, DrawRange area, DrawRange ratio,
                     SampleDraws &draws);
 
-// torchvision's ColorJitter: three factors uniform in [max(0, 1 - x), 1 + x],
-// the hue's turn in [-hue, hue], done in random order. 0 leaves one out.
+// torchvision's ColorJitter: three factors uniform in [max(0, 1 - x), 1 + x], a
+// hue rotation in [-hue, hue], in random order. 0 disables an adjustment.
 struct JitterRanges {
   double brightness = 0, contrast = 0, saturation = 0, hue = 0; // hue <= 0.5
 };

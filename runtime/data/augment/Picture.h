@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoded pictures that augmentation works on.
+// Decoded pictures.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace dlc {
 
-// Rows of pixels from the top, each red, green and blue, 0 to 255, without
-// padding: height * width * 3 bytes.
+// Rows of RGB pixels from the top, values 0 to 255, without padding: height *
+// width * 3 bytes.
 struct Picture {
   int height = 0, width = 0;
   std::vector<uint8_t> rgb;
@@ -23,7 +23,7 @@ struct PictureSize {
   int height = 0, width = 0;
 };
 
-// Part of an image, in pixels.
+// A rectangle of an image, in pixels.
 struct PictureBox {
   int top = 0, left = 0, height = 0, width = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures as samples: how their pixels lie in a model's input.
+// Layout of a picture's pixels in a model's input.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -17,11 +17,12 @@ struct PixelLayout {
   }
 };
 
-// Of samples [3, H, W], [1, H, W], [H, W, 3] or [H, W, 1]; an error for others.
+// The layout of samples [3, H, W], [1, H, W], [H, W, 3] or [H, W, 1]; an error
+// for other shapes.
 Result<PixelLayout> layoutOf(const std::vector<int64_t> &shape);
 
-// `to` has layout.bytes(), and so has `from`. One channel is luma (Rec. 601, as
-// Pillow's "L"), and grey becomes RGB.
+// Writes layout.bytes() to `to`. One channel is luma (Rec. 601, Pillow's "L");
+// a grey picture in three channels is replicated.
 void layOut(const Picture &image, const PixelLayout &layout, std::byte *to);
 Picture imageOf(const std::byte *from, const PixelLayout &layout);
 

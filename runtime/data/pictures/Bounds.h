@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decoding a picture may cost, whatever its file claims.
+// Limits on memory and time of decoding, since files are untrusted.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -9,18 +9,17 @@
 
 namespace dlc {
 
-// Bytes that one picture's decoding may take, and the decoders of all threads
-// together.
+// Bytes that decoding one picture may use, and also all decoders together.
 constexpr int64_t kMaxDecoderBytes = 288 << 20;
 constexpr int64_t kAllDecodersBytes = 320 << 20;
 
-// Bytes of the decoders' budget, given back by the destructor.
+// Bytes taken from the decoders' budget, returned on destruction.
 class DecoderBytes {
 public:
-  // Waits until so many are free; threads get theirs in the order of asking, so
-  // that a large picture is not kept waiting by small ones. A thread has at
-  // most one of these at a time, else it would wait for itself. Code::Failed
-  // above kMaxDecoderBytes. Any thread.
+  // Blocks until the bytes are available. Threads are served in the order of
+  // their requests, so that small pictures do not starve large ones. A thread
+  // may hold only one of these, else it would deadlock. Code::Failed above
+  // kMaxDecoderBytes. Thread-safe.
   static Result<DecoderBytes> take(int64_t bytes);
 
   DecoderBytes(DecoderBytes &&from) noexcept;
@@ -32,30 +31,30 @@ private:
   int64_t bytes_;
 };
 
-// Code::Failed where a file of `fileBytes` has so many scans of its pixels that
-// decoding would take seconds; scans of cameras and web pages are below this.
+// Code::Failed if a file of `fileBytes` bytes has so many scans that decoding
+// would take seconds; files of cameras and web pages have fewer.
 Status checkScans(int64_t scans, int64_t pixels, int64_t fileBytes);
 
-// By what the sides of a picture are divided while it is decoded. More than 1
-// only above kLargePixels, and then neither side gets shorter than twice that
-// of `least`; {0, 0}: 1.
+// Divisor of a picture's sides during decoding. Above 1 only for more than
+// kLargePixels, as long as each side stays at least twice that of `least`; {0,
+// 0}: 1.
 constexpr int64_t kLargePixels = 8'000'000;
 int reductionOf(PictureSize size, PictureSize least);
 
-// The size after such a reduction: rounded up.
+// The size after this reduction, rounded up.
 PictureSize reduced(PictureSize size, int reduction);
 
-// A picture whose rows come from the top, each reduced as it comes: a pixel is
-// the mean of a square of reduction x reduction pixels, of fewer at the right
-// and at the bottom.
+// A picture that is reduced row by row from the top: each pixel is the mean of
+// a square of reduction x reduction pixels, which is cut off at the right and
+// bottom edges.
 class RowReducer {
 public:
-  // Writes into `to`, which gets its memory at once.
+  // Writes to `to`, whose memory is allocated here.
   RowReducer(PictureSize size, int reduction, Picture &to);
 
-  // Where the next row belongs: width * 3 bytes.
+  // Buffer for the next row: width * 3 bytes.
   uint8_t *row();
-  // After each row that was written.
+  // Must be called after each row was written.
   void endRow();
 
 private:

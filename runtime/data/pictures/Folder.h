@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of pictures in a folder for each class.
+// A folder with a subfolder of pictures per class.
 #pragma once
 
 #include "runtime/data/pictures/PictureSource.h"
 
 namespace dlc {
 
-// The files *.jpg, *.jpeg, *.png and *.webp (in any case) below each folder
-// that is in `path`, in the order of their names' bytes; the folders, in the
-// same order, are the classes 0, 1, ... Without folders: the pictures in `path`
-// itself, without classes. Names that begin with a dot and other files are
-// passed over. Errors: no pictures, a class without any, a link that leads out
-// of `path`. The hash is of names and sizes, not of content.
+// Finds *.jpg, *.jpeg, *.png and *.webp (case-insensitive) in and below each
+// subfolder of `path`, sorted by name as bytes; the subfolders, sorted
+// likewise, are classes 0, 1, ... Without subfolders: the pictures in `path`,
+// without classes. Hidden and other files are ignored. Errors: no pictures, a
+// class without pictures, a link out of `path`. The hash covers names and
+// sizes, not contents.
 Result<std::shared_ptr<const Pictures>>
 openPictureFolder(const std::string &path);
 
-// By its name, not its content.
+// Decided by the name, not the content.
 bool isPictureName(std::string_view name);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures decoded from JPEG, PNG or WebP to RGB. Nothing in a file is trusted.
+// Decodes JPEG, PNG and WebP to RGB. Files are untrusted.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -10,24 +10,23 @@
 
 namespace dlc {
 
-// No picture of more pixels is decoded: a few bytes of a file can claim any.
+// Pictures with more pixels are rejected, since a small file can claim any
+// size.
 constexpr int64_t kMaxPixels = 90'000'000;
 
-// "JPEG", "PNG" or "WebP" by the first bytes, whatever the file is called; ""
-// for anything else.
+// "JPEG", "PNG" or "WebP" by the first bytes, regardless of the name; else "".
 std::string_view kindOfPicture(std::span<const std::byte> file);
 
-// The size when decoded, by the header alone. Errors as decodePicture's.
+// The decoded size, from the header. Errors as for decodePicture.
 Result<PictureSize> sizeOfPicture(std::span<const std::byte> file);
 
-// The picture as RGB, turned upright as its EXIF says; transparency is left
-// out, grey and CMYK become RGB. A JPEG may be decoded smaller, by 1/2, 1/4 or
-// 1/8, as long as neither side gets shorter than that of `least`, and a picture
-// of more than kLargePixels by means of squares, as long as neither gets
-// shorter than twice that; {0, 0}: as it is. Waits for memory of other threads'
-// decoders (Bounds.h). Errors: no picture of these kinds, damaged or cut off,
-// an animation, more than kMaxPixels, more memory or time than Bounds.h grants.
-// Any thread.
+// Decodes to RGB, upright according to EXIF; alpha is dropped, grey and CMYK
+// are converted. A JPEG may be reduced to 1/2, 1/4 or 1/8 while each side stays
+// at least that of `least`, and a picture of more than kLargePixels by
+// averaging squares while each side stays at least twice that; {0, 0}: not
+// reduced. May wait for memory that other threads' decoders use (Bounds.h).
+// Errors: not one of these formats, damaged, truncated, an animation, more than
+// kMaxPixels, or limits of Bounds.h exceeded. Thread-safe.
 Result<Picture> decodePicture(std::span<const std::byte> file,
                               PictureSize least);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoded pictures as a source of samples: x the pixels, y the class.
+// Encoded pictures as a source of samples: x are pixels, y classes.
 #pragma once
 
 #include "runtime/data/Source.h"
@@ -7,21 +7,21 @@
 
 namespace dlc {
 
-// Files of pictures, wherever they are. Immutable; any thread may read.
+// Files of pictures in any storage. Immutable and thread-safe.
 class Pictures {
 public:
   virtual ~Pictures() = default;
 
   virtual std::string name() const = 0;
   virtual int64_t count() const = 0;
-  // Of one, 0 <= index < count(), for messages.
+  // Name for messages, 0 <= index < count().
   virtual std::string nameOf(int64_t index) const = 0;
   virtual Result<SharedBytes> read(int64_t index) const = 0;
-  // A class for each; none if there are no classes.
+  // A class per picture; empty without classes.
   virtual const std::vector<int64_t> &labels() const { return labels_; }
-  // In the order of their numbers; empty if they have no names.
+  // Names of the classes in order of their numbers; empty if they have none.
   virtual const std::vector<std::string> &classes() const { return classes_; }
-  // As Source's.
+  // See Source::hash().
   virtual Result<std::string> hash() const = 0;
 
 protected:
@@ -29,19 +29,19 @@ protected:
   std::vector<std::string> classes_;
 };
 
-// The content of a file of one.
+// Content of a picture file.
 Result<SharedBytes> readPictureFile(const std::string &path);
-// Some of a mapped file's bytes, whose pages are given back after their use.
+// A slice of a mapped file, whose pages are released after use.
 SharedBytes lentBytes(std::span<const std::byte> bytes,
                       std::shared_ptr<const void> file);
 
-// No file of more bytes is read.
+// Larger files are rejected.
 constexpr uint64_t kMaxPictureFile = 256 << 20;
 
-// Arrays x, u8 in the shape that shaped() is asked for ([3, H, W], [1, H, W],
-// [H, W, 3] or [H, W, 1]; others are refused), and y, i64, if there are
-// classes: by their names their numbers in options.classes, if that has any; a
-// class that it lacks is an error. Errors name the picture.
+// Arrays x, u8 in the shape requested of shaped() ([3, H, W], [1, H, W], [H, W,
+// 3] or [H, W, 1]; an error for others), and y, i64, if there are classes,
+// which are numbered by their names in options.classes unless that is empty; an
+// error for a class that is missing there. Errors name the picture.
 std::shared_ptr<const Source> pictureSource(std::shared_ptr<const Pictures>,
                                             BadSamples bad);
 

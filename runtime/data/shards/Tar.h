@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of a tar archive: POSIX (ustar, pax) and GNU's long names.
+// Reads tar archives: POSIX (ustar, pax) and GNU long names.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -13,22 +13,21 @@ namespace dlc {
 
 struct TarMember {
   std::string name;
-  uint64_t header = 0; // where its first header begins
+  uint64_t header = 0; // offset of its first header
   uint64_t offset = 0; // of its content
-  uint64_t size = 0;   // bytes of it
+  uint64_t size = 0;   // of its content
 };
 
-// Goes through an archive, which is not trusted: headers' sums and all sizes
-// are checked. Folders are passed over; links and sparse files are errors, as
-// is an archive that ends within a member. Errors name the member, not the
-// archive.
+// Iterates over an archive, which is untrusted: header checksums and all sizes
+// are verified. Folders are skipped. Errors: links, sparse files and truncated
+// archives. Errors name the member, not the archive.
 class TarReader {
 public:
-  // `at` is where a member's first header begins.
+  // `at` is the offset of a member's first header.
   explicit TarReader(std::span<const std::byte> archive, uint64_t at = 0)
       : archive_(archive), at_(at) {}
 
-  // The next file; false at the end.
+  // Reads the next file; false at the end.
   Result<bool> next(TarMember &member);
 
 private:

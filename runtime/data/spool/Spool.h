@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data of other programs: the Python package dlc-data writes them as files that
-// are read here, once for all processes of a user.
+// Data in formats that the Python package dlc-data converts to files that dlc
+// reads, once for all processes of a user.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -14,20 +14,20 @@
 
 namespace dlc {
 
-// What dlc-data is to make.
+// A conversion by dlc-data.
 struct SpoolJob {
   std::string data;                // for messages: a path
   std::string command;             // "rows", "columns", "inspect", "tokens"
-  std::vector<std::string> words;  // its options, besides --output
-  std::vector<std::string> places; // options that do not matter to the result
-  std::vector<std::string> files;  // which it reads
-  std::string content;             // what tells the files' content from others
-  std::string ending;              // of what it makes: ".safetensors"
-  uint64_t bytes = 0;              // of the files: how long others may wait
-  std::chrono::milliseconds wait{60'000}; // besides
+  std::vector<std::string> words;  // its options, except --output
+  std::vector<std::string> places; // options that do not affect the result
+  std::vector<std::string> files;  // its inputs
+  std::string content;             // identifies the inputs' content
+  std::string ending;              // of the output: ".safetensors"
+  uint64_t bytes = 0;              // of the inputs: others wait longer for more
+  std::chrono::milliseconds wait{60'000}; // in addition
 };
 
-// A file that was made. One that no cache holds goes with this.
+// An output file. Deleted on destruction unless it is in a cache.
 class SpooledFile {
 public:
   explicit SpooledFile(std::string path) : path_(std::move(path)) {}
@@ -41,22 +41,23 @@ private:
   std::optional<TemporaryFolder> folder_;
 };
 
-// FOLDER/data/HASH.ENDING, of words and content; if it is not there and no
-// other process makes it, `dlc-data COMMAND WORDS --output=... -- FILES` does.
-// A process that dies meanwhile lets the next one make it. Where the folder
-// cannot be used, or another process takes too long, it is made in TMPDIR, for
-// this process, with a warning. Files that nobody has used for 30 days are
-// removed. Errors: what dlc-data says, of its exit code (2: Usage), which
-// leaves nothing; Usage if it is not installed; Incompatible for a folder that
-// others could have written.
+// Returns FOLDER/data/HASH.ENDING, with the hash of words and content. If it
+// does not exist and no other process is making it, runs `dlc-data COMMAND
+// WORDS --output=... -- FILES`. If a process dies meanwhile, the next one takes
+// over. If the folder cannot be used, or another process takes too long, the
+// file is made in TMPDIR for this process, with a warning. Files unused for 30
+// days are removed. Errors: those of dlc-data, by its exit code (2:
+// Code::Usage), without output; Code::Usage if it is not installed;
+// Code::Incompatible for a folder that others may write.
 Result<std::shared_ptr<const SpooledFile>> spool(const std::string &folder,
                                                  const SpoolJob &job);
 
-// DLC_DATA_PROGRAM, else dlc-data beside this program or library, or in PATH.
-// Usage if there is none: how `data` is read.
+// DLC_DATA_PROGRAM, else dlc-data next to this program or library, or in PATH.
+// Code::Usage, with how to read `data`, if there is none.
 Result<std::string> findDataProgram(const std::string &data);
 
-// The words of every call, before a command: the form that both know.
+// Leading arguments of every call, including the protocol version that both
+// sides support.
 std::vector<std::string> dataProgramWords(const std::string &program);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as samples for language models, by the model's tokenizer.
+// Text as samples for language models, with the model's tokenizer.
 #pragma once
 
 #include "runtime/data/Source.h"
@@ -7,21 +7,20 @@
 
 namespace dlc {
 
-// Whether `path` is text: a name that ends in .txt, or in .jsonl where
-// documents are packed, or a folder if there is a tokenizer.
+// Whether `path` is text: a .txt file, a .jsonl file if documents are packed,
+// or a folder if a tokenizer is set.
 bool isText(const std::string &path, const SampleOptions &options);
 
-// The files that it means: numbered ones (Range.h), or all *.txt below a
-// folder, in the order of their paths' bytes. Hidden ones are passed over,
-// links refused.
+// The files of `path`: a numbered range (Range.h), or all *.txt below a folder,
+// sorted by path as bytes. Hidden files are ignored, links rejected.
 Result<std::vector<std::string>> textFilesOf(const std::string &path);
 
-// Windows of them, as of files of tokens (tokens/TokenSource.h): a token for
-// each that options.tokenizer finds, with special tokens around what
-// options.specialTokens says. dlc-data writes them once for all processes
-// (Spool.h, in cacheFolder()); they are mapped. The hash is of the files'
-// content, the tokenizer's and that option. With options.pack, arrays
-// input_ids, position_ids and y of whole documents, that many tokens a row, as
+// Windows of tokens, as of token files (tokens/TokenSource.h), from
+// options.tokenizer, with special tokens according to options.specialTokens.
+// dlc-data writes the tokens once for all processes (Spool.h, in
+// cacheFolder()); the files are mapped. The hash covers the files' contents,
+// the tokenizer's and that option. With options.pack: arrays input_ids,
+// position_ids and y of packed whole documents, that many tokens per row, as
 // dlc-data pack makes them.
 Result<std::shared_ptr<const Source>> openText(const std::string &path,
                                                const SampleOptions &options);

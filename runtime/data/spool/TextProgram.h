@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tokenizer in another process: dlc-data chat, asked line by line.
+// A tokenizer in another process, dlc-data chat, with one request per line.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -13,20 +13,20 @@
 
 namespace dlc {
 
-// Of one thread.
+// Not thread-safe.
 class TextProgram {
 public:
-  // By a tokenizer.json. Errors: what dlc-data says of it; Usage if dlc-data is
-  // not installed.
+  // Starts dlc-data with a tokenizer.json. Errors: those of dlc-data;
+  // Code::Usage if it is not installed.
   static Result<std::unique_ptr<TextProgram>>
   start(const std::string &tokenizer);
-  // Ends it.
+  // Ends the process.
   ~TextProgram();
   TextProgram(const TextProgram &) = delete;
   TextProgram &operator=(const TextProgram &) = delete;
 
-  // The answer's field `key` (dlc_data/chat.py lists questions and answers).
-  // Code::Failed: an error is the answer, or none comes.
+  // Field `key` of the answer (requests and answers: dlc_data/chat.py).
+  // Code::Failed if the answer is an error or missing.
   Result<Json> ask(const Json &question, const char *key);
 
 private:
@@ -35,7 +35,7 @@ private:
   Result<std::string> readLine(std::chrono::milliseconds patience);
   Result<Json> readAnswer(std::chrono::milliseconds patience);
 
-  std::string name_, rest_; // rest_: behind the last line
+  std::string name_, rest_; // rest_: output after the last line
   int socket_ = -1;
   pid_t program_ = -1;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose standard output is read as it comes.
+// Reads the standard output of a child process.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -15,39 +15,39 @@
 
 namespace dlc {
 
-// Of one thread.
+// Not thread-safe.
 class PipeProgram {
 public:
-  // Starts `command` by /bin/sh, in a process group of its own, with
-  // `variables` ("NAME=VALUE") besides this process's. It reads nothing. When
-  // this process ends, in whatever way, so does the group.
+  // Starts `command` with /bin/sh, in a new process group, without input, with
+  // `variables` ("NAME=VALUE") added to the environment. The group is killed
+  // when this process ends for any reason.
   static Result<std::unique_ptr<PipeProgram>>
   start(const std::string &command, const std::vector<std::string> &variables);
-  // What this process reads itself.
+  // Reads this process's standard input instead.
   static std::unique_ptr<PipeProgram> standardInput();
-  // Ends the group: SIGTERM, and after a second SIGKILL.
+  // Ends the group: SIGTERM, and SIGKILL after a second.
   ~PipeProgram();
   PipeProgram(const PipeProgram &) = delete;
   PipeProgram &operator=(const PipeProgram &) = delete;
 
-  // Reads `size` bytes, fewer only at the end of the output. Code::Failed if
-  // nothing comes for `patience`, or soon after `stop` is set.
+  // Reads `size` bytes; fewer only at the end of the output. Code::Failed if
+  // nothing arrives for `patience`, or soon after `stop` is set.
   Result<size_t> read(std::byte *to, size_t size,
                       std::chrono::milliseconds patience,
                       const std::atomic<bool> &stop);
   // At the end of the output, for a message: "it ended with exit code 3" and
-  // its last words.
+  // its last words on standard error.
   std::string ending();
-  // After ending(): whether a signal of kStopSignals ended it, which others may
-  // have got, too; unknown, so true, of standard input.
+  // After ending(): whether a signal of kStopSignals ended it, which other
+  // processes may have got, too. Unknown for standard input: true.
   bool wasStopped() const { return stopped_; }
 
 private:
   PipeProgram() = default;
   void readErrors();
 
-  int output_ = -1, errors_ = -1, life_ = -1; // life_: closed when we end
-  pid_t program_ = -1, guard_ = -1; // guard_ leads the group, and ends with us
+  int output_ = -1, errors_ = -1, life_ = -1; // life_: closes with us
+  pid_t program_ = -1, guard_ = -1;           // guard_ leads the group
   std::string lastWords_;
   bool stopped_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream of samples begins with.
+// The header of a stream of samples.
 #pragma once
 
 #include "runtime/base/numbers/DType.h"
@@ -9,13 +9,14 @@
 
 namespace dlc {
 
-// Samples of a stream whose end is not known: no more can be counted.
+// Number of samples of an endless stream, large enough to never be reached.
 constexpr int64_t kEndlessSamples = std::numeric_limits<int64_t>::max() / 2;
 
 // A line of JSON: {"dlc": 1, "arrays": [{"name": "x", "dtype": "float32",
 // "shape": [1, 28, 28]}, ...], "samples": 60000}. Shapes are of one sample;
-// dtypes are numpy's names, or bfloat16; without "samples" there is no end. A
-// sample's record is its arrays one behind the other, little-endian, row-major.
+// dtypes are numpy's names, or bfloat16; without "samples" the stream is
+// endless. A sample's record is its arrays concatenated, little-endian,
+// row-major.
 struct StreamHeader {
   struct StreamArray {
     std::string name;
@@ -25,15 +26,15 @@ struct StreamHeader {
   };
 
   std::vector<StreamArray> arrays;
-  int64_t samples = kEndlessSamples; // of an epoch, for all ranks
+  int64_t samples = kEndlessSamples; // per epoch, for all ranks
   uint64_t recordBytes = 0;
 
   const StreamArray *find(const std::string &name) const;
 };
 
-// Longer lines are no headers.
+// Longer lines are not accepted.
 constexpr size_t kMaxStreamHeader = 64 << 10;
-// Nor are records that no memory has.
+// Larger records are not accepted.
 constexpr uint64_t kMaxStreamRecord = uint64_t(1) << 30;
 
 Result<StreamHeader> parseStreamHeader(std::string_view line);

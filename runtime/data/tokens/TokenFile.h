@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of tokens for language models: 16 or 32 bits each, little-endian.
+// Token files for language models: 16 or 32 bit integers, little-endian.
 #pragma once
 
 #include "runtime/base/files/Files.h"
@@ -16,37 +16,37 @@ enum class TokenWidth { Bits16, Bits32 };
 // "uint16" and "uint32".
 std::optional<TokenWidth> tokenWidthFrom(std::string_view name);
 
-// llm.c's files begin with 256 numbers of 32 bits: 20240520 and version 1 for
-// tokens of 16 bits, 20240801 and version 7 for those of 32, then how many
-// there are. nanoGPT's have tokens alone.
-// Immutable; any thread may read.
+// Files of llm.c begin with 256 32-bit numbers: 20240520 and version 1 for
+// 16-bit tokens, 20240801 and version 7 for 32-bit ones, then the number of
+// tokens. Files of nanoGPT have only tokens. Immutable and thread-safe.
 class TokenFile {
 public:
-  // `count` tokens of a mapped file, from byte `offset` on, as those of `path`.
+  // `count` tokens of a mapped file from byte `offset` on; `path` is for
+  // messages.
   TokenFile(std::string path, std::shared_ptr<const MappedFile> file,
             uint64_t offset, int64_t count, TokenWidth width)
       : path_(std::move(path)), file_(std::move(file)), offset_(offset),
         count_(count), width_(width) {}
-  // `width` is needed where there is no header, and must be its own where there
-  // is one. Errors name the file.
+  // `width` is required for a file without header, and must match a header.
+  // Errors name the file.
   static Result<TokenFile> open(const std::string &path,
                                 std::optional<TokenWidth> width);
 
   const std::string &path() const { return path_; }
   int64_t count() const { return count_; }
-  // Tokens [first, first + count).
+  // Reads tokens [first, first + count).
   void read(int64_t first, int64_t count, int64_t *to) const;
 
 private:
   std::string path_;
   std::shared_ptr<const MappedFile> file_;
-  uint64_t offset_; // bytes before the first
+  uint64_t offset_; // of the first token
   int64_t count_;
   TokenWidth width_;
 };
 
 using TokenLists = std::vector<TokenFile>;
-// Each of them, in order.
+// Opens the files, in order.
 Result<TokenLists> openTokenFiles(const std::vector<std::string> &paths,
                                   std::optional<TokenWidth> width);
 

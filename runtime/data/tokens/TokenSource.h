@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of token files as samples: x the tokens, y the next ones.
+// Windows of token files as samples: x are tokens, y the next ones.
 #pragma once
 
 #include "runtime/data/Source.h"
@@ -7,27 +7,26 @@
 
 namespace dlc {
 
-// Where tokens come from. Immutable; any thread may ask.
+// Lists of tokens. Immutable and thread-safe.
 class TokenFiles {
 public:
   virtual ~TokenFiles() = default;
 
   virtual std::string name() const = 0;
   virtual Result<TokenLists> open(const SampleOptions &options) const = 0;
-  // What tells them from others.
+  // Identifies the tokens.
   virtual Result<std::string> hash(int threads) const = 0;
 };
 
-// Lists of tokens, one after the other, which the shape [T] that
-// shaped() is asked for divides: a window is T tokens, and y is what follows
-// each of them. A file of n tokens has (n - 1) / T windows, one behind the
-// other; what is left is less than one. In training they begin at an offset
-// below T that (seed, epoch) gives, so that their borders are others in each
-// epoch; the last of a file then reaches back. No window is of two files. The
-// hash is of the files' content.
+// Splits each list of tokens into windows of T tokens, where [T] is the shape
+// requested of shaped(); y is the token after each. A file of n tokens has (n -
+// 1) / T adjacent windows; the rest is dropped. In training, windows start at
+// an offset below T determined by (seed, epoch), so that their borders vary;
+// the last of a file then begins earlier to fit. Windows do not cross files.
+// The hash is that of the files' contents.
 std::shared_ptr<const Source>
 tokenSource(std::shared_ptr<const TokenFiles> files);
-// Of TokenFile.h.
+// Opens the files with TokenFile.h.
 std::shared_ptr<const Source> tokenSource(std::string path,
                                           std::vector<std::string> files);
 
