@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One outcome on all ranks.
+// Makes all ranks see the same outcome.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -9,11 +9,10 @@
 
 namespace dlc {
 
-// Every rank tells how it fared; all get the error of the first rank that has
-// one, or success.
+// Collective: returns the error of the lowest rank that has one, else success.
 Status agree(Communicator &communicator, const Status &own);
 
-// What rank 0 does, or all others; its outcome on all ranks.
+// Calls `act` on rank 0; all ranks get its outcome.
 template <class Act> Status onRoot(Communicator &communicator, const Act &act) {
   return agree(communicator, communicator.rank() == 0 ? act() : Status());
 }
@@ -22,17 +21,17 @@ Status onOthers(Communicator &communicator, const Act &act) {
   return agree(communicator, communicator.rank() == 0 ? Status() : act());
 }
 
-// What signals ask of any rank, known to all at the same step: of different
-// ones that end a run the first of kStopSignals. Ranks ask each other about
-// five times a second; rank 0 says when the next time is.
+// Makes a signal that any rank received known to all ranks at the same step; of
+// different stop signals the first one of kStopSignals is used. Ranks
+// communicate about five times a second; rank 0 announces the next step to do
+// so.
 class SignalAgreement {
 public:
-  // `always`: in every step, so that a rank that cannot make the next one need
-  // not.
+  // `always`: at every step, for ranks that may be unable to make the next one.
   explicit SignalAgreement(Communicator &communicator, bool always = false)
       : communicator_(communicator), always_(always) {}
 
-  // At the end of every step, on all ranks.
+  // Collective, at the end of every step.
   Result<SignalRequest> ask(SignalRequest own, int64_t step);
 
 private:

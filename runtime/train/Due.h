@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run has to do between two steps.
+// Actions that are due between two steps.
 #pragma once
 
 #include "runtime/train/Signals.h"
@@ -7,29 +7,30 @@
 
 namespace dlc {
 
-// What of a run's options decides it.
+// The options of a run that determine them.
 struct DueRules {
   int64_t total = 0; // steps
   bool validates = false;
   int64_t saveEvery = 0;  // steps between checkpoints; 0: none
-  double saveSeconds = 0; // or seconds; with neither, each epoch has one
+  double saveSeconds = 0; // or seconds; with neither, one per epoch
   int64_t checkEvery = 0; // steps between comparisons of ranks; 0: none
-  int64_t syncEvery = 0;  // steps of ranks by themselves; 0: none
+  int64_t syncEvery = 0;  // steps between meetings of ranks; 0: none
 };
 
 struct Due {
   bool validates = false;
   bool saves = false;
-  bool endsEpoch = false; // also without a validation
-  bool ends = false;      // the run, after a checkpoint
-  bool compares = false;  // the ranks
-  bool syncs = false;     // ranks that step by themselves, before all else
+  bool endsEpoch = false; // even without validation
+  bool ends = false;      // the run ends, after a checkpoint
+  bool compares = false;  // comparison of ranks
+  bool syncs = false;     // parameters are averaged, before all else
 
   bool isAny() const { return validates || saves || endsEpoch || compares; }
 };
 
-// After the step that `progress` names, the same on all ranks. Whether a
-// checkpoint is also the best, or patience is over, a validation tells later.
+// Evaluated after the step in `progress`, with the same result on all ranks.
+// Whether a checkpoint is also the best, and whether patience is over, depends
+// on the validation.
 Due dueAfter(const Progress &progress, const DueRules &rules,
              const SignalRequest &asked);
 

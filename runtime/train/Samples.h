@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run trains on: files, a program's own samples, or those that come
-// from another program.
+// Opens the samples of a run: files, a program's own, or a stream.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -11,20 +10,21 @@
 
 namespace dlc {
 
-// The training samples of a rank. Code::Usage: what such samples cannot have,
-// as a stream no order of its own and no augmentation.
+// The training samples of a rank. Code::Usage for options that these samples do
+// not support, such as shuffling or augmentation of a stream.
 Result<Judge::Sources> openSamples(const TrainOptions &options,
                                    const TrainHooks &hooks,
                                    const Communicator &ranks);
-// Those that judge it; none: it is not judged.
+// The validation samples; empty without validation.
 Result<Judge::Sources> openValidationSamples(const TrainOptions &options,
                                              const TrainHooks &hooks);
 
-// Code::Usage if the run has no end: neither samples nor steps are counted.
+// Code::Usage if the run is endless: neither the samples nor the steps are
+// limited.
 Status checkEnd(const TrainOptions &options, const SizedData &data);
 
-// What would help steps that wait for samples for this share of their time, on
-// a machine with so many ranks.
+// Advice for a run whose steps wait for samples for this share of their time,
+// on a machine with `ranks` ranks.
 std::string adviceOnWaiting(const Dataset &data, double share, int ranks);
 
 constexpr std::string_view kStandardInput = "-"; // as --data

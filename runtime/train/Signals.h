@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What signals ask of a run: kStopSignals to end after a checkpoint, SIGUSR1 to
-// write one and go on.
+// Signals of a run: kStopSignals end it after a checkpoint, SIGUSR1 writes one
+// and continues.
 #pragma once
 
 #include "runtime/base/process/SignalHandlers.h"
@@ -8,26 +8,27 @@
 namespace dlc {
 
 struct SignalRequest {
-  int stop = 0; // the signal to end by; 0: none
+  int stop = 0; // the signal that ends the run; 0: none
   bool save = false;
-  bool end = false; // as `stop`: a callback of rank 0 asked
+  bool end = false; // a callback of rank 0 ended the run
   bool timed =
-      false; // a checkpoint is due by rank 0's clock, for any time soon
+      false; // a checkpoint is due by rank 0's clock, at a step to be agreed
 
   bool ends() const { return stop != 0 || end; }
 };
 
-// Catches them while it lives; one at a time a process. A second SIGINT ends
-// the process at once with code 130. Among ranks each may come twice, from the
-// terminal and passed on by the launcher: then those of one source count.
+// Catches the signals during its lifetime; one instance per process. A second
+// SIGINT ends the process immediately with code 130. A rank may receive a
+// signal twice, from the terminal and from the launcher: only those from one
+// source are counted.
 class RunSignals {
 public:
   RunSignals();
 
-  // What has come: `stop` stays, `save` is asked once.
+  // Returns and resets the request; `stop` remains set.
   SignalRequest take();
-  // The same, waiting until one to stop comes, but not for long: one was
-  // perhaps meant for this process, too.
+  // The same, but waits a short time for a stop signal, which another process
+  // has received and this one probably will.
   SignalRequest takeSoon();
 
 private:

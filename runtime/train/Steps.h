@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a run, started ahead of what is known of them: the host starts
-// step N + 1 before it reads the report of step N, so that a GPU never waits.
+// Runs steps asynchronously: the host starts step N + 1 before it reads the
+// report of step N, so that a GPU is never idle.
 #pragma once
 
 #include "runtime/train/setup/RunSetup.h"
@@ -10,42 +10,44 @@
 
 namespace dlc {
 
-// What an update reports.
+// The report of an update.
 struct StepReport {
   int64_t step = 0;               // the first of a run is 1
-  std::span<const double> values; // by Session::metricNames(); until the next
-  // From the start of the step, or from the report before if that came later.
+  std::span<const double> values; // of Session::metricNames(), until the next
+  // Since the later of the step's start and the previous report.
   double seconds = 0;
-  double waited = 0; // for its samples, before it started; of rank 0's own
-  double made = 0;   // of the loader's thread, which made samples meanwhile
-  // Of this rank's `seconds`, what it waited for others in collectives, and
-  // what is neither that nor waiting for samples; none where the device waits.
+  double waited = 0; // for its samples, on this rank
+  double made = 0;   // seconds of the loader's thread, meanwhile
+  // The part of `seconds` in which this rank waited in collectives, and the
+  // part without this and without waiting for samples; unset on a device that
+  // executes a step as one launch.
   std::optional<double> blocked = {}, computed = {};
 };
 
 class Steps {
 public:
-  // `progress` is of what was started: the device may be behind.
+  // `progress` is that of started steps, which the device may not have
+  // completed.
   Steps(RunSetup &setup, Progress &progress)
       : setup_(setup), progress_(progress) {}
 
-  // Starts the next update, of as many batches as its window has, and counts
-  // it; with a gradient made infinite if the test hook says so. All but the
-  // first, which binds, are profiled if the options say so.
+  // Starts the next update with all batches of its window, with an infinite
+  // gradient if the test hook says so. If enabled, profiles all updates but the
+  // first, which includes binding.
   Status start(Loader &loader);
-  // Ranks that step by themselves meet (Session::syncRanks). That is part of
-  // the next step's time.
+  // Averages the parameters of ranks that step independently
+  // (Session::syncRanks). Its time is part of the next step's.
   Status meet();
-  // Updates whose reports were not read, and how many are wanted: the rest of
-  // the run is known.
+  // Number of started updates whose reports are unread, and the number at which
+  // to start reading.
   int64_t unread() const { return static_cast<int64_t>(started_.size()); }
   int64_t ahead() const { return setup_.session->executor().runsAhead(); }
-  // The oldest report; waits for its update.
+  // Blocks until the oldest unread update has finished, and returns its report.
   Result<StepReport> read();
-  // The share of the time since the first step that steps waited for samples;
-  // 0 if it is not worth telling.
+  // Share of the time since the first step spent waiting for samples; 0 if
+  // negligible.
   double shareWaited() const;
-  // Waits for all updates without a look at what they report.
+  // Blocks until all updates have finished, ignoring their reports.
   Status discard();
 
 private:
@@ -62,10 +64,10 @@ private:
   std::deque<Started> started_;
   Clock::time_point lastRead_{};
   Clock::duration met_{};                    // since the last start
-  double metBlocked_ = 0;                    // of that, as `blocked`
+  double metBlocked_ = 0;                    // its part in collectives
   std::optional<Clock::time_point> first_;   // of this process
   double waited_ = 0;                        // since then
-  double waitedBefore_ = 0, madeBefore_ = 0; // by the loader, at the last start
+  double waitedBefore_ = 0, madeBefore_ = 0; // at the last start
 };
 
 } // namespace dlc

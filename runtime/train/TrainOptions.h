@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training run was asked to do; kept as config.yaml in its folder. Each
-// field has a row (TrainOptions.cpp), of which flags and files are made.
+// Options of a training run, stored as config.yaml in its folder. Each field
+// has a row in TrainOptions.cpp, from which flags and files are derived.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -19,104 +19,105 @@ class OptionTable;
 
 struct TrainOptions {
   std::string artifact; // path of model.dlc; unused when resuming
-  std::string resume;   // run folder to go on with; empty: a new run
+  std::string resume;   // run folder to resume; empty: a new run
   std::string run;      // folder of a new run; empty: runs/<model>-<N>
-  std::optional<int64_t> checkpoint; // of this step, to resume; not kept
-  std::string state; // run or checkpoint whose state a new run takes over
+  std::optional<int64_t> checkpoint; // step to resume from; not stored
+  std::string state; // run or checkpoint whose state a new run starts with
 
-  std::string data;        // arrays x and y of the samples to train on
-  std::string dataCommand; // a program that gives them, instead of `data`
-  double dataTimeout = 60; // seconds that it may give nothing
-  std::string val;         // samples to evaluate after each epoch; may be empty
+  std::string data;        // training samples, arrays x and y
+  std::string dataCommand; // a program that outputs them, instead of `data`
+  double dataTimeout = 60; // seconds without output until failure
+  std::string val;         // samples evaluated after each epoch; may be empty
 
-  // Length of the run. 0 and 0: the steps that the schedule was compiled for,
-  // or 10 epochs.
+  // Length of the run. If both are 0: the steps that the schedule was compiled
+  // for, or 10 epochs.
   int64_t steps = 0;
   int64_t epochs = 0;
-  // The learning rate's schedule has this run's length, whatever it had; not
-  // kept.
+  // Fits the learning rate schedule to this run's length; not stored.
   bool reschedule = false;
 
-  int64_t batch = 0; // rows of a micro-batch, one of the model's; 0: the most
+  int64_t batch = 0; // rows of a micro-batch, a model's size; 0: the largest
   bool shuffle = true;
   uint64_t seed = 0;
   SampleOptions samples;
-  int workers = 0; // threads that decode samples; 0: cores / ranks; not kept
+  int workers = 0; // threads that decode samples; 0: cores / ranks; not stored
 
   int64_t saveEvery = 0;  // steps between checkpoints; 0: at ends of epochs
   double saveSeconds = 0; // or seconds between them; 0: none
-  int64_t keep = 3;       // checkpoints to keep
-  // Or "sync": the step waits; "sharded": as "background", and each rank writes
-  // its part. Not kept.
+  int64_t keep = 3;       // number of checkpoints
+  // "background"; "sync": the step waits; "sharded": like "background", but
+  // each rank writes a part. Not stored.
   std::string save = "background";
   bool savesParts() const { return save == "sharded"; }
-  std::string afterSave; // a program for each checkpoint, see run/AfterSave.h
-  int threads = 0;       // of each rank; 0: the machine's, divided by the ranks
-  double timeout = 60;   // seconds that a rank may be silent
-  // All-reduces add up each host's ranks, then the hosts (Rendezvous::byHosts).
+  std::string afterSave; // command run for each checkpoint, see run/AfterSave.h
+  int threads = 0;       // per rank; 0: cores divided by local ranks
+  double timeout = 60;   // seconds without a message from a rank until failure
+  // All-reduces first within hosts, then between hosts (Rendezvous::byHosts).
   bool hierarchicalAllReduce = false;
-  // Ranks that follow each other and share out what --zero does; 0: all; -1:
+  // Number of consecutive ranks that shard what --zero shards; 0: all; -1:
   // those of each host.
   int64_t zeroGroup = 0;
   bool quiet = false;
-  bool logJson = false; // messages are JSON (Log.h); not kept
-  bool noGraph = false; // on a GPU, launch commands one by one; not kept
-  // Of a GPU's libraries; only tf32 is kept.
+  bool logJson = false; // messages are JSON (Log.h); not stored
+  bool noGraph = false; // on a GPU, launch commands individually; not stored
+  // Tuning of GPU libraries; only tf32 is stored.
   TuneOptions tune{.mode = TuneOptions::Mode::Benchmark};
-  bool profile = false; // times every command after the first step; not kept
-  // Skipped steps in a row that end the run.
+  bool profile = false; // times every command after the first step; not stored
+  // Number of consecutive skipped steps that ends the run.
   int64_t maxSkips = 10;
-  // How ranks that gathered statistics of their own (batch norms) agree on
-  // them: "broadcast" or "mean", see Buffers.h.
+  // How ranks synchronise statistics of their own samples (batch norms):
+  // "broadcast" or "mean", see Buffers.h.
   std::string bnBuffers = "broadcast";
-  // Finds where a skipped step, or one whose loss is not finite, overflows; not
-  // kept. Copies the state before every step.
+  // Locates the overflow of a skipped step or of a loss that is not finite.
+  // Copies the state before every step. Not stored.
   bool debugOverflow = false;
-  // Steps between comparisons of all ranks' weights; 0: none.
+  // Steps between comparisons of all ranks' weights; 0: never.
   int64_t checkRanks = 0;
-  int64_t logEvery = 0; // steps between lines of progress; 0: every 2 seconds
+  int64_t logEvery = 0; // steps between progress lines; 0: every 2 seconds
 
-  // Steps between lines of RUN/stats.jsonl, of models compiled with --stats;
-  // unset: 10; 0: none.
+  // Steps between lines of RUN/stats.jsonl for models compiled with --stats;
+  // unset: 10; 0: never.
   std::optional<int64_t> statsEvery;
-  bool tensorboard = false; // files of it in the run's folder
-  std::string prometheus;   // file of the newest numbers; empty: none
+  bool tensorboard = false; // writes event files into the run's folder
+  std::string prometheus;   // file for the newest metrics; empty: none
 
   std::vector<std::string> metrics; // of validations, see metrics/Metrics.h
-  std::string best; // the value whose best checkpoint is kept, see run/Best.h
-  int64_t patience = 0; // validations without a better one; 0: never ends
-  double minDelta = 0;  // what is better by no more does not end the waiting
+  std::string best; // value that selects the best checkpoint, see run/Best.h
+  int64_t patience = 0; // validations without a better one; 0: no limit
+  double minDelta = 0;  // smaller improvements do not reset the patience
 
-  // Keys of options that were asked for ("run.keep"), also with their default
-  // values: they win over a run's own when it is resumed; not kept.
+  // Keys of options that were set explicitly ("run.keep"), even to their
+  // default: on resumption they override the run's own. Not stored.
   std::vector<std::string> given;
-  // Keys that the run's config.yaml, of an older version, does not have; not
-  // kept.
+  // Keys that the run's config.yaml lacks, as an older version wrote it; not
+  // stored.
   std::vector<std::string> missing;
-  // A new run may begin with other ranks than the model was compiled for, as
-  // any goes on: there are as many as a launcher has at that time. Not kept.
+  // A new run may start with another number of ranks than the model was
+  // compiled for, like a resumed one, as the launcher may have fewer at that
+  // time. Not stored.
   bool anyRanks = false;
 
-  /// All options as rows "run.NAME", but `given`, `missing` and `anyRanks`.
+  /// Adds all options except `given`, `missing` and `anyRanks` as rows
+  /// "run.NAME".
   void addTo(OptionTable &table);
 };
 
-// Reads and writes config.yaml: the options that are kept, '-' in names as '_'.
-// A key but data that is missing has its default; an unknown one is an error.
-// Code::Corrupt names line and column.
+// Writes and reads config.yaml: the stored options, with '_' for '-' in names.
+// Missing keys other than data get their defaults; unknown keys are errors.
+// Code::Corrupt with line and column.
 std::string toYaml(const TrainOptions &options);
 Result<TrainOptions> optionsFromYaml(const std::string &path);
 
-// How the run that a model is of makes its samples; as by default for an
+// Sample options of the run that the model belongs to; the defaults for an
 // artifact.
 Result<SampleOptions> samplesOf(const Model &model);
 
-// Code::Usage, naming the flag, for a given option that would make the resumed
-// run another run.
+// Code::Usage, naming the flag, for an explicit option that would change the
+// resumed run into another run.
 Status checkResume(const TrainOptions &given, const OptionTable &table);
 
-// The options to go on with the run `given.resume` with: the run's own, but for
-// those in given.given and those that are not kept.
+// Options for resuming `given.resume`: the run's own, except those in
+// given.given and those that are not stored.
 Result<TrainOptions> resumeOptions(const TrainOptions &given);
 
 } // namespace dlc

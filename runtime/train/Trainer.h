@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training run from its first step to its last.
+// A training run from its first to its last step.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -12,30 +12,30 @@ namespace dlc {
 
 struct TrainResult {
   std::string run;      // its folder
-  int64_t steps = 0;    // done in all, earlier sessions included
-  int signal = 0;       // of kStopSignals, ended it early, after a checkpoint
-  bool stopped = false; // or a callback did
+  int64_t steps = 0;    // completed in total, with earlier sessions
+  int signal = 0;       // of kStopSignals, that ended it after a checkpoint
+  bool stopped = false; // a callback ended it
 };
 
-// Trains as `options` say. Every rank makes one with the same options; rank 0
-// writes. The communicator must outlive it.
+// Trains according to `options`. Each rank creates one with the same options;
+// rank 0 writes files. The communicator must outlive it.
 //
-// A run that is killed at any moment and resumed ends with the bits of a run
-// that was not, at the same number of ranks and threads. A model that was
-// compiled for several ranks may be resumed by any number of them: each goes on
-// with its batches, so that an update has more samples or fewer; the samples of
-// the epoch that were not taken yet come next, and the run keeps its number of
-// steps, so that what a schedule says of a step stays.
+// A run that is killed at any time and resumed gives bitwise the same result as
+// an uninterrupted one, for the same number of ranks and threads. A model that
+// was compiled for several ranks may be resumed on any number of them: the
+// batch per rank stays, so the number of samples per update changes; the
+// remaining samples of the epoch come next; and the number of steps stays, so
+// that schedules are unaffected.
 class Trainer {
 public:
-  // Reads model and data, makes the run folder or finds the newest checkpoint.
-  // An error is the same on all ranks: one of them may report it.
+  // Reads model and data, and creates the run folder or finds the newest
+  // checkpoint. Errors are the same on all ranks, so that one can report them.
   static Result<std::unique_ptr<Trainer>> create(const TrainOptions &options,
                                                  Communicator &communicator,
                                                  const TrainHooks &hooks = {});
   ~Trainer();
 
-  // Of the run.
+  // The run's folder.
   const std::string &folder() const;
 
   // Trains to the end; once. While a trainer lives it handles signals

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A validation between two steps.
+// Validation between two steps.
 #pragma once
 
 #include "runtime/train/setup/RunSetup.h"
@@ -7,12 +7,12 @@
 namespace dlc {
 
 struct ValidationEvent : EpochEvent {
-  std::optional<Judgement> judgement; // of the last weights, if metrics are
+  std::optional<Judgement> judgement; // of the last weights, with metrics
 };
 
-// Of the last weights ("val_loss") and of each set of averages ("ema_loss"), at
-// this place of the run; all ranks call it and get the same. `tell` is called
-// with the share that is done, up to 1.
+// Evaluates the last weights ("val_loss") and each set of averages
+// ("ema_loss"). Collective, with the same result on all ranks. `tell` is called
+// with the completed share, up to 1.
 Result<ValidationEvent> validate(RunSetup &setup, const Progress &progress,
                                  const std::function<void(double)> &tell);
 

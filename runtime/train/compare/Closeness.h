@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far two tensors that should be one are apart.
+// Measures the difference of two tensors that should be equal.
 #pragma once
 
 #include "runtime/plan/plan.pb.h"
@@ -11,44 +11,44 @@
 
 namespace dlc {
 
-// A tensor's elements in f64, its dimensions in an order of their own.
+// A tensor's elements in f64; its dimensions may be permuted.
 struct WideTensor {
   std::vector<int64_t> shape;
   std::vector<double> values;
 };
-// Of any type, bools as 0 and 1.
+// Converts a tensor of any type; bools become 0 and 1.
 WideTensor widen(const plan::TensorType &type, const std::byte *data);
 
-// The shape in which `to` has what `from` has: which axis of `from` is axis i
-// of `to`. The same axes, channels moved to the end or back, or a matrix
-// transposed, whichever brings the values nearest.
+// The permutation of `from`'s axes that makes it closest to `to`: axis i of
+// `to` is which axis of `from`. Candidates: identity, channels moved to the end
+// or back, transposed matrix.
 struct Closeness {
   std::vector<int> axes;
-  double error = 0;    // |b - a| / |a|, Euclidean; of zeros |b|
-  size_t worst = 0;    // element of b whose difference is largest
-  double a = 0, b = 0; // there
+  double error = 0;    // |b - a| / |a|, Euclidean; |b| if a is zero
+  size_t worst = 0;    // element of b with the largest difference
+  double a = 0, b = 0; // values of that element
 };
-// Elements that are NaN or the same infinity in both count as equal; where one
-// alone is so the error is infinite. None: no such order of a has b's shape.
+// NaN in both, or the same infinity in both, is equal; in only one of them the
+// error is infinite. nullopt if no candidate permutation of a has b's shape.
 std::optional<Closeness> compareTensors(const WideTensor &a,
                                         const WideTensor &b);
 
-// Closeness::error but for so large a share of the elements, those that differ
-// most; of the same shape.
+// Closeness::error without the given share of elements, those that differ most;
+// for equal shapes.
 double trimmedError(const WideTensor &a, const WideTensor &b, double share);
 
 WideTensor scaled(WideTensor tensor, double factor);
 
-// `a` with its axes in this order.
+// Transposes `a` to this order of axes.
 WideTensor permute(const WideTensor &a, std::span<const int> axes);
 
-// Where an element of a row-major tensor is.
+// Index of an element of a row-major tensor.
 std::vector<int64_t> positionOf(size_t element,
                                 const std::vector<int64_t> &shape);
 
-// Root of the mean square of the finite elements.
+// Root mean square of the finite elements.
 double rootMeanSquare(const WideTensor &tensor);
-// Of them from their mean.
+// Standard deviation of the finite elements.
 double standardDeviation(const WideTensor &tensor);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two models step by step, until a tensor of one differs from the other's.
+// Runs two models step by step until one of their tensors differs.
 #pragma once
 
 #include "runtime/train/compare/TensorPairs.h"
@@ -15,50 +15,50 @@ namespace dlc {
 
 struct CompareOptions {
   std::string program = "train_step"; // or eval_step, predict
-  int64_t steps = 1; // at most: it ends with the first that differs
-  // The largest relative error (Closeness::error) of a tensor. None: by the
-  // lowest precision that takes part in it, 1e-4 of f32, 1e-3 of f16, 6e-3 of
-  // bf16: some roundings of one operation.
+  int64_t steps = 1; // at most; ends with the first that differs
+  // Largest accepted relative error (Closeness::error) of a tensor. By default
+  // it depends on the lowest precision involved: 1e-4 for f32, 1e-3 for f16,
+  // 6e-3 for bf16, which is several roundings of one operation.
   std::optional<double> tolerance;
-  // Every tensor is compared as A's tensors make it: after each result of B
-  // that has a partner, B goes on with A's values (and so it does with A's
-  // state before each step), so that an error is that of the commands since
-  // the last results that were compared. Else differences add up.
+  // If false, B continues with A's values after each result of B that has a
+  // counterpart (and with A's state before each step), so that an error is that
+  // of the commands since the last compared results. If true, differences
+  // accumulate.
   bool drift = false;
 };
 
 struct ComparedTensor {
-  // Of a result the ONNX nodes and what computed it (plan::operationOf); of a
-  // state, which is compared after the update, its name and role: parameters by
-  // how far they moved.
+  // For a result the ONNX nodes and the operations that computed it
+  // (plan::operationOf); for a state, which is compared after the update, its
+  // name and role. Parameters are compared by their change.
   std::string name, operationA, operationB;
   enum class Phase { Forward, Backward, Update } phase = Phase::Forward;
   plan::TensorType typeA, typeB;
   double error = 0, tolerance = 0;
-  std::vector<int64_t> at; // of b, where the difference is largest
-  double a = 0, b = 0;     // there
-  bool isNoise = false; // a's values cancel to what rounding leaves: not judged
+  std::vector<int64_t> at; // index in b of the largest difference
+  double a = 0, b = 0;     // values there
+  bool isNoise = false;    // a is rounding noise after cancellation: not judged
   bool differs() const { return !isNoise && !(error <= tolerance); }
 };
 
 struct ComparedStep {
   int64_t step = 0;                                // the first is 1
-  std::optional<std::pair<double, double>> losses; // of training that drifts
+  std::optional<std::pair<double, double>> losses; // of training with `drift`
   std::vector<ComparedTensor> tensors;             // in the order of a
 };
 
 struct StepsComparison {
-  // Names of states in which both began differently; with `drift` they stay so.
+  // Names of states with different initial values; with `drift` they are kept.
   std::vector<std::string> states;
-  int resultsA = 0, resultsB = 0;      // of floats, of one program
+  int resultsA = 0, resultsB = 0;      // floating-point results of one program
   std::vector<ComparedStep> steps;     // all but the last agree
-  const ComparedTensor *first() const; // that differs; null: none
+  const ComparedTensor *first() const; // that differs, or null
 };
 
-// The same samples, in their order, for both: a data set each, since inputs may
-// have types of their own. The sessions' state moves as by training. Usage if
-// the programs do not take as many samples and micro-batches a step, are
-// missing, or have no result in common.
+// Both models get the same samples in the same order; each has a data set,
+// since input types may differ. The sessions' states change as in training.
+// Code::Usage if the programs are missing, take different numbers of samples or
+// micro-batches per step, or have no common result.
 Result<StepsComparison> compareSteps(Session &a, Session &b,
                                      const Dataset &dataA, const Dataset &dataB,
                                      const CompareOptions &options);

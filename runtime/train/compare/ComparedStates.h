@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of two models before and after an update.
+// Compares the states of two models before and after an update.
 #pragma once
 
 #include "runtime/exec/Executor.h"
@@ -10,17 +10,17 @@
 
 namespace dlc {
 
-// Of those that both have by a name. The executors must outlive it.
+// States that both models have by name. The executors must outlive it.
 class ComparedStates {
 public:
   ComparedStates(Executor &a, Executor &b, const CompareOptions &options)
       : a_(a), b_(b), options_(options) {}
 
-  // Before a step: the names of those that differ, of which B gets A's unless
-  // it may drift.
+  // Before a step: returns the names of states that differ, and copies A's to B
+  // unless `drift` is set.
   Result<std::vector<std::string>> begin();
-  // After it: adds what parameters, buffers, moments and averages have become.
-  // They may differ as far as any of the results that are in `tensors`.
+  // After it: appends the changes of parameters, buffers, moments and averages.
+  // Their tolerance is the largest of any result in `tensors`.
   Status compare(std::vector<ComparedTensor> &tensors);
 
 private:
@@ -34,7 +34,7 @@ private:
 
   Executor &a_, &b_;
   const CompareOptions &options_;
-  // Parameters of A and B before the step.
+  // Values in A and B before the step.
   std::map<std::string, std::pair<WideTensor, WideTensor>> before_;
   double tolerance_ = 0;
   std::vector<std::byte> copyA_, copyB_;

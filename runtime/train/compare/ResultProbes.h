@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What looks at the results of two programs while they run.
+// Probes that compare the results of two programs while they run.
 #pragma once
 
 #include "runtime/exec/Probe.h"
@@ -12,28 +12,28 @@
 
 namespace dlc {
 
-// How small a result may be and still say something.
+// The rounding noise of a result, which limits what can be compared.
 struct RoundingNoise {
-  // Of the lowest precision among the result and what it was made of, back to
-  // what was replaced.
+  // Epsilon of the lowest precision among the result and the values that it was
+  // computed from, up to replaced ones.
   double epsilon = 0;
-  // Mean square's root below which a result may be all rounding: what remains
-  // of a sum that should be zero grows with the root of how many elements of an
-  // operand make one of the result.
+  // Root mean square below which a result may consist of rounding errors: the
+  // error of a sum that cancels to zero grows with the square root of the
+  // number of operand elements per result element.
   double level = 0;
 };
 
-// How far results of this precision may be apart.
+// Largest accepted relative error of results of this precision.
 double toleranceOf(double epsilon, const CompareOptions &options);
 double epsilonOf(const plan::TensorType &type);
 
-// Of one command: its operands, before it runs.
+// Noise of a command's operands, read before it runs.
 class OperandsNoise {
 public:
   Status read(const ProbedCommand &command);
   RoundingNoise of(const Operand &output) const;
-  // What the command has put out is as exact as that, or, if it was replaced,
-  // as its type.
+  // Records the precision of the command's output: that of its operands, or
+  // that of its type if it was replaced.
   void remember(const Operand &output, bool isReplaced);
 
 private:
@@ -43,13 +43,13 @@ private:
   };
   double epsilonAt(const Operand &operand) const;
 
-  std::vector<Size> operands_; // of floats
+  std::vector<Size> operands_; // floating-point operands
   double epsilon_ = 0;
-  plan::LastWriters writers_;   // of addresses: what was written, by number
-  std::vector<double> written_; // epsilons
+  plan::LastWriters writers_;   // which command wrote an address
+  std::vector<double> written_; // epsilon of each
 };
 
-// A result of A.
+// A saved result of A.
 struct KeptResult {
   const plan::Command *command = nullptr; // null: it was not computed
   plan::TensorType type;
@@ -58,7 +58,7 @@ struct KeptResult {
 };
 using KeptResults = std::map<ResultPlace, KeptResult>;
 
-// Keeps those of A's results that have a partner.
+// Saves those results of A that have a counterpart.
 class ResultKeeper final : public Probe {
 public:
   ResultKeeper(const ResultPairs &pairs, KeptResults &kept);
@@ -70,11 +70,11 @@ private:
   OperandsNoise noise_;
 };
 
-// Compares B's results with them and, unless they may drift, replaces them. All
-// that is given must outlive it.
+// Compares B's results with them and replaces them unless `drift` is set. All
+// arguments must outlive it.
 class ResultComparer final : public Probe {
 public:
-  // `lossScale`: B's over A's; results of the backward pass may bear it.
+  // `lossScale`: B's loss scale over A's, which may be a factor of gradients.
   ResultComparer(const ResultPairs &pairs, const KeptResults &kept,
                  const plan::Program &program, double lossScale,
                  const CompareOptions &options);
@@ -84,7 +84,7 @@ public:
   std::vector<ComparedTensor> tensors() const; // in the order of A
 
 private:
-  // A result of A, times `factor`, and how near B's is.
+  // A result of A times `factor`, and its closeness to B's.
   struct Chosen {
     ResultPlace a;
     double factor;
@@ -101,7 +101,7 @@ private:
   const int loss_;
   const double lossScale_;
   const CompareOptions &options_;
-  std::map<ResultPlace, ResultPlace> certain_; // of B's, A's
+  std::map<ResultPlace, ResultPlace> certain_; // B's -> A's
   const std::map<ResultPlace, std::vector<ResultPlace>> &possible_;
   std::map<ResultPlace, ComparedTensor> found_;
   OperandsNoise noise_;

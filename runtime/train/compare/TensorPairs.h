@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which results of two programs are the same tensor of the model.
+// Finds results of two programs that are the same tensor of the model.
 #pragma once
 
 #include "runtime/plan/plan.pb.h"
@@ -11,7 +11,7 @@
 
 namespace dlc {
 
-// A result of a command.
+// Identifies a result of a command.
 struct ResultPlace {
   int command = 0, output = 0;
   auto operator<=>(const ResultPlace &) const = default;
@@ -21,20 +21,20 @@ struct ResultPair {
   ResultPlace a, b;
 };
 
-// Results of floats that both programs compute of the same nodes, on the same
-// side of the loss, with the same dimensions in some order. Those that are
-// states have none: one command may update many, in an order of its plan's.
+// Floating-point results of both programs that come from the same nodes, on the
+// same side of the loss, with the same dimensions in any order. States are
+// excluded: one command may update several, in its plan's order.
 struct ResultPairs {
-  // Both have as many by the same nodes and operations: the first of one is the
-  // first of the other, and so on.
+  // Both programs have equally many results for the same nodes and operations,
+  // which are paired in order.
   std::vector<ResultPair> certain; // in the order of a
-  // Where they fuse or round differently: of a result of b, those of a that
-  // share a node with it; which of them it is, if any, its values say.
+  // Programs that fuse or round differently: for each result of b the results
+  // of a that share a node; the values decide which of them matches, if any.
   std::map<ResultPlace, std::vector<ResultPlace>> possible;
-  int resultsA = 0, resultsB = 0; // all of floats; collectives have none
+  int resultsA = 0, resultsB = 0; // floating-point, without collectives
 };
 
-// The names of nodes in a command's label, "conv1; relu1".
+// The names of nodes in a command's label, such as "conv1; relu1".
 std::vector<std::string> nodesOfLabel(const std::string &label);
 
 ResultPairs pairResults(const plan::Plan &planA, const plan::Program &a,

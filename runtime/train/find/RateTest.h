@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The learning rate range test: a short training whose rate rises until the
-// loss does (Smith, Cyclical Learning Rates for Training Neural Networks, 2017,
-// arXiv:1506.01186, section 3.3; rising exponentially as fastai does it).
+// The learning rate range test: a short training with an increasing rate, until
+// the loss increases (Smith, Cyclical Learning Rates for Training Neural
+// Networks, 2017, arXiv:1506.01186, section 3.3; with fastai's exponential
+// increase).
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -16,24 +17,24 @@ struct RateTestOptions {
   double low = 1e-7, high = 10; // --lr-min, --lr-max
   int64_t steps = 200;          // --lr-steps
 
-  // As "run.find-lr" and so on; only of the command line.
+  // Adds rows "run.find-lr" etc., for the command line only.
   void addTo(OptionTable &table);
 };
 
-// One update: its rate, and the loss of the weights before it.
+// Rate of an update, and the loss before it.
 struct RateTestPoint {
   double lr = 0, loss = 0;
 };
 
-// What the losses say; nothing where they never fall by more than one standard
+// Suggested rates; unset if the losses never fall by more than one standard
 // deviation of their noise.
 struct RateSuggestion {
-  // The loss around each point: medians over a twentieth of the test, then
-  // means with the weights of a triangle over a tenth; fewer at its ends, as
-  // many on both sides, so that it neither lags nor leads.
+  // Smoothed loss at each point: medians over a twentieth of the test, then
+  // triangle-weighted means over a tenth; windows are symmetric and shrink at
+  // the ends, so that the curve is not shifted.
   std::vector<double> smooth;
-  // Where the smoothed loss falls fastest over the logarithm of the rate,
-  // before its minimum.
+  // Rate before the minimum at which the smoothed loss falls fastest with
+  // respect to the logarithm of the rate.
   std::optional<double> steepest;
   // A tenth of the rate at the smoothed loss's minimum.
   std::optional<double> tenth;
@@ -42,26 +43,27 @@ RateSuggestion suggestRate(std::span<const RateTestPoint> points);
 
 struct RateTestResult {
   std::vector<RateTestPoint> points;
-  // The last loss was not finite, or above the least by three times the
-  // larger of that and of what was gained before (running means). Then it is
-  // the last point, and no part of the suggestion.
+  // The last loss was not finite, or the running mean exceeded its minimum m by
+  // more than three times the larger of |m| and its first value minus m. Then
+  // the last point is not used for the suggestion.
   bool diverged = false;
-  int signal = 0; // that ended it
+  int signal = 0; // that ended the test
 };
 
-// Step i of N has the rate low * (high / low)^(i / (N - 1)), from the model's
-// first state, which is kept nowhere; on all ranks of the communicator, with
-// the same result. The compiled program moves parameters by a rate of its own:
-// after each update the way that they went is made longer or shorter by the
-// ratio of the rates, which, but for rounding, is the update at the other rate
-// for every optimizer whose step is proportional to it. Usage for rmsprop_tf,
-// whose moments hold the rate, for parameters that are not f32 or of which each
-// rank has a part (--zero=3), and where the compiled rate is 0.
+// Step i of N has the rate low * (high / low)^(i / (N - 1)). Starts at the
+// model's initial state; writes no state. Collective, with the same result on
+// all ranks. The program updates parameters with its compiled rate: after each
+// update the parameters' change is multiplied by the ratio of the rates, which
+// is equal (except for rounding) to the update with the other rate for
+// optimizers whose step is proportional to it. Code::Usage for rmsprop_tf,
+// whose moments include the rate, for parameters that are not f32 or are
+// sharded (--zero=3), and for a compiled rate of 0.
 Result<RateTestResult> runRateTest(const TrainOptions &options,
                                    const RateTestOptions &test,
                                    Communicator &communicator);
 
-// find-lr.csv (lr, loss, smoothed) in a folder, which is made if it is absent.
+// Writes find-lr.csv (lr, loss, smoothed) to a folder, which is created if
+// missing.
 Status writeRateTest(const std::string &folder, const RateTestResult &result);
 
 } // namespace dlc

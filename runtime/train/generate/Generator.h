@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logits of the next token, by the predict program of a language model.
+// Computes logits of the next token with a language model's predict program.
 #pragma once
 
 #include "runtime/train/session/Session.h"
 
 namespace dlc {
 
-// A program reads a fixed number of tokens, T. Fewer are filled up behind with
-// token 0, which changes nothing before it in a causal model: that is checked
-// when it is made. All T tokens are computed anew for each one, unless the
-// model was compiled with --decode: then a token more than last time is one
-// row of work, by keys and values that the program keeps of those before.
+// A program reads a fixed number of tokens T. Shorter inputs are padded at the
+// end with token 0, which does not affect earlier positions of a causal model;
+// create() checks this. Each token recomputes all T positions, unless the model
+// was compiled with --decode: then one more token than last time is computed as
+// one row from the program's key-value cache.
 class Generator {
 public:
-  // The session must outlive it, and runs nothing else. Errors (Failed), with
-  // what was found: predict takes other inputs than integers [B, T] and, beside
-  // them, 'attention_mask' (ones) and 'position_ids' (0 to T - 1), both [B, T]
-  // or [1, T]; it has no output [B, T, V] or [B * T, V] of floats, or several
-  // and none 'logits'; a token changes logits before it; a
-  // token alone gets other logits than among all.
+  // The session must outlive it, and must not be used otherwise. Code::Failed,
+  // with details, if: predict has inputs other than integers [B, T] and
+  // optionally 'attention_mask' (ones) and 'position_ids' (0 to T - 1), both
+  // [B, T] or [1, T]; it has no float output [B, T, V] or [B * T, V], or
+  // several of them without 'logits'; a token affects logits before it; a
+  // single token's logits differ from those within a sequence.
   static Result<Generator> create(Session &session);
 
-  // Tokens that are read at most.
+  // Largest number of tokens that it reads.
   int64_t context() const { return forms_.back().length; }
-  // Whether it keeps keys and values.
+  // Whether it has a key-value cache.
   bool hasCache() const { return one_.has_value(); }
-  // V, of the logits.
+  // V, the number of logits.
   int64_t vocabulary() const { return vocabulary_; }
 
-  // Of the token behind these, at least one; of more than context() the last
-  // ones count. By the program of the shortest length that has room. Valid
-  // until the next call. A token that the model does not have is an error
-  // (Usage).
+  // Logits of the token after `tokens`, of which there is at least one; beyond
+  // context() only the last ones are used. Uses the shortest program that is
+  // long enough. Valid until the next call. Code::Usage for a token outside of
+  // the vocabulary.
   Result<std::span<const float>> next(std::span<const int64_t> tokens);
 
 private:
-  // A program for so many tokens.
+  // A program for `length` tokens.
   struct Form {
     const plan::Program *program;
     int64_t batch, length;
     int tokens, output; // ports
-    Batch inputs;       // of all ports: the tokens' is filled for each run
+    Batch inputs;       // of all ports; tokens are set for each run
   };
 
   explicit Generator(Session &session) : session_(&session) {}
   Result<Form> formOf(const plan::Program &program, int64_t batch) const;
-  // What reads one token more, if there is such a program.
+  // Sets `one_` if there is a program for one more token.
   Status findCache();
   Result<int> findLogits(const plan::Program &program, int64_t batch,
                          int64_t length) const;
@@ -55,15 +55,15 @@ private:
   Status checkCache(std::span<const int64_t> tokens,
                     std::span<const float> logits);
   Status runOne(int64_t token, int64_t position);
-  // The first `count` rows of logits.
+  // Computes the first `count` rows of logits.
   Status run(Form &form, std::span<const int64_t> tokens, int64_t count,
              std::vector<float> &logits);
 
   Session *session_;
-  std::vector<Form> forms_;     // the shortest first
-  std::optional<Form> one_;     // of one token
+  std::vector<Form> forms_;     // shortest first
+  std::optional<Form> one_;     // for one token
   int position_ = -1;           // its port
-  std::vector<int64_t> cached_; // the tokens of which it has keys and values
+  std::vector<int64_t> cached_; // tokens in the key-value cache
   int64_t vocabulary_ = 0;
   std::vector<float> logits_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of a model on a data set.
+// Evaluates metrics of a model on a data set.
 #pragma once
 
 #include "runtime/train/metrics/Metrics.h"
@@ -10,20 +10,19 @@
 namespace dlc {
 
 struct Judgement {
-  std::vector<std::pair<std::string, double>> values; // as they were asked for
+  std::vector<std::pair<std::string, double>> values; // in the requested order
   ClassTable classes;
-  std::vector<std::vector<int64_t>> confusion; // by label, then by output
-  bool isBinned = false; // areas under curves: there were too many scores
+  std::vector<std::vector<int64_t>> confusion; // [label][output]
+  bool isBinned = false; // areas under curves are approximate: too many scores
 };
 
-// Of one session, by `predict`: a second pass over the samples. Heavy: made
-// once. One thread; with ranks all make the same calls, each judges a part, all
-// get the result, every sample once.
+// Evaluates a session with `predict` in a second pass over the samples.
+// Expensive to create. Not thread-safe. With ranks, all make the same calls;
+// each evaluates a part, all get the result, and every sample is used once.
 class Judge {
 public:
-  // Code::Usage, naming those that would do, for a metric that does not fit the
-  // model, and for samples of several lengths; the sources as openDatasets
-  // takes them.
+  // Code::Usage, with the alternatives, for a metric that does not fit the
+  // model, and for samples of several lengths. Sources as in openDatasets.
   using Sources = std::vector<std::shared_ptr<const Source>>;
   static Result<Judge> create(Session &session,
                               const std::vector<std::string> &metrics,
@@ -50,15 +49,15 @@ private:
   Scores scores_;
   std::vector<Metric> metrics_;
   Needs needs_;
-  Dataset inputs_, labels_; // as predict and as eval_step take them
+  Dataset inputs_, labels_; // bound to predict and eval_step
   size_t column_ = 0;       // of labels_
   std::vector<std::byte> raw_;
   std::vector<double> first_, numbers_;
   std::vector<int64_t> classes_;
 };
 
-// What is no number of its own, for a file; empty if there is none of it.
-// {"classes": {"precision": [...], ...}, "confusion": [[...], ...]}
+// Non-scalar results for a file: {"classes": {"precision": [...], ...},
+// "confusion": [[...], ...]}; empty if there are none.
 std::string classesJson(const Judgement &judgement, int64_t epoch,
                         int64_t step);
 

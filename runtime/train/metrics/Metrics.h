@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics by name: one row of a table each (Metrics.cpp).
+// Metrics by name; each has a row of a table (Metrics.cpp).
 #pragma once
 
 #include "runtime/train/metrics/Tally.h"
@@ -11,13 +11,13 @@
 
 namespace dlc {
 
-// Over the classes: their plain mean, of all their counts together, or weighted
-// by how many rows each has.
+// Average over classes: unweighted mean, computed from total counts, or mean
+// weighted by each class's number of rows.
 enum class Average { Own, Macro, Micro, Weighted };
 
 struct MetricRow;
 
-// One that was asked for: "accuracy", "f1.micro", "top5".
+// A requested metric: "accuracy", "f1.micro", "top5".
 struct Metric {
   std::string name;
   const MetricRow *row = nullptr;
@@ -25,32 +25,34 @@ struct Metric {
   int top = 0;
 };
 
-// Code::Usage names what is wrong: no such metric, an average that it has not.
+// Code::Usage for an unknown metric or an average that it does not support.
 Result<std::vector<Metric>> parseMetrics(const std::vector<std::string> &names);
 
-// Whether a metric is of these outputs; Code::Usage says which are.
+// Code::Usage, with the supported outputs, if the metric does not apply to
+// these.
 Status checkFits(const Metric &metric, const Scores &scores);
-// Adds what it is computed from.
+// Adds the statistics that the metric is computed from.
 void addNeeds(const Metric &metric, Needs &needs);
 
-// NaN where it is not defined, as the area under a curve of one class. A
-// confusion matrix is no number.
+// False for a confusion matrix. Values are NaN where undefined, such as the
+// area under a curve with one class.
 bool isNumber(const Metric &metric);
 double valueOf(const Metric &metric, const Tally &tally, const Needs &needs);
-// Whether more is better: what `--best` asks. Any name, "loss" too.
+// Whether larger values are better, for `--best`; also for names such as
+// "loss".
 bool isMoreBetter(const Metric &metric);
 
 // "accuracy, balanced_accuracy, ..."
 std::string metricNames();
 
-// --metrics.
+// Adds --metrics.
 Option &addMetrics(OptionTable &table, std::string key, Words &names);
 
-// A row of each class for those of `metrics` that are of classes one by one;
-// none if there is no such metric.
+// Values per class of those of `metrics` that are defined per class; empty if
+// there are none.
 struct ClassTable {
   std::vector<std::string> columns;      // "precision", ..., "rows"
-  std::vector<std::vector<double>> rows; // of each class
+  std::vector<std::vector<double>> rows; // per class
 };
 ClassTable classTable(const std::vector<Metric> &metrics, const Tally &tally);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What metrics are made of: counts and sums over all samples of all ranks.
+// Counts and sums over all samples of all ranks, from which metrics are
+// computed.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -11,65 +12,65 @@
 
 namespace dlc {
 
-// Besides the counts of each class, which all metrics of classes have.
+// Statistics needed besides the class counts, which all class metrics use.
 struct Needs {
-  bool matrix = false;   // of each two classes
-  bool order = false;    // of all scores
-  bool logs = false;     // of the labels' probabilities
+  bool matrix = false;   // confusion matrix
+  bool order = false;    // order of all scores
+  bool logs = false;     // log-probabilities of labels
   bool columns = false;  // sums of each element of a sample
-  std::vector<int> tops; // in how many of the best scores a label is
+  std::vector<int> tops; // k of top-k accuracies
 };
 
-// Of one class or label: how often it was found rightly, wrongly, missed, and
-// rightly not found.
+// True positives, false positives, false negatives and true negatives of a
+// class or label.
 struct ClassCounts {
   double tp = 0, fp = 0, fn = 0, tn = 0;
 };
 
-// One thread. Counts are whole numbers, and sums are added in the order of the
-// batches, so that the bits do not depend on how many ranks share them.
+// Not thread-safe. Counts are integers, and sums are added in batch order, so
+// that results are bitwise independent of the number of ranks.
 class Tally {
 public:
-  // Up to so many scores are kept, to put them in order exactly; beyond, each
-  // is counted in one of kBins equal parts of [0, 1].
+  // Largest number of scores that are stored to sort them exactly; otherwise
+  // they are counted in kBins equal bins of [0, 1].
   static constexpr int64_t kMostScores = int64_t(1) << 22;
   static constexpr int64_t kBins = 4096;
-  static constexpr int64_t kMostClasses = 1024; // in a matrix
+  static constexpr int64_t kMostClasses = 1024; // in a confusion matrix
 
-  // For so many samples, in so many batches. Code::Limit if that would take too
+  // For these numbers of samples and batches. Code::Limit if that needs too
   // much memory.
   static Result<Tally> create(const Scores &scores, const Needs &needs,
                               int64_t samples, int64_t batches);
 
-  // A sample's output, and its labels: one a row, or one an element.
+  // Adds a sample's output with one label per row, or one per element.
   Status addClasses(int64_t sample, int64_t batch, std::span<const float> out,
                     std::span<const int64_t> labels);
   void addBinary(int64_t sample, std::span<const float> out,
                  std::span<const double> labels);
-  // `first`: the labels of the first sample of all.
+  // `first`: the labels of the first sample overall.
   void addValues(int64_t batch, std::span<const float> out,
                  std::span<const double> labels, std::span<const double> first);
 
-  // Of all ranks together; null: of this one.
+  // Sums over all ranks; null: only this rank.
   Status combine(Communicator *communicator);
 
   const Scores &scores() const { return scores_; }
-  int64_t rows() const { return rows_; } // that count
+  int64_t rows() const { return rows_; } // without ignored ones
   int64_t right() const { return right_; }
   int64_t topHits(size_t i) const { return topHits_[i]; }
-  std::span<const int64_t> matrix() const { return matrix_; } // labels' rows
+  std::span<const int64_t> matrix() const { return matrix_; } // [label][output]
   ClassCounts countsOf(size_t c) const;
   int64_t actual(size_t c) const { return actual_[c]; }
   bool isBinned() const { return binned_; }
-  // Sum `i` over all batches, after combine().
+  // Total of sum `i` over all batches; call after combine().
   double sum(size_t i) const { return totals_[i]; }
   // Calls `take`(positive, negative) for each group of equal scores of a class,
-  // the highest first; false, and no call, if a score is not a number.
+  // the highest first; returns false without a call if a score is NaN.
   template <class Take> bool inOrder(size_t c, const Take &take) const;
 
 private:
-  // Of the row at hand, whose label is `actual`; the second leaves
-  // probabilities in it.
+  // For the current row, whose label is `actual`; addScores replaces the row's
+  // values by probabilities.
   void addTops(size_t actual);
   void addScores(int64_t at, int64_t batch, size_t actual);
   Tally(const Scores &scores, const Needs &needs)
@@ -83,14 +84,14 @@ private:
   int64_t rows_ = 0, right_ = 0, notNumbers_ = 0;
   std::vector<int64_t> hits_, predicted_, actual_, matrix_, topHits_;
   std::vector<double> order_;  // probabilities, or logits, of [row, class]
-  std::vector<int32_t> truth_; // of each: 1 no, 2 yes; 0: does not count
-  std::vector<int64_t> bins_;  // [class, yes or no, part]
+  std::vector<int32_t> truth_; // of each: 1 no, 2 yes; 0: ignored
+  std::vector<int64_t> bins_;  // [class, yes or no, bin]
   size_t width_ = 0;
   std::vector<double> sums_, totals_; // [batch, width]; [width]
-  std::vector<double> row_;           // of one row, to work with
+  std::vector<double> row_;           // workspace for one row
 };
 
-// The scores of a class in groups of equal ones.
+// Counts of a group of equal scores of a class.
 struct ScoreGroup {
   int64_t positive = 0, negative = 0;
 };

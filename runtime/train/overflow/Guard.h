@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a run goes on after a step, and what it leaves if not.
+// Decides after a step whether the run continues, and writes a replay if not.
 #pragma once
 
 #include "runtime/train/overflow/Snapshot.h"
@@ -8,18 +8,20 @@
 
 namespace dlc {
 
-// Skipped steps are borne; too many in a row, and a loss that is not finite in
-// a step that was not skipped, end the run with a replay (Replay.h), which
-// needs the state before that step:
-// - A step that may end the run by being skipped is only started when all
-//   before it is known, after a copy of what a skipped step changes; and it is
-//   known before the next one starts. Most steps cannot: nothing is copied.
-// - After a loss that is not finite the run goes back to its newest checkpoint
-//   and from there on to the step.
-// With TrainOptions::debugOverflow every step is such a step, all is copied.
+// Single skipped steps are accepted. Too many consecutive ones, or a loss that
+// is not finite in a step that was not skipped, end the run with a replay
+// (Replay.h), which needs the state before that step:
+// - A step that may end the run by being skipped is decisive: it is started
+//   after all steps before it were read and the state that a skipped step
+//   changes was copied, and read before the next one starts. Most steps are
+//   not decisive and copy nothing.
+// - After a loss that is not finite the run restores its newest checkpoint and
+//   repeats the steps up to this one.
+// With TrainOptions::debugOverflow every step is decisive and copies all state.
 class Guard {
 public:
-  // What a step is done again with, and who is told before anything is printed.
+  // What is needed to repeat a step, and the recorders to notify before
+  // printing.
   struct Run {
     RunSetup &setup;
     const RunFolder &folder;
@@ -30,21 +32,21 @@ public:
   };
   explicit Guard(const Run &run);
 
-  // Whether the next step may end the run by being skipped, if nothing is known
-  // of this many before it.
+  // Whether the next step may end the run by being skipped, given the number of
+  // unread steps before it.
   bool isDecisive(int64_t unread) const;
-  // Before a decisive step is started.
+  // Call before a decisive step is started.
   Status keepState();
 
   // Code::Diverged if the run ends with this step.
   Status check(const StepReport &report);
 
 private:
-  // A step that went wrong.
+  // A failed step.
   struct Bad {
     const StepReport &report;
     bool skipped = false;
-    bool ends = false; // the run
+    bool ends = false; // the run ends with it
     std::string text;
   };
   Status examine(const Bad &bad);
@@ -52,8 +54,8 @@ private:
 
   Run run_;
   bool maySkip_;
-  int64_t skips_ = 0; // in a row
-  Snapshot before_;   // the decisive step
+  int64_t skips_ = 0; // consecutive
+  Snapshot before_;   // before the decisive step
 };
 
 } // namespace dlc

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an update first becomes infinite or NaN.
+// Locates where an update first becomes infinite or NaN.
 #pragma once
 
 #include "runtime/train/session/Session.h"
 
 namespace dlc {
 
-// The first place, in program order over the micro-batches of an update and
-// over the ranks, as text for people: the ONNX nodes, the operation, its types,
-// how many results are infinite or NaN, the range of what it reads, and what
-// would mend it.
+// Describes the first location, in program order over the micro-batches of an
+// update and over ranks, as text: the ONNX nodes, the operation, its types, the
+// numbers of infinities and NaNs in its results, the range of its operands, and
+// a remedy.
 //
-// A command counts as the place when it reads only finite values and gives
-// others; one that gives minus infinity only (a mask) counts when there is no
-// other. Without such a command the place is an input or a state that is not
-// finite already, or the first command that reads what is not (a gradient that
-// was made infinite). Empty: everything is finite.
+// The location is a command that has finite operands and a result that is not
+// finite; a command with only negative infinities (a mask) is used if there is
+// no other. Otherwise it is an input or state that is not finite, or the first
+// command with such an operand (a gradient that was made infinite). Empty if
+// everything is finite.
 //
-// Runs the update on its batches with probes, so all ranks must call it and the
-// state moves as in any update. `inject`: with this rank's gradient made
-// infinite (DLC_INJECT_INF). `size`: of the batches.
+// Runs the update on its batches with probes: collective, and the state changes
+// as in any update. `inject`: with an infinite gradient on this rank
+// (DLC_INJECT_INF). `size`: of the batches.
 Result<std::string> findOverflow(Session &session, Communicator &communicator,
                                  std::span<const Batch> window, int size,
                                  bool inject);

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step that failed, kept as a folder that does it again.
+// A folder that reproduces a failed step.
 #pragma once
 
 #include "runtime/train/session/Session.h"
 
 namespace dlc {
 
-// What a bundle tells of its step, beside the state before it and the batches
-// of every rank:
+// The step's description in a bundle, which has these files:
 //   model.dlc/            the artifact
-//   state.safetensors     rank 0's, before the step
+//   state.safetensors     rank 0's state before the step
 //   inputs-RANK.safetensors   tensors "I/NAME": input NAME of micro-batch I
-//   manifest.json         this, and a hash of each file above
+//   manifest.json         this struct, and a hash of each file above
 struct Incident {
   int64_t step = 0;      // the first of a run is 1
-  int threads = 0;       // of each rank
-  int ranks = 1;         // that did it
-  int group = 0;         // of them that shared out states; 0: all
-  bool injected = false; // DLC_INJECT_INF made rank 0's gradient infinite
-  int size = 0;          // of its batches, one of the model's
+  int threads = 0;       // per rank
+  int ranks = 1;         // of the step
+  int group = 0;         // ranks that shard states; 0: all
+  bool injected = false; // DLC_INJECT_INF set rank 0's gradient to infinity
+  int size = 0;          // model's size of the batches
   std::string reason;
   // The step's metrics as text: "loss" -> "nan".
   std::vector<std::pair<std::string, std::string>> metrics;
@@ -27,14 +26,13 @@ struct Incident {
 std::vector<std::pair<std::string, std::string>>
 metricTexts(const Session &session, std::span<const double> values);
 
-// Writes the bundle, whole or not at all. The session's state is that before
-// the step and `window` this rank's batches; all ranks must call it, rank 0
-// writes.
+// Writes the bundle atomically. The session must have the state before the
+// step, and `window` this rank's batches. Collective; rank 0 writes.
 Status writeBundle(const std::string &path, Session &session,
                    Communicator &communicator, std::span<const Batch> window,
                    const Incident &incident);
 
-// An opened bundle; every hash is checked.
+// An opened bundle whose hashes were verified.
 struct Bundle {
   std::string path;
   Model model; // with the state before the step
@@ -44,10 +42,10 @@ Result<Bundle> openBundle(const std::string &path);
 
 struct ReplayResult {
   std::vector<std::pair<std::string, std::string>> metrics;
-  std::string overflow; // where it begins, see findOverflow
+  std::string overflow; // its location, see findOverflow
 };
 
-// Does the step again, on as many ranks as it had: all must call it.
+// Repeats the step on the original number of ranks. Collective.
 Result<ReplayResult> replay(const Bundle &bundle, Communicator &communicator,
                             int threads);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state before a step, to go back to.
+// A copy of the state before a step, to restore it.
 #pragma once
 
 #include "runtime/exec/Executor.h"
@@ -14,12 +14,12 @@ public:
                // moments and averages
   };
 
-  // At the start of a window: accumulators are left out.
+  // For the start of a window, when accumulators are zero and are not copied.
   Snapshot(const plan::Plan &plan, Of what);
 
-  // Allocates the first time.
+  // Allocates on the first call.
   Status take(Executor &executor);
-  // Only after take().
+  // Call after take().
   Status restore(Executor &executor) const;
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who listens to a run: a file each, and its row in Recorders.cpp.
+// Observers of a run: each writes a file, and has a row in Recorders.cpp.
 #pragma once
 
 #include "runtime/train/Hooks.h"
@@ -19,16 +19,16 @@ struct StatisticsEvent {
 
 struct SavedEvent {
   const Progress &progress;
-  bool asked = false;   // by a signal
-  bool isKnown = false; // that it is written: it is not done meanwhile
+  bool asked = false;   // requested by a signal
+  bool isKnown = false; // a failure is known: it is not written meanwhile
 };
 
 struct EndEvent {
-  double shareWaited = 0; // of the time since the first step, for samples
+  double shareWaited = 0; // time waited for samples since the first step
 };
 
-// Of rank 0, called by the thread that runs the trainer. A file that cannot be
-// written never ends a run: a warning says so once.
+// Called on rank 0 by the thread that runs the trainer. A file that cannot be
+// written does not end a run; there is one warning.
 class Recorder {
 public:
   virtual ~Recorder() = default;
@@ -36,67 +36,68 @@ public:
   virtual void onStep(const StepEvent &) {}
   virtual void onStatistics(const StatisticsEvent &) {} // after onStep
   virtual void onRanks(const RanksEvent &) {} // after onStep of some steps
-  // In place of onStep: known only after an error, which ends the run.
+  // Instead of onStep, if an error ends the run before the step's report is
+  // processed.
   virtual void onStepBeforeError(const StepEvent &) {}
-  // About once a second, while the run's folder is known to be there.
+  // About once a second, when the run's folder was found to exist.
   virtual void onSecond() {}
-  virtual void onPause() {} // something else is to be printed
-  virtual void onValidating(double /*share*/) {} // of it is done
+  virtual void onPause() {}                      // other output follows
+  virtual void onValidating(double /*share*/) {} // completed share
   virtual void onValidation(const ValidationEvent &) {}
   virtual void onEpoch(const EpochEvent &) {} // after its validation
-  virtual void onSaved(const SavedEvent &) {} // the checkpoint has its name
-  virtual void onEnd(const EndEvent &) {}     // unless by an error
-  // Asked once a step: whether the run is to end after it.
+  virtual void onSaved(const SavedEvent &) {} // it has its final name
+  virtual void onEnd(const EndEvent &) {}     // not after an error
+  // Called once per step: whether the run should end after it.
   virtual bool wantsEnd() { return false; }
 };
 
-// What a recorder is made for. What its files say of steps behind
-// `progress.step`, from which the run continues, is to be removed.
+// Arguments of a recorder. Lines about steps after `progress.step`, where the
+// run continues, must be removed.
 struct Recorded {
   const RunSetup &setup;
   const std::string &run; // its folder
   const Progress &progress;
 };
-// Null: the run does not want it.
+// Null if the options do not enable it.
 using MadeRecorder = Result<std::unique_ptr<Recorder>>;
 
-// RUN/metrics.jsonl: a line a step; RUN/epochs.jsonl: a line a validation.
+// RUN/metrics.jsonl: a line per step; RUN/epochs.jsonl: a line per validation.
 MadeRecorder openRunLines(const Recorded &of);
-// RUN/classes.json: the last validation by class.
+// RUN/classes.json: the last validation per class.
 MadeRecorder openClasses(const Recorded &of);
-// RUN/results.csv: a row an epoch or validation.
+// RUN/results.csv: a row per epoch or validation.
 MadeRecorder openCsv(const Recorded &of);
-// RUN/stats.jsonl: a line at each of some steps, {"step", "parameters": {NAME:
+// RUN/stats.jsonl: a line every few steps, {"step", "parameters": {NAME:
 // {"norm", "mean", "std", "absmax", "update_ratio", "gradient_norm", ...}}}.
 MadeRecorder openStatistics(const Recorded &of);
-// RUN/ranks.jsonl, of several ranks: a line at some steps, {"step", "slow":
-// SlowRank's text, "hosts": a string a rank, "seconds", "data_wait",
-// "computes", "blocked": RankTime, a number a rank}; and a message when another
-// rank is slow.
+// RUN/ranks.jsonl, with several ranks: a line every few steps, {"step", "slow":
+// SlowRank's text, "hosts": a string per rank, "seconds", "data_wait",
+// "computes", "blocked": RankTime, a number per rank}; and a message when
+// another rank is slow.
 MadeRecorder openRankLines(const Recorded &of);
-// RUN/tensorboard/events.out.tfevents.*: what a step and a validation report.
+// RUN/tensorboard/events.out.tfevents.*: values of steps and validations.
 MadeRecorder openEvents(const Recorded &of);
-// The newest numbers as Prometheus' text, once a second and at the end.
+// The newest values in Prometheus' text format, once a second and at the end.
 MadeRecorder openPrometheus(const Recorded &of);
-// RUN/profile.json, RUN/trace.json and a table: where the time of steps goes.
+// RUN/profile.json, RUN/trace.json and a table: the time of steps by command.
 MadeRecorder openProfile(const Recorded &of);
-// RUN/tuning.json: the algorithms that were chosen, if there was a choice.
+// RUN/tuning.json: the selected algorithms, if there was a choice.
 MadeRecorder openTuning(const Recorded &of);
-// For people: how a run begins, validates and ends; where it is, one line that
-// is rewritten on a terminal, a line every now and then elsewhere; that steps
-// wait for samples, and what would help.
+// Messages for people: start, validations and end of a run; its progress, in
+// one line that is rewritten on a terminal, else in periodic lines; steps that
+// wait for samples, with advice.
 MadeRecorder openMessages(const Recorded &of);
 MadeRecorder openBar(const Recorded &of);
 MadeRecorder openDataWait(const Recorded &of);
-// Where messages are JSON: an object every now and then, and an epoch.
+// JSON messages: an object per period of time and per epoch.
 MadeRecorder openJsonLog(const Recorded &of);
-// The callbacks of the program that trains.
+// Calls the callbacks of the embedding program.
 MadeRecorder openHookCalls(const Recorded &of);
 
-// Of a step's metric; NaN if there is none of this name.
+// Value of a step's metric; NaN if there is none of this name.
 double metricOf(const StepEvent &event, std::string_view name);
 
-// Says once what cannot be written.
+// Warns once about a file that cannot be written.
 class OneWarning {
 public:
   void check(const Status &status);

@@ -7,11 +7,12 @@
 
 namespace dlc {
 
-// Rank 0 has those that the options ask for, other ranks none: all may tell.
+// Rank 0 has those that the options enable, other ranks have none; all ranks
+// may call it.
 class Recorders {
 public:
   static Result<Recorders> open(const Recorded &of);
-  // Where the run is and no more, without a folder; none with options.quiet.
+  // Only progress messages, without a run folder; none with options.quiet.
   static Result<Recorders> ofProgress(const RunSetup &setup,
                                       const Progress &progress);
 
@@ -22,10 +23,10 @@ public:
     for (const auto &recorder : all_)
       (recorder.get()->*event)(arguments...);
   }
-  // onStep, and the parameters' statistics if they are due.
+  // Calls onStep, and onStatistics if it is due.
   void tellStep(const StepReport &report, double shareWaited) const;
   void tellStepBeforeError(const StepReport &report) const;
-  // Whether one does; each is asked.
+  // Whether any recorder wants the run to end; all are called.
   bool wantEnd() const;
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a run is, and when it shows where it is.
+// Speed of a run, and when to show its progress.
 #pragma once
 
 #include "runtime/train/record/Recorder.h"
@@ -8,21 +8,22 @@
 
 namespace dlc {
 
-// Of the steps that this process does.
+// For the steps of this process.
 class StepPace {
 public:
   using Clock = std::chrono::steady_clock;
 
-  // Shown every options.logEvery steps; without it after `interval`.
+  // Shows progress every options.logEvery steps, or after `interval` if that is
+  // 0.
   StepPace(const Recorded &of, std::chrono::milliseconds interval)
       : first_(of.progress.step), total_(of.setup.total),
         every_(of.setup.options.logEvery),
         samples_(of.setup.sampling.samplesOfUpdate()), interval_(interval) {}
 
   void start() { start_ = last_ = Clock::now(); }
-  // Where the run is; true if it is to be shown.
+  // Records the step; true if progress is to be shown.
   bool reaches(int64_t step);
-  // What is between them takes no time of steps.
+  // The time until the next call of reaches() is not counted as steps.
   void pause() { paused_ = Clock::now(); }
   void resume() { between_ += Clock::now() - paused_; }
 
@@ -45,8 +46,8 @@ private:
   Clock::duration between_{};
 };
 
-// The memory that only this process has: not files that it has mapped, which
-// the system takes back when it wants to.
+// Bytes of memory private to this process, without mapped files, which the
+// system can reclaim.
 uint64_t bytesOfProcess();
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that is started for each checkpoint of a run (--after-save).
+// Runs a command for each checkpoint of a run (--after-save).
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace dlc {
 
-// By /bin/sh on a thread of its own, one at a time, with DLC_CHECKPOINT and
-// DLC_STEP in its environment. Of checkpoints that are written meanwhile the
-// newest waits for it; those that it leaves out, and a program that fails, are
-// warnings. Lines of its standard error are messages.
+// Runs the command with /bin/sh on a separate thread, one at a time, with
+// DLC_CHECKPOINT and DLC_STEP in its environment. Of the checkpoints written
+// meanwhile only the newest waits for it; skipped ones, and failures of the
+// command, are warnings. Lines of its standard error become messages.
 class AfterSave {
 public:
-  // No command: nothing is started.
+  // Does nothing if the command is empty.
   explicit AfterSave(std::string command) : command_(std::move(command)) {}
-  ~AfterSave(); // waits for what was begun
+  ~AfterSave(); // waits for a running command
 
   void begin(const std::string &checkpoint, int64_t step);
-  // Whether the checkpoint of this step has to stay; from any thread.
+  // Whether the checkpoint of this step must not be removed. Thread-safe.
   bool needs(int64_t step) const;
 
 private:
@@ -32,7 +32,7 @@ private:
   void run(const Saved &saved) const;
 
   const std::string command_;
-  mutable std::mutex mutex_; // of the two
+  mutable std::mutex mutex_; // of both
   std::optional<Saved> running_, waiting_;
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run goes back to a checkpoint and writes new ones, on all ranks.
+// Restores and writes checkpoints of a run on all ranks.
 #pragma once
 
 #include "runtime/train/run/Checkpoints.h"
@@ -9,48 +9,47 @@
 
 namespace dlc {
 
-// All ranks make the same calls but where it says so; an error is the same on
-// all of them.
+// Functions are collective unless noted; errors are the same on all ranks.
 class Checkpointing {
 public:
-  // Of a folder that was made. Both must outlive it.
+  // For an existing folder. Both must outlive it.
   Checkpointing(RunSetup &setup, RunFolder &folder)
       : setup_(setup), folder_(folder) {}
-  // Before a run has begun its first step, which would be in vain if a rank
-  // cannot write its part.
+  // Must be called before the first step: detects ranks that cannot write their
+  // parts.
   Status open();
 
-  // Goes to the newest checkpoint, or options.checkpoint.
+  // Restores the newest checkpoint, or options.checkpoint.
   Status restore(Progress &progress);
-  // Makes room for copies, if a checkpoint is due before the end.
+  // Allocates copies of the state, if a checkpoint is due before the end.
   void prepare(const Progress &progress);
 
   enum class How {
-    Planned, // as options.save says: steps may go on meanwhile
-    Now,     // known when it returns
-    Last,    // as Now, and that it could not be written ends the run
+    Planned, // by options.save: steps may continue meanwhile
+    Now,     // synchronous
+    Last,    // like Now, but failure to write ends the run
   };
-  // Writes a checkpoint. If that fails, on a full disk perhaps, the training
-  // goes on and the next one is tried when it is due; not if this is the last,
-  // or the run's folder is gone. What became of one that was written meanwhile
-  // is known at the next, and of settle().
+  // Writes a checkpoint. After a failure, such as a full disk, training
+  // continues and the next checkpoint is tried when due, unless this is the
+  // last one or the run's folder is gone. The result of a background write is
+  // reported by the next call and by settle().
   Status save(const Progress &progress, How how);
-  // On rank 0: warns if what was written meanwhile failed.
+  // On rank 0: warns if the background write failed.
   Status settle(bool wait);
 
-  // On any rank, between steps. On rank 0, once a second: an error if the
-  // folder is gone, since steps that no checkpoint can keep need not be done;
-  // true if it was looked at and is there.
+  // Called on any rank between steps. On rank 0, once a second: an error if the
+  // folder is gone, since further steps could not be saved; true if it was
+  // checked and exists.
   Result<bool> poll();
-  // By rank 0's clock, if the options have a time between checkpoints.
+  // By rank 0's clock, if the options set a time between checkpoints.
   bool isTimeUp() const;
-  // Of the last checkpoint that this process is known to have written.
+  // Step of the last checkpoint that this process has successfully written.
   int64_t savedStep() const { return savedStep_; }
 
 private:
   using Clock = std::chrono::steady_clock;
 
-  // Whether each rank writes its part of checkpoints.
+  // Whether each rank writes a part of checkpoints.
   bool inParts() const {
     return setup_.options.savesParts() && setup_.ranks.size() > 1;
   }
@@ -78,7 +77,7 @@ private:
 
   RunSetup &setup_;
   RunFolder &folder_;
-  std::optional<Checkpoints> checkpoints_; // rank 0's; in parts each has one
+  std::optional<Checkpoints> checkpoints_; // on rank 0, or on all if in parts
   bool hasRoom_ = true;                    // for copies of the state
   int64_t savedStep_ = -1;
   Clock::time_point checked_ = Clock::now(), saved_ = Clock::now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoints of a run: written, kept and gone back to.
+// Writes, retains and restores the checkpoints of a run.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -19,94 +19,92 @@
 
 namespace dlc {
 
-// Where a run stands. Seed and cursor say which samples come next.
+// Progress of a run. Seed and cursor determine the next samples.
 struct Progress {
   int64_t step = 0;
   Cursor cursor;
   std::string dataHash; // of the training data
   int64_t samples = 0;
-  int world = 0; // ranks that did the last step; 0: none was done
+  int world = 0; // ranks of the last step; 0: no step was done
   int64_t scheduledFrom =
-      0;              // step at which an optimizer and its schedule began
-  std::string bestBy; // the value that `best` is of; empty: none is looked at
+      0;              // step at which the optimizer and its schedule began
+  std::string bestBy; // name of `best`; empty: none is tracked
   Best best;
 };
 
 Result<Progress> readProgress(const std::string &checkpoint);
-// The same of a model that is a checkpoint, of any version.
+// Progress stored in a model that is a checkpoint, of any version.
 Result<Progress> progressOf(const Model &model);
 
-// The path of a run's checkpoint of this step; Code::Failed names those that
-// there are.
+// Path of a run's checkpoint of this step; Code::Failed, with the existing
+// ones, if there is none.
 Result<std::string> checkpointOf(const std::string &run, int64_t step);
 
-// Of a run that this process has locked (RunLock.h); one thread. In parts also
-// on ranks that have not: these write theirs, and do nothing else.
+// For a run that this process has locked (RunLock.h). Not thread-safe. With
+// parts, also on ranks without the lock, which only write their parts.
 class Checkpoints {
 public:
   explicit Checkpoints(std::string run, std::string afterSave = {})
       : run_(std::move(run)), afterSave_(std::move(afterSave)) {}
-  ~Checkpoints(); // what was begun is written
+  ~Checkpoints(); // completes a background write
 
-  // From now on all ranks make checkpoints together.
+  // From now on ranks write checkpoints together.
   void writeInParts(std::unique_ptr<Parts> parts) {
     share_ = parts->share();
     parts_ = std::move(parts);
   }
-  // From now on checkpoints leave these states to the artifact.
+  // From now on checkpoints omit these states, which the artifact has.
   void leaveOut(std::set<std::string> frozen) {
     share_.frozen = std::move(frozen);
     copy_.shareWith(share_);
   }
 
   // Writes <run>/checkpoint-<step> atomically; afterwards only the `keep`
-  // newest intact checkpoints remain, this one first. Others of earlier steps
-  // are removed, or renamed checkpoint-<step>.damaged; those of later steps do
-  // not belong to this run's history and would take precedence over its next
-  // ones: they are renamed checkpoint-<step>.newer. What AfterSave needs is
-  // kept, too. On a full disk the
-  // checkpoints that `keep` will remove are removed first if that makes enough
-  // room, but never the newest intact one. The best one is kept in any case;
-  // RUN/best links to it. Code::Diverged, and nothing written, if a parameter
-  // is not finite: with a file per rank check() reports that before.
+  // newest intact checkpoints, this one included, the best one, to which
+  // RUN/best links, and those that AfterSave needs remain. Older ones are
+  // removed, or renamed checkpoint-<step>.damaged. Those of later steps are not
+  // part of this run's history and would take precedence over its next ones:
+  // they are renamed checkpoint-<step>.newer. On a full disk, checkpoints that
+  // `keep` would remove are removed first if that frees enough space, but never
+  // the newest intact one. Code::Diverged, without writing, if a parameter is
+  // not finite; with a file per rank check() reports that before.
   Status save(Session &session, const Progress &progress, int64_t keep);
   Status check(Session &session) const;
 
-  // Makes room for begin(). Code::Limit if there is none.
+  // Allocates memory for begin(). Code::Limit if there is not enough.
   Status prepare(Session &session);
-  // Copies the state. Code::Limit without room for it, Code::Diverged as
-  // save().
+  // Copies the state. Code::Limit if there is not enough memory, Code::Diverged
+  // as in save().
   Status copy(Session &session);
-  // As save(), for the copy, on a thread of low priority. Only end() may be
-  // called until it has returned the result.
+  // Like save(), for the copy, on a low-priority thread. Until end() has
+  // returned the result, no other function may be called.
   void begin(Session &session, const Progress &progress, int64_t keep);
   struct Written {
     int64_t step;
     Status status;
   };
-  // Once for each begin(): the result when it is done, waiting for it if
-  // `wait`.
+  // Once for each begin(): the result if it is done; blocks if `wait`.
   std::optional<Written> end(bool wait);
 
-  // Loads the newest intact checkpoint; damaged newer ones are renamed, with a
-  // warning. Step 0, with the artifact's state, if there is none. Code::Corrupt
-  // if there are some and all are damaged.
+  // Loads the newest intact checkpoint; newer damaged ones are renamed, with a
+  // warning. Without checkpoints: step 0, with the artifact's state.
+  // Code::Corrupt if all checkpoints are damaged.
   Result<Progress> loadNewest(Session &session);
 
-  // Loads the one of `step`: Code::Failed if there is none, naming those that
-  // there are, Code::Corrupt if it is damaged.
+  // Loads the checkpoint of `step`. Code::Failed, with the existing ones, if
+  // there is none; Code::Corrupt if it is damaged.
   Result<Progress> load(Session &session, int64_t step);
 
-  // Sets those of later steps aside as checkpoint-<step>.newer, with a warning
-  // each: what is loaded next is of `step`.
+  // Renames checkpoints of later steps to checkpoint-<step>.newer, with a
+  // warning each, so that the newest is that of `step`.
   void goBackTo(int64_t step);
 
   // "'run/checkpoint-30' is the newest", "there is none", for messages.
   std::string newestText(const Session &session);
 
 private:
-  // What is written: the state, or this rank's part, by its path, and of which
-  // artifact it is.
+  // Content of a checkpoint: the state, or this rank's part, by path, and the
+  // artifact it belongs to.
   struct Content {
     Parts::Writer saveState;
     std::string artifact;
@@ -127,13 +125,13 @@ private:
 
   const std::string run_;
   AfterSave afterSave_;
-  std::map<std::string, std::string> whole_; // path: what its files were then
-  std::unique_ptr<Parts> parts_;             // or rank 0 writes all
-  Share share_;                              // what this rank writes
+  std::map<std::string, std::string> whole_; // path: file states when intact
+  std::unique_ptr<Parts> parts_;             // null: rank 0 writes everything
+  Share share_;                              // written by this rank
   StateCopy copy_;
   Written written_{};
   std::atomic<bool> done_ = false;
-  std::thread thread_; // of begin(), until end()
+  std::thread thread_; // from begin() to end()
 };
 
 } // namespace dlc

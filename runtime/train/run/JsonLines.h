@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics.jsonl and its like: one JSON object a line, for scripts to read while
-// a run goes on.
+// metrics.jsonl and similar files: one JSON object per line, readable during a
+// run.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -9,25 +9,25 @@
 
 namespace dlc {
 
-// Appends lines; each is handed to the system at once, so that a killed process
-// loses none that it wrote and tears at most the last.
+// Appends lines with one write() each, so that a killed process loses no
+// complete line and truncates at most the last one.
 class JsonLines {
 public:
-  // Keeps of an existing file the whole lines with `key` up to `last`; that
-  // needs no room on the disk if the others are at its end.
+  // Keeps of an existing file the complete lines whose `key` is at most `last`;
+  // needs no disk space if the others are at the end.
   static Result<JsonLines> open(const std::string &path, const char *key,
                                 int64_t last);
 
   JsonLines(JsonLines &&other) noexcept;
-  ~JsonLines(); // with a warning if lines are lost
+  ~JsonLines(); // warns if lines are lost
 
-  // With its line end. Never an error: what cannot be written, to a full disk
-  // perhaps, is kept (up to 16 MiB) and written before the next line, and a
-  // warning says so once.
+  // Appends a line and a newline. Not an error: what cannot be written, for
+  // example to a full disk, is buffered (up to 16 MiB) and written before the
+  // next line, with one warning.
   void append(const std::string &line);
 
-  // Now and then, while the folder is known to be there: makes the file again
-  // if it was moved away or removed, also the time before.
+  // Call regularly while the folder exists: recreates the file, with earlier
+  // lines, if it was moved or removed.
   void follow();
 
 private:
@@ -38,19 +38,19 @@ private:
 
   int descriptor_;
   std::string path_;
-  std::string waiting_; // begins where the last write ended
+  std::string waiting_; // starts where the last write ended
   int64_t lost_ = 0;    // lines
   bool stuck_ = false, missing_ = false;
 };
 
-// {"step": 3, "loss": 0.5, ...}: numbers in their shortest exact form, in the
-// order given; what is not finite is null.
+// {"step": 3, "loss": 0.5, ...}: numbers in the shortest exact form, in the
+// given order; NaN and infinity become null.
 class JsonLine {
 public:
   JsonLine &add(std::string_view key, double value);
   JsonLine &add(std::string_view key, int64_t value);
   std::string finish();
-  void clear() { text_.clear(); } // keeps its memory
+  void clear() { text_.clear(); } // keeps the allocation
 
 private:
   void key(std::string_view key);

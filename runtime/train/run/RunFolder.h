@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run folder: what a training run leaves behind and goes on from.
-//   config.yaml  model.dlc/  metrics.jsonl  epochs.jsonl  checkpoint-<step>/
+// A run folder, from which a training run can be resumed.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -12,22 +11,22 @@
 
 namespace dlc {
 
-// As one rank sees it. Rank 0 has the lock and what is in it; the others may
-// leave something there, if they reach it.
+// The folder on one rank. Only rank 0 has the lock and manages the contents;
+// others may add files if they can access it.
 class RunFolder {
 public:
-  // With the lock of the run `resume`, before anything of it is read that
-  // another process could change; empty: of none yet. All ranks call it.
+  // Locks the run `resume` before any file is read that another process could
+  // change; empty: no folder yet. Collective.
   static Result<RunFolder> open(const std::string &resume, Communicator &ranks);
-  // Unless it is of a run already, makes that of a new one, complete with a
-  // copy of the artifact (hard links where the file system allows) and
-  // config.yaml, in one step, and locks it. Code::Usage if options.run exists
-  // already. All ranks call it and get rank 0's path.
+  // Unless a run was opened, creates the folder of a new one atomically, with a
+  // copy of the artifact (hard links if the file system supports them) and
+  // config.yaml, and locks it. Code::Usage if options.run exists. Collective;
+  // all ranks get rank 0's path.
   Status make(const TrainOptions &options, Communicator &ranks);
 
   const std::string &path() const { return path_; }
   bool isOwn() const { return lock_.has_value(); }
-  // As RunLock::check(); others than rank 0 have nothing to check.
+  // See RunLock::check(); always ok on ranks other than 0.
   Status check() { return lock_ ? lock_->check() : Status(); }
 
 private:
@@ -37,14 +36,14 @@ private:
   std::optional<RunLock> lock_;
 };
 
-// Empty: as it was.
+// An empty path stays empty.
 std::string absolutePath(const std::string &path);
 
-// Hard links to the files of an artifact in a new folder, or copies.
+// Creates a folder with hard links to the files of an artifact, or copies.
 Status copyArtifact(const std::string &from, const std::string &to);
 
-// The ranks that the newest checkpoint, or the one of this step, was made by;
-// if there is none, those that the artifact was compiled for.
+// Number of ranks that wrote the newest checkpoint, or that of this step;
+// without checkpoints the number that the artifact was compiled for.
 Result<int> ranksOfRun(const std::string &run, std::optional<int64_t> step);
 
 } // namespace dlc

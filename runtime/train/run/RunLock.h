@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The right to write into a run folder: one process has it at a time, until it
-// gives it back or ends in whatever way.
+// Exclusive write access to a run folder, for one process until it releases it
+// or ends.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -13,25 +13,25 @@
 
 namespace dlc {
 
-// A flock on RUN/lock, which stays behind; what it holds, the process and its
-// machine, is for messages only. Not for threads.
+// A flock on RUN/lock, which is not removed; its content (process and machine)
+// is only used in messages. Does not exclude threads of one process.
 class RunLock {
 public:
-  // Waits a moment for a process that is about to end. Code::Failed, naming the
-  // process that has it. Where locks do not work, a warning. Reading needs
-  // none.
+  // Waits a moment for a process that may be ending. Code::Failed, with the
+  // process that holds it. A warning if the file system does not support locks.
+  // Readers do not need the lock.
   static Result<RunLock> take(const std::string &run);
 
   RunLock(RunLock &&other) noexcept;
   RunLock &operator=(RunLock &&) = delete;
   ~RunLock();
 
-  // The folder has another name since it was locked.
+  // The folder was renamed since it was locked.
   void renamed(const std::string &run) { run_ = run; }
 
-  // Code::Failed, saying what is gone, if the folder is no longer where it was
-  // or lacks a file that it had, but for checkpoints and lists of numbers: a
-  // checkpoint in it could not be used. A lock that is gone is made again.
+  // Code::Failed, with details, if the folder was moved, or lacks a file that
+  // it had other than checkpoints and logs of values, so that a checkpoint in
+  // it would be unusable. Recreates a missing lock.
   Status check();
 
 private:
@@ -43,8 +43,8 @@ private:
   std::string lockPath() const { return run_ + "/lock"; }
 
   std::string run_;
-  int file_ = -1;                                 // below 0: locks do not work
-  std::pair<dev_t, ino_t> folder_{}, lockFile_{}; // what was locked
+  int file_ = -1;                                 // below 0: no locks
+  std::pair<dev_t, ino_t> folder_{}, lockFile_{}; // identity at locking
   std::vector<std::string> files_;                // in the folder
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which averages a session uses, as an option.
+// Option that selects a session's set of averages.
 #pragma once
 
 #include "runtime/base/options/OptionTable.h"
 
 namespace dlc {
 
-// --ema, --ema=2: which set of averages; 0: none.
+// --ema, --ema=2: number of the set of averages; 0: none.
 inline Option &addAverages(OptionTable &table, std::string key, int &set) {
   Option &row = table.add(std::move(key),
                           "moving averages in place of the weights; --ema=2: "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program over the samples of a data set, in batches that are started ahead
-// of what is known of them, so that a GPU never waits.
+// Runs a program over the samples of a data set, starting batches before
+// earlier results are read, so that a GPU is never idle.
 #pragma once
 
 #include "runtime/data/Loader.h"
@@ -13,32 +13,32 @@ namespace dlc {
 
 class BatchSweep {
 public:
-  // A program for so many samples.
+  // A program for batches of `batch` samples.
   struct Part {
     const plan::Program *program;
     int64_t batch;
   };
-  // Called for each batch in their order, with how many of its samples count,
-  // the program that took it and what that put out, in its order.
+  // Called for each batch in order, with the number of its samples without
+  // padding, its program, and the program's outputs in order.
   using Take = std::function<Status(int64_t samples, const Part &part,
                                     std::span<const TensorView>)>;
 
-  // All must outlive it. The same program for one batch or several, the largest
-  // first.
+  // All arguments must outlive it. `parts` is the program for one or several
+  // batch sizes, the largest first.
   BatchSweep(Executor &executor, std::vector<Part> parts,
              const Dataset &dataset);
 
-  // Batches `first`, `first` + `stride` ... of the largest size. The last of
-  // all is of the smallest that it fits, and filled up with repetitions, which
-  // do not count. An error names its samples; of several batches that fail it
-  // is the first one's. Ranks share batches out so; where the program has a
-  // collective, each runs as often as the others, of the same size, with
-  // samples that do not count if it has no batch left.
+  // Runs batches `first`, `first` + `stride` ... of the largest size, which
+  // shares batches between ranks. The last batch of all has the smallest size
+  // that fits, padded by repeated samples, which are not passed on. Errors name
+  // the samples of the first batch that fails. If the program has a collective,
+  // each rank runs the same number of batches of the same sizes, with only
+  // padding if it has no batch left.
   Status run(int64_t first, int64_t stride, const Take &take);
 
 private:
   struct Rows {
-    int64_t first, count; // none: repetitions of sample `first`
+    int64_t first, count; // 0: repetitions of sample `first`
     size_t part;
   };
   size_t partFor(int64_t count) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each rank gathers from its own samples, made equal: the running
-// statistics of batch norms and the averages of them.
+// Synchronises what each rank computes from its own samples: the running
+// statistics of batch norms, and their averages.
 #pragma once
 
 #include "runtime/exec/Executor.h"
@@ -10,15 +10,15 @@
 
 namespace dlc {
 
-// broadcast: rank 0's, as torch's DDP. Mean: over the ranks, added in f64;
-// whole numbers are rank 0's. A mean is rounded each time it is taken, so that
-// a checkpoint at another step may change the last bits of later ones.
+// Broadcast: rank 0's values, as torch's DDP. Mean: over ranks, summed in f64;
+// integers are rank 0's. Each mean is rounded, so checkpoints at other steps
+// may change the last bits of later means.
 enum class BufferMode { Broadcast, Mean };
 constexpr std::array<std::string_view, 2> kBufferModes = {"broadcast", "mean"};
 
-// Before anything reads buffers or saves them; all ranks call it. A training
-// step does not read them, but to move them on, so that this gives what a
-// broadcast before every step would, at no cost in a step.
+// Collective; call before buffers are read or saved. Training steps only update
+// buffers and do not read them, so this is equivalent to a broadcast before
+// every step, without its cost.
 Status settleBuffers(Executor &executor, Communicator &communicator,
                      BufferMode mode);
 

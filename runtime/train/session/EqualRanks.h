@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether ranks that train one model still have the same weights.
+// Checks that ranks that train one model have the same weights.
 #pragma once
 
 #include "runtime/exec/Executor.h"
 
 namespace dlc {
 
-// Compares parameters and moments of all ranks by hash, but for what one
-// rank has alone (--zero). Code::Failed on all ranks where some differ: the
-// message names the ranks that are not with most of the others, and the first
-// tensor. All ranks call it between steps; the bytes that it sends are a hash a
-// rank, and a hash a tensor if ranks differ.
+// Compares parameters and moments of all ranks by hash, without those that only
+// one rank has (--zero). Code::Failed on all ranks if some differ; the message
+// names the ranks outside of the largest group of equal ranks, and the first
+// tensor. Collective, between steps; sends one hash per rank, and one per
+// tensor only if ranks differ.
 class EqualRanks {
 public:
-  // Code::Usage, naming --check-ranks, if no rank has a whole parameter.
+  // Code::Usage, naming --check-ranks, if no parameter is replicated.
   static Result<EqualRanks> make(Executor &executor,
                                  Communicator &communicator);
 
@@ -30,7 +30,7 @@ private:
   Executor &executor_;
   Communicator &communicator_;
   std::vector<std::string> names_; // of the states
-  bool isTried_ = false;           // DLC_INJECT_BIT
+  bool isTried_ = false;           // DLC_INJECT_BIT was applied
 };
 
 } // namespace dlc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a model's sizes takes the samples of a source, as they are or filled
-// up.
+// Selects the size of a model that fits the samples of a source, with padding
+// if necessary.
 #pragma once
 
 #include "runtime/data/Dataset.h"
@@ -9,28 +9,29 @@
 
 namespace dlc {
 
-// The inputs of a program, as a source fills them: an input is found by its own
-// name, or as `x` if it is the only one besides the labels, which are `y`.
+// The inputs of a program with their arrays in the source: an input is found by
+// its name, or as `x` if it is the only one besides the labels, which are `y`.
 std::vector<InputSpec> specsOf(const plan::Plan &plan,
                                const plan::Program &program,
                                const Source &source);
 
-// A size, and what fills the samples up to it; none if they fit.
+// A size, and the padding that samples need for it.
 struct Fit {
   int size = 0;
   std::vector<Padding> paddings;
 };
 
-// The largest batch of the size that takes the samples as they are; else, of
-// those that do so filled up by options.pads, the one with the least of it. Of
-// one size, its own: what is wrong is said by who opens it. Of `batch` rows if
-// that is not 0. Errors: none fits, with what each takes and what would help;
-// arrays that have one length in each size, but several in the source.
+// The size with the largest batch among those that fit the samples without
+// padding; else among those that fit with options.pads, the one with the least
+// padding. A model with one size always gets it, since opening the data set
+// reports mismatches. `batch` restricts the sizes unless it is 0. Errors: no
+// size fits, with the shapes of each and a remedy; an array that has the same
+// length in all sizes, but different lengths in the source.
 Result<Fit> fitTo(const Source &source, const plan::Plan &plan,
                   std::string_view kind, int64_t batch,
                   const SampleOptions &options);
 
-// Code::Usage for paddings of what is no input, with those that there are.
+// Code::Usage for padding of an unknown input, with the existing ones.
 Status checkPads(const Source &source, const plan::Plan &plan,
                  const SampleOptions &options);
 

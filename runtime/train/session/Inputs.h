@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's inputs as the data file must fill them, and its outputs.
+// A program's inputs, as the data must fill them, and its outputs.
 #pragma once
 
 #include "runtime/data/Loader.h"
@@ -12,37 +12,37 @@
 
 namespace dlc {
 
-// Which of its outputs has this name; none: below 0.
+// Index of the output with this name; below 0 if there is none.
 int findOutput(const plan::Program &program, std::string_view name);
 
-// The bytes of each array of a batch, which stay where they are.
+// The bytes of each array of a batch, without ownership.
 using BatchView = std::span<const std::span<const std::byte>>;
 
-// The arrays of a batch are those of the program's inputs, in order.
+// Sets the program's inputs to the arrays of a batch, in order.
 Status setInputs(Executor &executor, const plan::Program &program,
                  const Batch &batch);
 Status setInputs(Executor &executor, const plan::Program &program,
                  BatchView batch);
 
-// The samples of several sources: a data set for each length.
+// Samples of several sources, as a data set for each length.
 struct SizedData {
   std::vector<Dataset> sets;
-  std::vector<int> sizes; // of the model's, of each
-  // Labels that were filled up, by what.
+  std::vector<int> sizes; // the model's size of each set
+  // Labels that were padded, with the padding value.
   std::map<std::string, double> paddedLabels;
 
   int64_t samples() const;
 };
 
-// Bound to the inputs of programs of this kind, in their order; of each source
-// to the one that fitTo() says. Sources of one size become one data set, which
-// are in the order of their first ones.
+// Binds sources to the inputs of programs of this kind, in order, with the size
+// that fitTo() selects for each. Sources of one size become one data set; data
+// sets are in the order of their first sources.
 Result<SizedData>
 openDatasets(const std::vector<std::shared_ptr<const Source>> &sources,
              const plan::Plan &plan, std::string_view kind,
              const SampleOptions &options, int64_t batch = 0);
 
-// That of one source.
+// The data set of one source.
 Result<Dataset> openDataset(std::shared_ptr<const Source> source,
                             const plan::Plan &plan, std::string_view kind,
                             const SampleOptions &options, int64_t batch = 0);
@@ -51,12 +51,12 @@ Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
                             std::string_view kind, const SampleOptions &options,
                             int64_t batch = 0);
 
-// The size that a data set was bound for.
+// The model's size that a data set was bound to.
 int sizeOf(const plan::Plan &plan, std::string_view kind,
            const Dataset &dataset);
 
-// The size of the batches in whose program for it the inputs have these shapes,
-// in their order. Code::Usage: there is none, with those that there are.
+// The size in whose program the inputs have these batch shapes, in order.
+// Code::Usage, with the existing shapes, if there is none.
 using Shapes = std::vector<std::vector<int64_t>>;
 Result<int> findSize(const plan::Plan &plan, std::string_view kind,
                      const Shapes &shapes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows that an evaluation program puts out, as sums.
+// Sums over the rows that an evaluation program outputs.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -13,25 +13,25 @@
 
 namespace dlc {
 
-// A mean before it is divided.
+// A mean as numerator and denominator.
 struct Ratio {
   double sum = 0, weight = 0;
 };
 
-// Outputs of eval_step whose rows have one mean: row_loss over row_weight, and
-// so row_loss.NAME of one of several losses, whose sum is the loss; row_correct
-// over row_counted. Without the weights each row counts 1.
+// Outputs of eval_step that form a mean over rows: row_loss / row_weight,
+// row_loss.NAME of one of several losses, whose sum is the loss, and
+// row_correct / row_counted. Without the weights each row has weight 1.
 struct RowPorts {
   std::string name;
-  int rows = -1, weights = -1; // of the program's outputs
+  int rows = -1, weights = -1; // outputs of the program
 
-  // The first `samples` of a batch's; one number alone is of the batch as a
-  // whole, and counts for each of them. Code::Corrupt.
+  // Sums over the first `samples` of a batch; a scalar applies to the whole
+  // batch and is multiplied by the number of samples. Code::Corrupt.
   Result<Ratio> add(std::span<const TensorView> outputs, int64_t samples,
                     int64_t batch) const;
 };
 
-// The losses, then the hits, if there are some.
+// The losses, then the hits, if any.
 struct EvalPorts {
   std::vector<RowPorts> all;
   bool hasHits = false;

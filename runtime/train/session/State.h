@@ -13,42 +13,42 @@
 
 namespace dlc {
 
-// Every state of the plan from a safetensors file, or from a folder of parts
-// (plan/parts/StateFiles.h). Code::Incompatible if a tensor is missing or has
-// another type or shape, or is not the plan's. Moments that the file leaves out
-// become zero if `mayOmitMoments`; accumulators always.
+// Loads all states of the plan from a safetensors file, or from a folder of
+// parts (plan/parts/StateFiles.h). Code::Incompatible if a tensor is missing,
+// unknown, or has another type or shape. Missing moments become zero if
+// `mayOmitMoments`; missing accumulators always do.
 Status loadState(Executor &executor, const std::string &path,
                  bool mayOmitMoments);
 
-// What a rank writes. Of several each writes a part: what it alone has
-// (--zero), and of what all have alike about as many bytes as another; rank 0
-// the rest, such as numbers that are a rank's own.
+// The states that a rank writes: those that only it has (--zero), and a share
+// of the replicated ones with about as many bytes as the others'; rank 0 also
+// the rest, such as values that are specific to a rank.
 struct Share {
   int rank = 0, ranks = 1;
-  std::set<std::string> frozen = {}; // is not written: the artifact has it
+  std::set<std::string> frozen = {}; // omitted: the artifact has them
 };
 
-// Constants that have the values of this file, an artifact's state; all that it
-// has where nothing else was loaded.
+// Constants with the same values as in this file, an artifact's state; if no
+// other state was loaded, all constants that it has.
 Result<std::set<std::string>>
 frozenStates(Executor &executor, const std::string &path, bool isLoaded);
 
-// Writes and syncs a new file with every state of the plan, or a part of them;
-// accumulators only within a window, as nothing reads them at its start.
+// Writes and syncs a new file with all states of the plan or a share of them;
+// accumulators are omitted at the start of a window, when they are unused.
 Result<FileDigest> saveState(Executor &executor, const std::string &path,
                              const Share &share = {});
 
-// What saveState() would write, in memory of its own, kept for the next one.
+// A copy in memory of what saveState() would write; reuses its allocation.
 class StateCopy {
 public:
-  // Once, before anything else.
+  // Call at most once, before all other functions.
   void shareWith(Share share) { share_ = std::move(share); }
-  // Makes room, so that take() costs no more than copying. Code::Limit if there
-  // is none.
+  // Allocates, so that take() only copies. Code::Limit if there is not enough
+  // memory.
   Status reserve(Executor &executor);
-  // Code::Diverged, naming the tensor, if a float parameter is not finite.
+  // Code::Diverged, with the tensor, if a float parameter is not finite.
   Status take(Executor &executor);
-  // Of the last take(); any thread.
+  // Writes the copy of the last take(). Thread-safe.
   Result<FileDigest> save(const std::string &path) const;
 
 private:
@@ -61,30 +61,30 @@ private:
   uint64_t bytes_ = 0;
 };
 
-// The micro-batches that were added up since the last update.
+// Number of micro-batches accumulated since the last update.
 Result<int64_t> windowPosition(Executor &executor);
 
-// Rank 0's state on all ranks, but for the number of the rank.
+// Broadcasts rank 0's state to all ranks, except the rank number.
 Status broadcastState(Executor &executor, Communicator &communicator);
 
-// Rank 0's values of these states on all ranks.
+// Broadcasts rank 0's values of these states to all ranks.
 Status broadcastStates(Executor &executor, Communicator &communicator,
                        std::span<const plan::State *const> states);
 
-// Tells random programs which rank they run on; a file has rank 0's.
+// Sets the rank that random number programs use; a file has rank 0's.
 Status setRank(Executor &executor, int64_t rank);
 
-// What states held, by name.
+// Contents of states, by name.
 using StateBytes = std::map<std::string, std::vector<std::byte>>;
 
-// Puts each average of a set, counted from 1 (plan/Averages.h), in the place of
-// what it averages, rounded to that type, and gives what was there: restore it
-// to go on training. Code::Failed if the plan has no such set.
+// Replaces each averaged state by its average in a set, counted from 1
+// (plan/Averages.h), rounded to the state's type. Returns the previous values:
+// restore them to continue training. Code::Failed if the plan has no such set.
 Result<StateBytes> useAverages(Executor &executor, int set = 1);
 Status restoreStates(Executor &executor, const StateBytes &states);
 
-// Code::Diverged, naming the tensor, if a float parameter is not finite, of
-// those that this rank writes.
+// Code::Diverged, with the tensor, if a float parameter that this rank writes
+// is not finite.
 Status checkFinite(Executor &executor, const Share &share = {});
 
 } // namespace dlc

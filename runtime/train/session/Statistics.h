@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of a model compiled with --stats reports of each parameter.
+// Statistics of each parameter that steps report if compiled with --stats.
 #pragma once
 
 #include "runtime/exec/TensorView.h"
@@ -13,31 +13,31 @@ namespace dlc {
 
 // Over all elements of a tensor.
 struct TensorStatistics {
-  float norm, mean, deviation, largest; // the last: of absolute values
+  float norm, mean, deviation, largest; // largest: of absolute values
 };
 
 struct ParameterStatistics {
   TensorStatistics parameter; // after the step
-  float moved;                // norm of what the step added to it
+  float moved;                // norm of the step's change
   TensorStatistics gradient;  // mean over ranks, unscaled, before clipping
 
-  // ||change|| / ||parameter||, as the step leaves it; 0 where nothing moves.
+  // change|| / ||parameter after the step||; 0 if nothing changes.
   double ratio() const {
     return moved == 0 ? 0 : double(moved) / double(parameter.norm);
   }
 };
 
-// Whether an output of a step is not a scalar metric but these.
+// Whether an output of a step has these statistics rather than a scalar metric.
 bool isStatistics(std::string_view output);
 
-// Reads them from what a step puts out.
+// Reads the statistics from a step's outputs.
 class StatisticsReader {
 public:
-  // Of train_step. Code::Corrupt if its outputs do not fit its parameters.
+  // For train_step. Code::Corrupt if its outputs do not fit its parameters.
   static Result<StatisticsReader> create(const plan::Plan &plan,
                                          const plan::Program &step);
 
-  // By parameter, those that train in the plan's order; none without --stats.
+  // Names of trained parameters in the plan's order; empty without --stats.
   const std::vector<std::string> &names() const { return names_; }
   void read(std::span<const TensorView> outputs);
   std::span<const ParameterStatistics> values() const { return values_; }
@@ -45,7 +45,7 @@ public:
 private:
   std::vector<std::string> names_;
   std::vector<ParameterStatistics> values_;
-  size_t parameters_ = 0, gradients_ = 0; // of outputs
+  size_t parameters_ = 0, gradients_ = 0; // index of the output
 };
 
 } // namespace dlc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Going on with another program: another rate, optimizer, precision, batch,
-// target or number of ranks, or another version of dlc.
+// Continues a checkpoint with another program: another rate, optimizer,
+// precision, batch, target or number of ranks, or another version of dlc.
 #pragma once
 
 #include "runtime/exec/Executor.h"
@@ -11,24 +11,25 @@
 
 namespace dlc {
 
-// What of a checkpoint's state a program has taken over.
+// What a program has taken from a checkpoint's state.
 struct Takeover {
-  // Optimizers by name. One that is another starts its own moments, and its
-  // steps and schedule count from 0.
+  // Names of the optimizers. A different optimizer starts with new moments and
+  // counts steps, also of its schedule, from 0.
   std::string before, now;
   bool startsOptimizer() const { return before != now; }
 
-  size_t taken = 0; // states, by name
-  // States that the checkpoint lacks, or has with another shape or type, which
-  // stay as compiled; states whose float type is another; tensors that are no
-  // state of the program.
+  size_t taken = 0; // number of states, matched by name
+  // States that are missing in the checkpoint, or have another shape or type
+  // there, and keep their compiled values; states converted from another float
+  // type; tensors that are not states of the program.
   std::vector<std::string> missing, unlike, rounded, unused;
 };
 
-// Of a checkpoint, by an executor whose state is as compiled. Averages that the
-// checkpoint lacks start with the values of what they average. What a schedule
-// and a window of micro-batches count is the program's own. On rank 0, as
-// loading a state. Code::Incompatible if no trained parameter is taken.
+// Loads a checkpoint's state into an executor whose state is as compiled.
+// Averages that the checkpoint lacks start with the values that they average.
+// Counters of schedules and of micro-batch windows are the program's own.
+// Called on rank 0, like loading a state. Code::Incompatible if no trained
+// parameter matches.
 Result<Takeover> takeOver(Executor &executor, const Model &from);
 
 } // namespace dlc

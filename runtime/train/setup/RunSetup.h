@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run trains, on what and how long: settled before its first step.
+// Model, data and length of a run, determined before its first step.
 #pragma once
 
 #include "runtime/base/process/Log.h"
@@ -14,45 +14,46 @@
 
 namespace dlc {
 
-// One rank's part; the same setup on all ranks. Heavy: made once a run.
+// One rank's part of a setup that is the same on all ranks. Expensive: created
+// once per run.
 struct RunSetup {
-  // With paths that are absolute. Code::Usage for options that contradict each
-  // other.
+  // `options` with absolute paths. Code::Usage for contradicting options.
   static Result<std::unique_ptr<RunSetup>> make(const TrainOptions &options,
                                                 const TrainHooks &hooks,
                                                 Communicator &ranks);
-  // Reads model and data, binds the step. An error is the same on all ranks.
+  // Reads model and data, and binds the step. Errors are the same on all ranks.
   Status prepare();
 
-  // The run begins, or these ranks begin to share its samples, at this place.
+  // Starts the run, or the sharing of its samples between these ranks, here.
   void beginAt(Progress &progress);
-  // A schedule that was compiled without a length lasts as long as the run that
-  // was begun; with options.reschedule as long as this one.
+  // A schedule that was compiled without a length gets that of the original
+  // run, or of this one with options.reschedule.
   Status settleSchedule(const Progress &progress);
-  // What ranks gathered of their own becomes equal, before it is read or saved.
+  // Synchronises statistics of each rank's samples, before they are read or
+  // saved.
   Status settleBuffers();
 
-  // The batches of an update, as the loader makes them, and which of the
-  // model's sizes they have.
+  // The batches of an update, as the loader makes them, and their model's size.
   struct Window {
     std::vector<Batch> batches;
     int size = 0;
   };
   Result<Window> windowOf(int64_t step) const;
-  // Whether the test hook makes a gradient of this rank infinite in a step.
+  // Whether the test hook makes a gradient of this rank infinite in this step.
   bool injects(int64_t step) const;
   // NaN if the program does not report it.
   double metric(std::span<const double> values, std::string_view name) const;
   bool reports(std::string_view metric) const;
-  // Whether the data's end is not known.
+  // Whether the number of samples is unknown.
   bool isEndless() const { return data.samples() == kEndlessSamples; }
-  // Whether validations have been without a better one for long enough.
+  // Whether the number of validations without improvement has reached the
+  // patience.
   bool isPatienceOver(const Best &best) const {
     return options.patience > 0 && best.waited >= options.patience;
   }
 
   bool isRoot() const { return ranks.rank() == 0; }
-  // Messages that all ranks have: rank 0 prints them.
+  // For messages that are the same on all ranks: only rank 0 prints them.
   template <class... Parts>
   void warnOnce(fmt::format_string<Parts...> format, Parts &&...parts) const {
     if (isRoot())
@@ -67,19 +68,19 @@ struct RunSetup {
   TrainOptions options;
   TrainHooks hooks;
   Communicator &ranks;
-  Judge::Sources sources; // of data
-  SizedData data, val;    // val: none without validation
+  Judge::Sources sources; // for data
+  SizedData data, val;    // val: empty without validation
   Sampling sampling;
   std::string dataHash;
   std::unique_ptr<Session> session;
-  std::optional<Model> from;    // on rank 0 of a new run: of options.state
-  std::optional<Judge> judge;   // of val, if metrics are asked for
-  std::optional<BestBy> bestBy; // what decides which checkpoint is the best
+  std::optional<Model> from;    // options.state, on rank 0 of a new run
+  std::optional<Judge> judge;   // for val, if there are metrics
+  std::optional<BestBy> bestBy; // criterion of the best checkpoint
   int64_t total = 0;            // steps of the run
-  // Steps of an epoch with as many ranks as the model was compiled for: in what
-  // lengths of runs and schedules count.
+  // Steps of an epoch with the number of ranks that the model was compiled for:
+  // the unit of run lengths and schedules.
   int64_t stepsPerEpoch = 0;
-  int64_t group = 0; // consecutive ranks that share out states; 0: all
+  int64_t group = 0; // consecutive ranks that shard states; 0: all
   std::set<int64_t> infiniteSteps; // see base/options/Environment.h
 
 private:
@@ -103,7 +104,7 @@ private:
   Status findState();
 };
 
-// Of options.data, or of what a program gives.
+// Name of options.data or of the program that makes the samples.
 std::string nameOfData(const RunSetup &setup);
 // "64 samples", "4 micro-batches of 16"; "2 ranks"
 std::string batchText(const Sampling &sampling);
