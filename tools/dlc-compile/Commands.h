@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler's commands; they add themselves to dlc's command line.
+// Commands of the compiler, which add themselves to dlc's command line.
 #pragma once
 
 #include "tools/dlc/Commands.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every setting of dlc compile.
+// All options of dlc compile.
 #pragma once
 
 #include "compiler/driver/Options.h"
@@ -9,7 +9,7 @@
 namespace dlc::tool {
 
 struct Settings {
-  // Without `choosesTarget` auto stays what it is.
+  // Unless `choosesTarget`, --target=auto is not resolved.
   explicit Settings(bool choosesTarget = true) {
     options.addTo(table);
     TargetChoice::addAuto(table, options.train.target);

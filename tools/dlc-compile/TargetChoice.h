@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --target=auto, the default, stands for on this machine, and why.
+// Resolves --target=auto, the default, on this machine.
 #pragma once
 
 #include "compiler/target/TargetOptions.h"
@@ -9,10 +9,11 @@ namespace dlc::tool {
 
 class TargetChoice {
 public:
-  // Makes "auto" a word of the row of --target, and its default.
+  // Adds "auto" to the choices of --target, as the default.
   static void addAuto(OptionTable &table, TargetOptions &target);
-  // Has the table find what it is once all options are set: a target whose
-  // devices are seen here and can be compiled for, else cpu. Both outlive this.
+  // Makes the table resolve auto after all options are set: to a target that
+  // has a device here and can be compiled for, else to cpu. Both arguments must
+  // outlive this.
   void find(OptionTable &table, TargetOptions &target);
   // "target cpu (znver3, avx2): ..., as no driver is found; --target=cuda".
   std::string summary(const plan::Plan &plan,

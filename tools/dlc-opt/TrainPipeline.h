@@ -3,8 +3,8 @@
 
 namespace dlc::tool {
 
-/// Makes --dlc-train="stop-after=PHASE FLAG=VALUE ..." known: the phases of
-/// training up to PHASE (simplify, unless it is given), with a step's options.
+/// Registers --dlc-train="stop-after=PHASE FLAG=VALUE ...": the training phases
+/// up to PHASE (default: simplify), with options of a step.
 void registerTrainPipeline();
 
 } // namespace dlc::tool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of the tool. Each adds itself to the command line and is run
-// when it was chosen; its result is the exit code.
+// Commands of the tool. Each adds itself to the command line, and runs if it is
+// selected; its result is the exit code.
 #pragma once
 
 #include "runtime/base/files/Output.h"
@@ -16,17 +16,17 @@
 
 namespace dlc::tool {
 
-// What --help shows of a command; --help=all shows all.
+// What --help shows of a command; --help=all shows everything.
 struct ShortHelp {
   std::vector<std::string> flags;
-  std::string footer; // empty: the whole one
+  std::string footer; // empty: the full one
 };
 
 struct CommandLine {
   CLI::App app;
   std::vector<std::string> arguments; // argv, to start local ranks with
-  std::function<int()> chosen;        // what the command line asks for
-  // Of commands of many flags; others show all at once.
+  std::function<int()> chosen;        // runs the selected command
+  // For commands with many flags; others show all of them.
   std::map<const CLI::App *, ShortHelp> shortHelps;
 };
 
@@ -37,7 +37,7 @@ void addGenerate(CommandLine &line);
 void addInspect(CommandLine &line);
 void addCompletion(CommandLine &line);
 void addManual(CommandLine &line);
-// Below `parent`: dlc debug and dlc doctor.
+// Subcommands of `parent`: dlc debug or dlc doctor.
 void addReplay(CommandLine &line, CLI::App &parent);
 void addCompare(CommandLine &line, CLI::App &parent);
 void addFlight(CommandLine &line, CLI::App &parent);
@@ -45,19 +45,19 @@ void addEnv(CommandLine &line, CLI::App &parent);
 void addBench(CommandLine &line, CLI::App &parent);
 void addCache(CommandLine &line, CLI::App &parent);
 
-// How a rank ends.
+// The exit of a rank.
 struct RankEnd {
   int code = 0;
-  // By an error of its own: the others need not wait for it. Otherwise all end
-  // at the same step, or it has lost one that is to blame.
+  // The rank failed by itself, so the other ranks need not end by themselves.
+  // Otherwise all end at the same step, or a lost rank caused the failure.
   bool alone = false;
 };
-// By the result of its work. `say`: prints the error, if it is one.
+// For the result of the rank's work. `say`: prints an error.
 RankEnd endOf(const Status &status, bool say = true);
 
-// Calls `body` as the rank that `launch` says that this process is; otherwise
-// asks for the number of ranks, and is the only one, or starts as many local
-// processes, which run `arguments` again. The exit code.
+// Calls `body` as the rank that `launch` assigns to this process. Without a
+// launcher, gets the number of ranks: runs the only one, or starts a local
+// process per rank, which runs `arguments` again. Returns the exit code.
 int runAsRanks(const Launch &launch,
                const std::function<Result<int>()> &countRanks,
                const std::vector<std::string> &arguments,
@@ -69,22 +69,22 @@ void addPlan(CommandLine &line);
 void addData(CommandLine &line);
 void addReport(CommandLine &line);
 
-// Prints the error, if it is one, and returns its exit code.
+// Prints an error, and returns its exit code.
 int report(const Status &status);
-// The code, if there is no error.
+// The exit code, or that of the error.
 int report(const Result<int> &code);
 
-// Parses line.arguments and runs what they ask for; the program's exit code.
+// Parses line.arguments and runs the selected command; returns the exit code.
 int parseAndRun(CommandLine &line);
 
-// What is wrong with the command line, with a suggestion.
+// Describes a parse error, with a suggestion.
 std::string explain(const CLI::App &app, const CLI::ParseError &error);
 
-// Whether the arguments, argv[0] first, ask for a command of the compiler; then
-// dlc-compile, found beside this program, replaces this process.
+// Whether the arguments, argv[0] first, select a command of the compiler;
+// dlc-compile, found next to this program, then replaces this process.
 bool isCompilerCommand(const std::vector<std::string> &arguments);
 std::string compilerPath();
-// Replaces this process by the program; only returns if it cannot.
+// Replaces this process by the program (exec); only returns on failure.
 Status execute(const std::string &program,
                const std::vector<std::string> &arguments);
 Status runCompiler(const std::vector<std::string> &arguments);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of options that several commands have.
+// Rows of options that several commands share.
 #pragma once
 
 #include "runtime/train/session/AveragesRow.h"
 
 namespace dlc::tool {
 
-// The argument: whatever openModel() takes.
+// The argument MODEL: any path that openModel() accepts.
 Option &addModel(OptionTable &table, std::string key, std::string &path);
 
-// --threads; nothing: as `help` says.
+// --threads; `help` describes the default.
 Option &addThreads(OptionTable &table, std::string key,
                    std::optional<int64_t> &threads, std::string help);
 
-// -o, --output: a file.
+// -o, --output: an output file.
 Option &addOutput(OptionTable &table, std::string key, std::string &path,
                   std::string help);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of dlc's commands, and commands that moved below others.
+// Groups of dlc's commands, and commands that have moved into others.
 #pragma once
 
 #include "tools/dlc/Commands.h"
@@ -10,15 +10,14 @@ namespace dlc::tool {
 inline constexpr const char *kMake = "Make", *kRun = "Run", *kLook = "Look",
                             *kFindFaults = "Find faults";
 
-// Moves the command into a group.
+// Puts the command into a group.
 void setGroup(CommandLine &line, const char *command, const char *group);
 
-// dlc debug, which has replay, compare, diff, reduce and flight below it.
+// Adds dlc debug, the parent of replay, compare, diff, reduce and flight.
 CLI::App &addDebug(CommandLine &line);
 
-// The arguments, argv[0] first and without a null at the end. A command that
-// was once called `dlc diff` gets its new name, `dlc debug diff`, with a
-// warning.
+// The arguments as strings, argv[0] first. A command under its old name, such
+// as `dlc diff`, is replaced by the new one, `dlc debug diff`, with a warning.
 std::vector<std::string> withNewNames(int argc, char **argv);
 
 } // namespace dlc::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of options as flags, files and overrides of a command.
+// Options of a table as a command's flags, config files and overrides.
 #pragma once
 
 #include "runtime/base/options/OptionTable.h"
@@ -10,26 +10,26 @@
 
 namespace dlc::tool {
 
-// Behind the type of a flag whose values may have arguments.
+// Follows the type of a flag whose values accept arguments.
 constexpr const char *kArgumentsType = "[(KEY=VALUE...)]";
 
-// Lives as long as the command line: it holds what was given.
+// Stores given values, so it must live as long as the command line.
 class OptionFlags {
 public:
-  // `own` are the keys of a file that are not another command's.
+  // `own` selects the keys of a config file that belong to this command.
   OptionFlags(OptionTable &table, KeyFilter own)
       : table_(table), own_(std::move(own)) {}
 
-  // Adds a flag an option; a flag without dashes is an argument.
+  // Adds a flag per option; a flag without dashes is a positional argument.
   void addTo(CLI::App &command);
   // Adds --config.
   void addFilesTo(CLI::App &command);
   // Adds arguments "section.key=VALUE".
   void addOverridesTo(CLI::App &command);
-  // After parsing: files first, then overrides, then flags. The table checks
-  // what the command line asks for, of which a file may hold more.
+  // Sets the options after parsing: from files, then overrides, then flags. The
+  // table validates values of the command line; a file may have further keys.
   Status apply();
-  // Keys of all that was set, by files too.
+  // Keys of all options that were set, including those in files.
   const OptionTable::Given &given() const { return set_; }
 
 private:
@@ -50,9 +50,10 @@ private:
   std::vector<std::unique_ptr<Given>> given_;
 };
 
-// Gives a command the flags of its arguments, of which those `required` must be
-// there; when it is chosen, they are applied and run(arguments) is called: its
-// Status, or exit code as a Result<int>, is how the program ends.
+// Gives a command the flags of its arguments, of which `required` must be
+// present. If the command is selected, they are applied and run(arguments) is
+// called; its Status, or exit code as Result<int>, determines the program's
+// exit.
 template <class Arguments, class Run>
 void addFlagCommand(CommandLine &line, CLI::App &command,
                     std::shared_ptr<Arguments> arguments, Run run,

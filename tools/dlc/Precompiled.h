@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands include, parsed once for all of them
-// (tools/cmake/Precompiled.cmake).
+// Precompiled header of the commands (tools/cmake/Precompiled.cmake).
 #pragma once
 
 #include <CLI/CLI.hpp>

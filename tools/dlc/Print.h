@@ -7,12 +7,12 @@
 
 namespace dlc::tool {
 
-// One value and a newline, in ASCII, as dumpJson writes it.
+// Prints a value and a newline, in ASCII like dumpJson.
 template <class AnyJson> void printJson(const AnyJson &value, int indent = -1) {
   printText(dumpJson(value, indent, true) + "\n");
 }
 
-// A field as RFC 4180 has it.
+// A field according to RFC 4180.
 inline std::string csvField(const std::string &text) {
   if (text.find_first_of(",\"\r\n") == text.npos)
     return text;

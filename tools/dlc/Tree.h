@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line as data: what completions and man pages are made of.
+// The command line as data, for completions and man pages.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -9,14 +9,15 @@ namespace dlc::tool {
 
 // {"name", "help", "footer", "options": [{"names", "word", "optional",
 // "repeats", "choices", "help", "group"}], "arguments": [{"name", "help",
-// "many"}], "commands": [...]}; "word" is empty for a flag alone, "choices" for
-// any word; an "optional" word comes behind '='.
+// "many"}], "commands": [...]}. "word" is the placeholder of the value, empty
+// for a switch; "choices" is empty if any value is accepted; an "optional"
+// value must follow '='.
 Json treeOf(const CLI::App &app);
 
-// The tree of a program that lies beside this one.
+// The tree of a program next to this one.
 Result<Json> treeOfProgram(const std::string &name);
 
-// Prints the tree, if that is what the arguments ask for: `--tree`.
+// Prints the tree if the arguments are `--tree`.
 bool printTree(const CommandLine &line, int argc, char **argv);
 
 } // namespace dlc::tool

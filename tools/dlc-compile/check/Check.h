@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would become of a model, before any work is put into it.
+// Reports whether a model can be trained, without compiling it.
 #pragma once
 
 #include "compiler/driver/Options.h"
@@ -9,14 +9,14 @@
 
 namespace dlc {
 
-/// Of one operator of the model. Words: "yes"; "no"; "none", as it has nothing
-/// to do with it; "?" where an earlier "no" keeps that from being known.
+/// Support of one operator of the model: "yes"; "no"; "none" if the question
+/// does not apply to it; "?" if an earlier "no" prevents an answer.
 struct OperatorCheck {
   std::string name; // "Conv", "com.microsoft.Gelu"
   int64_t count = 0;
   std::string import = "yes";
-  std::string gradient = "?"; // "zero": it has one, and that is 0
-  /// Under autocast: "half", "f32", or "as inputs".
+  std::string gradient = "?"; // "zero": constant zero
+  /// Precision under autocast: "half", "f32", or "as inputs".
   std::string amp = "?";
   std::map<std::string, std::string> targets; // by their names
   std::string advice;                         // what to do about a "no"
@@ -29,23 +29,24 @@ struct LayerCost {
 
 struct CheckReport {
   std::vector<OperatorCheck> ops; // in the model's order
-  int64_t batch = 0; // rows of a step, of the largest size; 0: not known
-  /// Elements of floating-point tensors of the file, but running statistics.
+  int64_t batch = 0; // rows of a step, of the largest size; 0: unknown
+  /// Elements of the file's floating-point tensors except running statistics.
   int64_t parameters = 0, trainable = 0;
-  std::vector<std::string> frozen;        // those that are not trained
-  std::vector<TensorDecision> tensors;    // all, and why
-  std::vector<LayerCost> layers;          // forward, the costliest first
-  std::vector<Layer> table;               // the same and all else, in order
+  std::vector<std::string> frozen;        // tensors that are not trained
+  std::vector<TensorDecision> tensors;    // all, with reasons
+  std::vector<LayerCost> layers;          // forward, the most expensive first
+  std::vector<Layer> table;               // all, in order of the model
   double flops = 0;                       // of a training step
   std::map<std::string, uint64_t> memory; // bytes of a step, by target
   std::vector<std::string> warnings;      // of the import
-  std::vector<std::string> errors;        // why it cannot be trained
+  std::vector<std::string> errors;        // reasons why it cannot be trained
   bool ok() const { return errors.empty(); }
 };
 
 /// Imports the model and builds its training step for every target, as far as
-/// that goes; makes no kernels and writes nothing. Code::BadModel for what is
-/// no model, Code::Usage for an option; what dlc lacks for it is in the report.
+/// possible, without generating kernels or writing files. Code::BadModel for a
+/// file that is not a model, Code::Usage for an invalid option; missing support
+/// is reported in the result.
 Result<CheckReport> check(const CompileOptions &options);
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module between two phases as nodes and edges.
+// Converts a module between two phases to nodes and edges.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -8,13 +8,14 @@
 
 namespace dlc {
 
-/// Of a function of the module, "train_step"; empty: that, else "predict".
-/// Reads and writes of states are nodes; constants are none. Code::Usage, with
-/// those that there are, for an unknown one, and for a module of commands.
+/// The graph of a function of the module, by default "train_step", else
+/// "predict". Reads and writes of states are nodes, constants are not.
+/// Code::Usage, with the existing functions, for an unknown one, and for a
+/// module of commands.
 Result<plan::ProgramGraph> graphOf(mlir::ModuleOp module,
                                    const std::string &function);
 
-/// The program of a plan, in the same way.
+/// The program of a plan, selected in the same way.
 Result<const plan::Program *> chooseProgram(const plan::Plan &plan,
                                             const std::string &name);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// onnxruntime, in a Python that has it, as a side of `dlc debug compare`.
+// Runs onnxruntime in a Python process, for `dlc debug compare`.
 #pragma once
 
 #include "runtime/train/compare/NodeResults.h"
@@ -8,10 +8,10 @@
 
 namespace dlc::tool {
 
-// All results of the nodes of model.onnx in `folder`, which may be changed, for
-// a batch: without onnxruntime's own optimizations, on the CPU, in the form for
-// inference. A process of `python` each time. Code::Failed, with what it said:
-// it does not start, lacks onnx or onnxruntime, or cannot run the model.
+// All node results of model.onnx in `folder`, which may be modified, for a
+// batch: on the CPU, without onnxruntime's optimizations, in inference form.
+// Starts a process of `python` per call. Code::Failed, with its output, if it
+// does not start, lacks onnx or onnxruntime, or cannot run the model.
 Result<std::vector<NodeResult>> runOnnxRuntime(const std::string &python,
                                                const std::string &folder,
                                                const plan::Program &program,

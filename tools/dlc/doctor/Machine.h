@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dlc doctor finds that is no device's: each section looks, and changes
-// nothing.
+// Findings of dlc doctor other than devices. The checks change nothing.
 #pragma once
 
 #include "runtime/collective/launch/Launch.h"
@@ -8,22 +7,22 @@
 
 namespace dlc::tool {
 
-// The CPU: model, instructions that kernels are made for, caches, cores of the
-// machine, of this process (its affinity) and of its control group (a quota).
+// CPU: model, instruction sets that kernels use, caches, and the cores of the
+// machine, of this process (affinity) and of its control group (quota).
 Findings findCpu();
 
-// Memory that is there and that may be used; shared memory, the limits of
-// open files, space for temporary files.
+// Total and usable memory, shared memory, limit of open files, and space for
+// temporary files.
 Findings findMemory();
 
-// The folder of caches: rights, size; the compiler beside this program.
+// Cache folder: permissions, size; and the compiler next to this program.
 Findings findFiles();
 
-// Interfaces that are up with their addresses, the host's name and whether
-// others could reach it by that.
+// Active interfaces with their addresses, the host name, and whether other
+// hosts could reach it by that name.
 Findings findNetwork();
 
-// What this process is for its launcher, and what it would compute with.
+// This process's role for its launcher, and the device that it would use.
 Findings findUse(const Result<Launch> &launch);
 
 } // namespace dlc::tool

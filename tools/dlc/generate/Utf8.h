@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes as whole characters.
+// Converts a byte stream to complete UTF-8 characters.
 #pragma once
 
 #include <string>
 
 namespace dlc::tool {
 
-// UTF-8 with U+FFFD for what is none, each longest begin of a character once
-// (Unicode 16, section 3.9: substitution of maximal subparts). Takes from
-// `bytes` what it gives: an incomplete character at the end stays unless
-// `isEnd`.
+// Removes complete characters from the start of `bytes` and returns them as
+// UTF-8, with one U+FFFD per maximal invalid subpart (Unicode 16, section 3.9).
+// An incomplete character at the end remains unless `isEnd`.
 std::string takeUtf8(std::string &bytes, bool isEnd);
 
 } // namespace dlc::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tokens are to a reader: text by a tokenizer, bytes, or numbers.
+// Converts tokens to text, with a tokenizer, as bytes, or as numbers.
 #pragma once
 
 #include "runtime/data/spool/TextProgram.h"
@@ -10,27 +10,28 @@ namespace dlc::tool {
 
 class Vocabulary {
 public:
-  // `tokenizer`: a tokenizer.json, which dlc-data reads; "bytes": each token is
-  // a byte; empty: tokens are numbers.
+  // `tokenizer`: a tokenizer.json, for dlc-data; "bytes": a token is a byte;
+  // empty: tokens are numbers.
   static Result<Vocabulary> open(const std::string &tokenizer);
 
-  // Tokens of a prompt; numbers are apart by white space or commas.
-  // `begins`: with those that the tokenizer puts before a document.
+  // Tokens of a prompt; numbers are separated by white space or commas.
+  // `begins`: with the tokens that the tokenizer adds at the start of a
+  // document.
   Result<std::vector<int64_t>> encode(std::string_view prompt,
                                       bool begins) const;
 
-  // Which tokens end a text: `words` are tokens' texts, numbers, or "none";
-  // without any it is each special token but the unknown one.
+  // Tokens that end a text: `words` are texts of tokens, numbers, or "none"; if
+  // empty, all special tokens except the unknown one.
   Result<std::set<int64_t>> endsOf(const std::vector<std::string> &words) const;
 
   // "'</s>' (2)"
   Result<std::string> nameOf(int64_t token) const;
 
-  // What is printed for tokens that come one by one, whole characters.
+  // Converts a stream of tokens to printable text, in complete characters.
   class Stream {
   public:
     Stream(const Vocabulary &vocabulary, bool asNumbers);
-    // What was read before. Nothing of it is printed.
+    // Adds tokens that were read before and must not be printed.
     Status skip(const std::vector<int64_t> &tokens);
     Result<std::string> add(int64_t token);
     Result<std::string> finish();
@@ -45,7 +46,7 @@ private:
   Result<std::vector<int64_t>> idsOf(const Json &question) const;
 
   bool isBytes_ = false;
-  std::shared_ptr<TextProgram> program_; // null: none is needed
+  std::shared_ptr<TextProgram> program_; // null: not needed
 };
 
 } // namespace dlc::tool

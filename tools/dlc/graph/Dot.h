@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A drawing in Graphviz's language.
+// Writes a drawing in Graphviz's language.
 #pragma once
 
 #include "tools/dlc/graph/Drawing.h"
@@ -8,7 +8,7 @@ namespace dlc::tool {
 
 enum class GraphColour { Precision, Placement };
 
-// `title` stands above it; names from files are text alone in it.
+// `title` is the heading. Names from files are escaped.
 std::string dotOf(const Drawing &drawing, GraphColour colour,
                   const std::string &title);
 

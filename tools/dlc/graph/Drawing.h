@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is drawn of a program: modules of a model, open to a depth.
+// A drawing of a program, with a model's modules expanded to some depth.
 #pragma once
 
 #include "runtime/plan/graph/ProgramGraph.h"
@@ -9,30 +9,30 @@
 
 namespace dlc::tool {
 
-// A node of the program, or a module that is closed: then its `op` counts what
-// is in it, its name is the module's, and `type` and `by` are what all in it
-// have, else "mixed".
+// A node of the program, or a collapsed module: `op` is then the number of its
+// nodes, the name the module's, and `type` and `by` the nodes' common value, or
+// "mixed".
 struct DrawnNode : plan::ProgramGraph::Node {
-  std::vector<std::string> scope; // modules around it, the outermost first
-  int64_t count = 1;              // nodes of the program
+  std::vector<std::string> scope; // enclosing modules, outermost first
+  int64_t count = 1;              // nodes of the program in it
   bool isClosed() const { return closed; }
   bool closed = false;
 };
 
 struct Drawing {
   std::vector<DrawnNode> nodes;
-  std::vector<plan::ProgramGraph::Edge> edges; // by their ends
+  std::vector<plan::ProgramGraph::Edge> edges; // sorted by ends
   int depth = 0;
-  size_t ranks = 0; // that the edges pass: what Graphviz's time grows with
+  size_t ranks = 0; // ranks that edges cross: determines Graphviz's time
 };
 
-// Modules are what stands before the "/" of a node's name; a state is in that
-// of its first reader. The backward part of a module is apart, and updates are
-// in modules of a module "optimizer". Without `depth` as deep as kMostRanks
-// allow.
+// Modules are the prefixes of a node's name at each "/"; a state is in the
+// module of its first reader. Backward parts are separate modules, and updates
+// are in modules inside of a module "optimizer". The default of `depth` is the
+// largest that does not exceed kMostRanks.
 Drawing drawingOf(plan::ProgramGraph graph, std::optional<int64_t> depth);
 
-// "conv1; relu1", each once: what has no node is labelled by the model's file.
+// "conv1; relu1" without duplicates; the model's file becomes "added by dlc".
 std::string nodesOf(const std::string &label);
 
 constexpr size_t kMostRanks = 1200; // about a second

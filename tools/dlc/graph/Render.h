@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphviz's pictures of a program.
+// Renders a program with Graphviz.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -7,11 +7,10 @@
 
 namespace dlc::tool {
 
-// As the page takes them: {"drawings": [{"depth", "svg"}], "said"}, at each
-// depth that kMostRanks allow, the most closed first, or at `depth` alone,
-// until kMostSeconds have passed; "said" is why some are not there, with the
-// way out. Code::Failed if Graphviz fails; where it is not installed nothing is
-// drawn.
+// Returns {"drawings": [{"depth", "svg"}], "said"} for the page: a drawing for
+// each depth within kMostRanks, the smallest first, or only for `depth`, until
+// kMostSeconds have passed; "said" says why drawings are missing, with a
+// remedy. Code::Failed if Graphviz fails; no drawings if it is not installed.
 Result<Json> render(const plan::ProgramGraph &graph, GraphColour colour,
                     const std::string &title,
                     std::optional<int64_t> depth = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each kernel and library call of an artifact costs.
+// Costs of each kernel and library call of an artifact.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -7,14 +7,13 @@
 
 namespace dlc::tool {
 
-// By program, the commands that have the same name together: calls, bytes and
-// FLOPs of all of them, and the time predicted for an H100 and an H200 in
-// microseconds: the longer of the bytes at 85 % of the memory's bandwidth and
-// the FLOPs at 70 % of the peak (of tensor cores in half precision, of which
-// generated kernels get 25 %). Of
-// generated kernels for a GPU also the launch and, of the newest SM, registers;
-// of a CPU's commands the time at this machine's roofline ("cpu_us"), if dlc
-// bench machine has measured it. The costliest come first.
+// For each program, commands grouped by name, the most expensive first: calls,
+// total bytes and FLOPs, and the time in microseconds predicted for an H100 and
+// an H200, which is the longer of the bytes at 85 % of the memory bandwidth and
+// the FLOPs at 70 % of the peak (of tensor cores in half precision, 25 % for
+// generated kernels). For generated GPU kernels also the launch configuration
+// and, for the newest SM, registers; for commands of a CPU the time at this
+// machine's roofline ("cpu_us"), if dlc bench machine has measured it.
 nlohmann::ordered_json commandCosts(const Artifact &artifact);
 
 void printCosts(const nlohmann::ordered_json &costs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dlc data inspect says of a path.
+// The report of dlc data inspect.
 #pragma once
 
 #include "tools/dlc/Commands.h"
@@ -14,7 +14,7 @@ namespace dlc::tool {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// What is printed, and how much of it is broken.
+// Output, and the number of broken samples.
 struct DataReport {
   OrderedJson json;
   std::string text;

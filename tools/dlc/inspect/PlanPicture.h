@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of dlc plan as a picture.
+// Draws the table of dlc plan.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -8,7 +8,7 @@
 
 namespace dlc::tool {
 
-// An SVG of efficiency against ranks (a logarithmic axis), a line for each
+// An SVG of efficiency over ranks (logarithmic axis), with a line for each
 // "mode" of `rows`, whose "ranks" and "efficiency" are numbers.
 std::string efficiencyPicture(const nlohmann::ordered_json &rows);
 

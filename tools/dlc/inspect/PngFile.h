@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures as PNG files.
+// Encodes pictures as PNG.
 #pragma once
 
 #include "runtime/data/augment/Picture.h"
@@ -8,7 +8,7 @@
 
 namespace dlc {
 
-// A whole PNG, RGB of 8 bits, without filters.
+// An 8-bit RGB PNG without filters.
 std::string encodePng(const Picture &picture);
 // The same as an address for a page: data:image/png;base64,...
 std::string addressOf(const Picture &picture);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands have that use a trained model on samples.
+// Shared code of commands that apply a trained model to samples.
 #pragma once
 
 #include "tools/dlc/OptionFlags.h"
@@ -9,25 +9,25 @@
 
 namespace dlc::tool {
 
-// How samples are made: as the run was trained, but for the options of `table`
-// that were given.
+// Sample options of the model's run, overridden by the given options of
+// `table`.
 Result<SampleOptions> sampleOptions(const Model &model,
                                     const OptionTable &table,
                                     const OptionTable::Given &given);
 
-// The flags, rows "eval.NAME"; lives as long as the command line.
+// Flags, rows "eval.NAME"; must live as long as the command line.
 struct SampleArguments {
   SampleArguments();
 
   std::string model, data;
-  SampleOptions samples; // as flags say: sampleOptions() says what holds
+  SampleOptions samples; // from flags; sampleOptions() has those to use
   std::optional<int64_t> threads;
   int averages = 0;
   OptionTable table;
   OptionFlags flags{table, onlySection("eval")};
 };
 
-// The model, ready, and the samples for one of its programs.
+// A session, and the samples for one of its programs.
 struct LoadedSamples {
   std::unique_ptr<Session> session;
   SizedData data;
@@ -35,7 +35,7 @@ struct LoadedSamples {
   SampleOptions options;
 };
 
-// Instead of those of --data: opens others, as the options say.
+// Opens other sources than those of --data, according to the options.
 using OpenSources = std::function<Result<Judge::Sources>(
     const Model &model, const SampleOptions &options)>;
 Result<LoadedSamples> loadSamples(const SampleArguments &arguments,

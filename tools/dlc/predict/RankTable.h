@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes of samples on stdout: as text, CSV or JSON.
+// Prints the classes of samples as text, CSV or JSON.
 #pragma once
 
 #include "runtime/data/Source.h"
@@ -9,17 +9,18 @@ namespace dlc::tool {
 
 enum class RankFormat { Text, Csv, Json };
 
-// A sample is called by its file, or by its number where it has no name; a
-// class by its name, or its number.
+// Samples are identified by file, or by number if they have none; classes by
+// name, or by number.
 class RankTable {
 public:
-  // `classes`: their names, as far as they are known. All must outlive it.
+  // `classes`: the known names. All arguments must outlive it.
   RankTable(RankFormat format, const Source &source, int64_t samples,
             const std::vector<std::string> &classes);
 
   void printHead() const;
-  // A line for each rank, from 1; of JSON an object for the sample: {"file":
-  // NAME or "sample": NUMBER, "classes": [{"class", "number", "probability"}]}.
+  // Prints a line for each rank, from 1; for JSON an object for the sample:
+  // {"file": NAME or "sample": NUMBER, "classes": [{"class", "number",
+  // "probability"}]}.
   void print(int64_t sample, const std::vector<RankedClass> &ranks) const;
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the report says of a run, as JSON.
+// Collects the report of a run, as JSON.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -9,12 +9,12 @@
 
 namespace dlc::tool {
 
-// Of a run folder, also of one that has begun just now: {"name", "done",
+// Reads a run folder, even of a run that has just begun: {"name", "done",
 // "model", "config", "steps", "epochs", "best", "seconds", "confusion",
-// "stats", "ranks", "profile", "tuning", "memory", "graph"}. Lines and files
-// that are damaged or not there are left out, but not the artifact:
-// Code::Corrupt. Long curves are thinned to kMostPoints. `drawn` are the
-// programs whose graph another run has shown: that of such a one is null.
+// "stats", "ranks", "profile", "tuning", "memory", "graph"}. Damaged or missing
+// lines and files are omitted, but a damaged artifact is Code::Corrupt. Long
+// curves are reduced to kMostPoints. `drawn` are programs whose graphs other
+// runs have included: their "graph" is null.
 Result<Json> gatherRun(const std::string &run, std::set<std::string> &drawn);
 
 constexpr size_t kMostPoints = 2000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page that dlc report and dlc graph write: text around its data.
+// The HTML page that dlc report and dlc graph write.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -8,8 +8,8 @@
 
 namespace dlc::tool {
 
-// The whole page. Of each of data["runs"] sections whose keys are missing are
-// left out.
+// The complete page. For each of data["runs"], sections without data are
+// omitted.
 std::string reportPage(const Json &data);
 
 } // namespace dlc::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc train --find-lr, as one rank.
+// dlc train --find-lr, on one rank.
 #pragma once
 
 #include "runtime/train/find/RateTest.h"
@@ -7,8 +7,8 @@
 
 namespace dlc::tool {
 
-// Tests, writes find-lr.{csv,svg,png} into options.run or the current folder,
-// and prints the rate to take. Failed where the loss never falls.
+// Runs the test, writes find-lr.{csv,svg,png} to options.run or the current
+// folder, and prints the suggested rate. Code::Failed if the loss never falls.
 RankEnd findRateAsRank(const TrainOptions &options, const RateTestOptions &test,
                        Communicator &communicator);
 
