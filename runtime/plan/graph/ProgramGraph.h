@@ -35,10 +35,9 @@ struct ProgramGraph {
   std::vector<Edge> edges; // unique; from < to: producers come first
 };
 
-// The graph of a program of a verified plan. Nodes are commands (except those
-// that may run instead of another), states that are read before they are
-// written, inputs and outputs. An edge connects the last command that wrote a
-// byte to a command that reads it.
+// The graph of a program of a verified plan. Nodes are commands, states that
+// are read before they are written, inputs and outputs. An edge connects the
+// last command that wrote a byte to a command that reads it.
 ProgramGraph graphOf(const Plan &plan, const Program &program);
 
 } // namespace dlc::plan

@@ -57,7 +57,7 @@ struct RateTestResult {
 // is equal (except for rounding) to the update with the other rate for
 // optimizers whose step is proportional to it. Code::Usage for rmsprop_tf,
 // whose moments include the rate, for parameters that are not f32 or are
-// sharded (--zero=3), and for a compiled rate of 0.
+// split over ranks (--zero=3), and for a compiled rate of 0.
 Result<RateTestResult> runRateTest(const TrainOptions &options,
                                    const RateTestOptions &test,
                                    Communicator &communicator);

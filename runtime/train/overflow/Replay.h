@@ -15,7 +15,7 @@ struct Incident {
   int64_t step = 0;      // the first of a run is 1
   int threads = 0;       // per rank
   int ranks = 1;         // of the step
-  int group = 0;         // ranks that shard states; 0: all
+  int group = 0;         // ranks that split states; 0: all
   bool injected = false; // DLC_INJECT_INF set rank 0's gradient to infinity
   int size = 0;          // model's size of the batches
   std::string reason;

@@ -80,7 +80,7 @@ struct RunSetup {
   // Steps of an epoch with the number of ranks that the model was compiled for:
   // the unit of run lengths and schedules.
   int64_t stepsPerEpoch = 0;
-  int64_t group = 0; // consecutive ranks that shard states; 0: all
+  int64_t group = 0; // consecutive ranks that split states; 0: all
   std::set<int64_t> infiniteSteps; // see base/options/Environment.h
 
 private:
