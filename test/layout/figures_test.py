@@ -12,9 +12,9 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 155_224,
+    "product lines": 155_223,
     "lines of runtime/data": 8_899,
-    "files that know shards": 21,
+    "files that know shards": 18,
     "file names in two rooms": 13,
     "files of compiler/ that include passes/ or tools/": 3,
     "words of README.md": 700,
