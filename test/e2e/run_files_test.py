@@ -17,7 +17,7 @@ def listed():
 
 
 def kind(name):
-    return re.sub(r"-\d+", "-N", name)
+    return re.sub(r"^flight-.*\.jsonl$", "flight-HOST.jsonl", re.sub(r"-\d+", "-N", name))
 
 
 class RunFiles(dlc.TestCase):
