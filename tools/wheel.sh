@@ -40,6 +40,7 @@ fi
 # An environment of a newer Python with versions of tools/wheel.txt, made again where it is of another Python or list.
 newer_environment() {
   local python=${DLC_WHEEL_PYTHON-} key
+  exec 8<"$root" && flock 8 # for all build folders
   key=$(echo "# of ${python:-Debian 13}" | cat - "$root/tools/wheel.txt")
   [[ $key != "$(cat "$newer/made-of.txt" 2>/dev/null)" ]] || return 0
   [[ -z $python ]] || "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' ||
@@ -99,6 +100,6 @@ make_wheel() {
 for kind in "${kinds[@]}"; do
   case $kind in
     cp311) make_wheel "$tools" ;;
-    abi3) newer_environment && make_wheel "$newer" ;;
+    abi3) newer_environment; make_wheel "$newer" ;;
   esac
 done
