@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kLargestLibrary = uint64_t(1) << 30;
 
-/// Types as the C interface numbers them; 0: it has none.
+/// dlc types and their numbers in the C interface; 0: not supported.
 constexpr std::pair<DType, int32_t> kTypes[] = {
     {DType::F32, DLC_OP_F32},   {DType::F16, DLC_OP_F16},
     {DType::BF16, DLC_OP_BF16}, {DType::F64, DLC_OP_F64},
@@ -36,7 +36,7 @@ std::optional<DType> typeOf(int32_t opType) {
   return std::nullopt;
 }
 
-/// ONNX's own, and those that dlc has rows for.
+/// Domains of ONNX, and those that dlc has rows for.
 bool isReserved(std::string_view domain) {
   return domain == "ai.onnx" || domain.starts_with("ai.onnx.") ||
          domain == "com.microsoft" || domain == "ai.dlc";
@@ -76,15 +76,14 @@ FailureOr<OpAttributes> attributesOf(const Node &n) {
   return attributes;
 }
 
-/// What is not set yet is noticed.
+/// Placeholder values, by which outputs that the library did not set are found.
 dlc_op_tensor unsetTensor() {
   dlc_op_tensor t{};
   t.rank = -1;
   return t;
 }
 
-/// Appends input `i` to the call's; its values, where they are known, to
-/// `kept`.
+/// Appends input `i` to the call; its contents, if known, are stored in `kept`.
 LogicalResult addInput(const Node &n, size_t i, OpCall &call,
                        std::deque<std::string> &kept) {
   Value v = n.in(i);
@@ -202,7 +201,7 @@ LogicalResult CustomOps::import(const Node &n, const Found &found) {
   auto made = ir::CustomOp::create(n.b, n.loc, types, operands, loaded->file,
                                    op->domain, op->name, text,
                                    /*backward=*/false, bool(code->backward));
-  used_.try_emplace(loaded->file, loaded->bytes); // copies them once
+  used_.try_emplace(loaded->file, loaded->bytes); // copies the bytes once
   for (size_t i = 0; i < n.outputs(); ++i)
     if (failed(n.result(i, made.getResult(i))))
       return failure();

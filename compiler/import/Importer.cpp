@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace dlc::import {
 
-/// Makes of a file the model that rows read.
+/// Applies repairs and options, so that rows can translate the file.
 static Status prepare(Graph &graph, const ImportOptions &options,
                       const CustomOps &custom) {
   OnnxFile &file = graph.file;
@@ -32,7 +32,7 @@ static Status prepare(Graph &graph, const ImportOptions &options,
   DLC_TRY(repair(graph, Stage::Options, options));
   DLC_ASSIGN(graph.roles,
              decideRoles(file, options.roles, options.paddings, graph.head));
-  dropDeadNodes(file); // they may be of any operator
+  dropDeadNodes(file); // dead nodes may use any operator
   const HostEvaluator evaluator(file.budget);
   DLC_TRY(checkSupport(file, [&](const std::string &op) {
     return evaluator.knows(op) || custom.find(op);

@@ -14,8 +14,8 @@ namespace {
 using ir::Expr;
 using onnx::TensorProto;
 
-/// By the attributes that name one, or the operator's schema; 0 where neither
-/// says it.
+/// The result's ONNX type from attributes or the operator's schema; 0 if
+/// neither determines it.
 int resultType(const Node &node, const TypeCheck &types, int i) {
   for (const char *name : {"to", "dtype", "output_dtype", "output_datatype"})
     if (const auto *attribute = node.find(name); attribute && attribute->i())
@@ -27,7 +27,7 @@ int resultType(const Node &node, const TypeCheck &types, int i) {
   return types.outputType(i);
 }
 
-/// Moves and choices of elements cannot.
+/// False for ops that only move or select elements.
 bool leavesRange(const std::string &op) {
   static const std::set<std::string_view> ops = {
       "Abs",        "Add",       "BitShift",

@@ -12,7 +12,7 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// Names that can be asked for, and the tensor that each is.
+/// Names that --features accepts, and the tensor of each.
 class Features {
 public:
   explicit Features(const OnnxFile &file) {
@@ -20,7 +20,7 @@ public:
       for (const std::string &output : node->output())
         if (!output.empty())
           add(output, output);
-    // A tensor's own name comes before that of a node.
+    // Names of tensors take precedence over names of nodes.
     for (const onnx::NodeProto *node : file.nodes)
       for (const std::string &output : node->output())
         if (!output.empty() && !node->name().empty()) {
@@ -47,7 +47,7 @@ private:
   std::vector<std::string> names; // in the model's order
 };
 
-/// Outputs that are losses computed by an operator of their own.
+/// Outputs computed by an operator that is a loss.
 std::set<std::string> lossesOf(const OnnxFile &file) {
   std::set<std::string> losses;
   for (const auto *node : file.nodes)
@@ -58,7 +58,7 @@ std::set<std::string> lossesOf(const OnnxFile &file) {
   return losses;
 }
 
-/// With its rank alone: sizes are those of the program, not the model's.
+/// Only the rank is declared: sizes are the program's, not the model's.
 void declare(onnx::ValueInfoProto &output, RankedTensorType type,
              const NarrowTypes &narrow) {
   auto &tensor = *output.mutable_type()->mutable_tensor_type();

@@ -59,7 +59,7 @@ std::string_view whyNot(const std::string &op) {
 namespace {
 
 std::string list(const Missing &missing) {
-  constexpr size_t kNamed = 4; // nodes named of each operator
+  constexpr size_t kNamed = 4; // nodes named per operator
   std::string text = fmt::format(
       "{} operator{} of the model {} not supported:", missing.size(),
       missing.size() > 1 ? "s" : "", missing.size() > 1 ? "are" : "is");
@@ -153,7 +153,7 @@ std::string batchOfOne(const OnnxFile &file) {
     if (file.weights.find(input.name()))
       continue;
     for (const auto &dim : dims)
-      if (!dim.has_dim_value()) // a symbol, as an open batch is
+      if (!dim.has_dim_value()) // symbolic, as an open batch is
         return "";
     isOne |= !dims.empty() && dims[0].dim_value() == 1;
   }

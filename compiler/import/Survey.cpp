@@ -15,7 +15,7 @@ std::string labelOf(const std::string &name, const std::string &op,
   return firstResult.empty() ? op : op + " -> " + firstResult;
 }
 
-/// As missingOperators calls it.
+/// The key of missingOperators.
 static std::string qualifiedName(const onnx::NodeProto &node) {
   const bool isCore = node.domain().empty() || node.domain() == "ai.onnx";
   return isCore ? node.op_type() : node.domain() + "." + node.op_type();
@@ -37,7 +37,7 @@ std::string withoutIterations(const std::string &node) {
   return text;
 }
 
-/// "['', 'b.0', 'b.0.qkv', 'linear']": what stands between the model and the
+/// "['', 'b.0', 'b.0.qkv', 'linear']": the scopes between the model and the
 /// call.
 static std::vector<std::string> modulesIn(const onnx::NodeProto &node) {
   constexpr size_t kLongest = 1 << 12;
@@ -57,7 +57,7 @@ static std::vector<std::string> modulesIn(const onnx::NodeProto &node) {
 
 namespace {
 
-/// All nodes of a graph and of the graphs in them, by operator.
+/// Collects nodes of a graph and its subgraphs by operator.
 class Surveyor {
 public:
   explicit Surveyor(Missing &missing) : missing(missing) {}
@@ -88,7 +88,7 @@ private:
     return uses[place->second];
   }
 
-  /// As rows/flow/ControlFlow.cpp names what it expands.
+  /// Names bodies as rows/flow/ControlFlow.cpp does.
   void addBodies(const onnx::NodeProto &node, const std::string &label) {
     for (const auto &attribute : node.attribute()) {
       if (!attribute.has_g())

@@ -29,11 +29,11 @@ namespace {
 
 /// Host tensors up to this size become constants; larger ones become state.
 constexpr int64_t kMaxConstant = 16;
-/// Frozen initializers above this size are not folded but stay tensors.
+/// Larger frozen initializers are not folded but remain tensors.
 constexpr int64_t kMaxFoldedWeight = 1 << 20;
 
-/// What a name stands for. Exactly one of the first four is set at first; an
-/// initializer or host tensor gets its `value` on first use.
+/// The value of a name. Exactly one of the first four members is set initially;
+/// `value` of an initializer or host tensor is set on first use.
 struct Entry {
   Value value;
   std::shared_ptr<const HostTensor> host;
@@ -57,7 +57,7 @@ public:
   }
 
   FailureOr<OwningOpRef<ModuleOp>> run();
-  /// Of the error that `run` ended with.
+  /// Code of the error returned by `run`.
   Code code = Code::BadModel;
 
   Value value(const std::string &name, Location loc) override;
@@ -135,12 +135,12 @@ private:
   ModuleOp module;
   Block *body = nullptr;
   std::map<std::string, Role> roles;
-  std::set<std::string> frozen; // stay states of their own names
+  std::set<std::string> frozen; // remain states under their names
   std::unordered_map<std::string, Entry> entries;
   std::unordered_map<std::string, int> uses; // uses left
   std::set<std::string> states;
   std::map<uint64_t, std::string> constants; // content hash to state
-  Status overBudget;                         // while a row asked for a value
+  Status overBudget;                         // in a row's request for a value
 };
 
 RankedTensorType Importer::type(const std::string &name) {
@@ -164,7 +164,7 @@ const HostTensor *Importer::host(const std::string &name) {
   return entry.host.get();
 }
 
-/// Past the budget, the node that asked fails.
+/// If the budget is exceeded, the node that requested the value fails.
 void Importer::unpack(const std::string &name, Entry &entry) {
   const int64_t count = entry.weight->elements();
   std::string what = fmt::format("reading the values of '{}'", name);
@@ -190,7 +190,7 @@ Value Importer::value(const std::string &name, Location loc) {
   return entry.value;
 }
 
-/// A name that no initializer has.
+/// A state name that no initializer has.
 std::string Importer::unusedConstant(const std::string &value) {
   std::string name = "const/" + value;
   while (file.weights.find(name))
@@ -204,7 +204,7 @@ Value Importer::materialize(const std::string &name, const HostTensor &host,
     static const onnx::NodeProto none;
     return Node(none, file.opset, builder, loc, *this).constant(host);
   }
-  // Layers make the same mask again and again; it is kept once.
+  // Layers often create the same mask; it is stored once.
   const size_t size = size_t(host.elements()) * sizeOf(host.dtype);
   std::string what = fmt::format("keeping the value of '{}'", name);
   overBudget = file.budget.keep(size, what);
@@ -273,8 +273,8 @@ std::string Importer::unusedName(std::string name) {
   return name;
 }
 
-/// Evaluates a node whose inputs are all known; false when it is not such a
-/// node, or another program may have trained one of them.
+/// Evaluates a node whose inputs are all known. Returns false for other nodes,
+/// and if another program may have trained an input.
 FailureOr<bool> Importer::fold(const Node &node) {
   const std::string op = operatorName(node.proto);
   if (!evaluator.knows(op) ||
@@ -355,8 +355,7 @@ LogicalResult Importer::build(const onnx::NodeProto &proto) {
   return success();
 }
 
-/// Nothing when no node has given `name` a value; an empty sequence has no
-/// type.
+/// nullopt if `name` has no value yet; an empty sequence has no type.
 std::optional<ValueType> Importer::valueType(const std::string &name) {
   auto it = entries.find(name);
   if (it == entries.end())
@@ -384,7 +383,7 @@ Status Importer::checkDeclared(const std::string &name) {
                         tensor ? Shape(tensor.getShape()) : Shape());
 }
 
-/// Forgets host values after their last use.
+/// Frees host values after their last use.
 void Importer::release(const onnx::NodeProto &proto) {
   for (const std::string &name : proto.input())
     if (!name.empty() && --uses[name] == 0)

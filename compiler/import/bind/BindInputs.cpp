@@ -93,27 +93,27 @@ private:
     return {};
   }
 
-  /// Whether the file says how large it is. Paddle and OpenVINO write -1 or 0
-  /// where they do not know; a model that has data has no 0 in all inputs.
+  /// Whether the file fixes the dimension. Paddle and OpenVINO write -1 or 0
+  /// for unknown sizes; in a model with data not all inputs have a 0.
   bool isKnown(const Dimension &dim, const std::string &place) const {
     return dim.has_dim_value() &&
            (dim.dim_value() > 0 || (dim.dim_value() == 0 && !areAllEmpty &&
                                     !options.dims.count(place)));
   }
-  /// What --dim calls it where the file does not.
+  /// Name of an unnamed dimension in --dim.
   static std::string placeOf(const std::string &input, int index) {
     return fmt::format("{}.{}", input, index);
   }
 
-  /// What --dim gives a dimension, by its place or else by its name.
+  /// The --dim binding of a dimension, by its position or else by its name.
   std::map<std::string, int64_t>::const_iterator
   boundBy(const std::string &place, const std::string &name) const {
     const auto it = options.dims.find(place);
     return it != options.dims.end() ? it : options.dims.find(name);
   }
 
-  /// Exporters may call it anything, such as s77: what the first symbolic first
-  /// dimension is called is the batch in other places, too.
+  /// Exporters choose any name, such as s77: the name of the first symbolic
+  /// first dimension also means the batch elsewhere.
   void findBatchNames(std::span<const onnx::ValueInfoProto *const> inputs) {
     for (const auto *input : inputs)
       if (const auto &dims = input->type().tensor_type().shape().dim();
@@ -122,14 +122,14 @@ private:
         return;
       }
   }
-  /// Whether a symbolic dimension counts samples.
+  /// Whether a symbolic dimension is the batch.
   bool isBatchDim(int index, const std::string &name) const {
     return index == 0 || batchNames.count(name) > 0;
   }
 
-  /// Where a first dimension is symbolic, options bind it; where none is, the
-  /// first input says what the model was exported for, or an option which of
-  /// the inputs does; another number changes what the first input says.
+  /// Options bind a symbolic first dimension. If there is none, the exported
+  /// batch is that of the first input, or of the first input that an option
+  /// names; a different option changes it.
   void chooseBatch(std::span<const onnx::ValueInfoProto *const> inputs) {
     const onnx::ValueInfoProto *first = nullptr;
     bool isOne = false;
@@ -226,7 +226,7 @@ private:
                     input, index, name, name);
   }
 
-  /// The value of a name that is bound: by its option, or as the batch.
+  /// Value of a bound name, from its option or as the batch.
   std::optional<int64_t> valueOf(const std::string &name) {
     if (auto it = options.dims.find(name); it != options.dims.end()) {
       used.insert(name);
@@ -265,7 +265,7 @@ private:
   std::set<std::string> batchNames = {"batch", "batch_size", "N"};
   std::optional<int64_t> batch;
   bool areAllEmpty = false;
-  int64_t fixedBatch = 0; // of the file, where `batch` is another; 0: as it is
+  int64_t fixedBatch = 0; // in the file, if `batch` differs; else 0
 };
 
 } // namespace

@@ -6,7 +6,7 @@
 namespace dlc::import {
 namespace {
 
-/// Nothing where the file leaves the type open.
+/// nullopt if the file does not fix the type.
 std::optional<ValueType> typeOf(const onnx::TypeProto &type) {
   bool isSequence = type.has_sequence_type();
   const onnx::TypeProto &tensor =

@@ -7,7 +7,7 @@
 #include <utility>
 
 namespace dlc::import {
-// Of its own: other files have values, too.
+// A named namespace, since other files define Value, too.
 namespace expression {
 namespace {
 
@@ -19,7 +19,7 @@ struct Fraction {
 };
 
 using Wide = __int128;
-using Value = std::optional<Fraction>; // nothing: it cannot be counted
+using Value = std::optional<Fraction>; // nullopt: cannot be evaluated
 
 Value fraction(Wide over, Wide under) {
   if (under == 0)
@@ -59,7 +59,7 @@ Value floorDivided(Fraction a, Fraction b) {
   const Value q = divided(a, b);
   return q ? floorOf(*q) : Value();
 }
-/// Of the sign of b, as Python's.
+/// The result has the sign of b, as in Python.
 Value modulo(Fraction a, Fraction b) {
   const Value q = floorDivided(a, b);
   const Value whole = q ? times(*q, b) : Value();
@@ -103,8 +103,8 @@ constexpr Function kFunctions[] = {
     {"CeilDiv", 2, 2, ceilDivided, nullptr},
 };
 
-/// By recursive descent. What is no expression, and what cannot be counted, is
-/// told apart by isWellFormed.
+/// A recursive-descent parser and evaluator. isWellFormed distinguishes text
+/// that is not an expression from one that cannot be evaluated.
 class Reader {
 public:
   using Lookup = std::function<std::optional<int64_t>(const std::string &)>;

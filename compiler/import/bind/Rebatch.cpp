@@ -13,8 +13,8 @@ namespace dlc::import {
 static const std::set<std::string> kRandom = {"RandomNormal", "RandomUniform"},
                                    kRecurrent = {"GRU", "LSTM", "RNN"};
 
-/// A shape that is known and begins with the file's batch begins with the new
-/// one, under another name; else the name itself.
+/// If a shape is known and begins with the file's batch, adds one with the new
+/// batch and returns its name; else returns `shape`.
 std::string Rebatch::shapeFor(const std::string &shape, ValueTable &table) {
   const HostTensor *known = table.host(shape);
   if (!known || known->elements() == 0 || known->integer(0) != from)
@@ -27,7 +27,7 @@ std::string Rebatch::shapeFor(const std::string &shape, ValueTable &table) {
   return name;
 }
 
-/// Input `input`, which is not computed from the samples, for each of them.
+/// Repeats input `input`, which does not depend on the samples, per sample.
 std::string Rebatch::repeated(const onnx::NodeProto &node, int input,
                               size_t axis, ValueTable &table,
                               std::vector<onnx::NodeProto> &made) {
@@ -80,7 +80,7 @@ Rebatch::adapted(const onnx::NodeProto &node, ValueTable &table) {
   return made;
 }
 
-/// The node's first operand has `rows` of them.
+/// The first dimension of the node's first operand is `rows`.
 static bool beginsWith(int64_t rows, const onnx::NodeProto &node,
                        ValueTable &table) {
   const auto type = node.input_size() ? table.type(node.input(0)) : nullptr;

@@ -12,7 +12,7 @@
 namespace dlc::import {
 namespace {
 
-constexpr size_t kChunk = size_t(1) << 20; // elements compared at once
+constexpr size_t kChunk = size_t(1) << 20; // elements compared per step
 
 std::vector<double> numbersAt(const Weight &weight, size_t first,
                               size_t count) {
@@ -33,7 +33,7 @@ std::vector<double> numbersAt(const Weight &weight, size_t first,
   return numbers;
 }
 
-/// Adds the elements of a part of two tensors that differ.
+/// Adds the differences of a range of elements of two tensors.
 void addPart(const Weight &a, const Weight &b, size_t first, size_t count,
              ValueDiff &diff) {
   const size_t size = sizeOf(a.dtype);
@@ -76,7 +76,7 @@ std::string titleOf(const onnx::NodeProto &node) {
                                                                : node.name());
 }
 
-/// "alpha = 1"; tensors and graphs only by their kind.
+/// "alpha = 1"; for tensors and graphs only the kind.
 std::string textOf(const onnx::AttributeProto &attribute) {
   switch (attribute.type()) {
   case onnx::AttributeProto::INT:

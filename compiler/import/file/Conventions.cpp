@@ -12,8 +12,8 @@ static bool hasNotes(const onnx::NodeProto &node) {
       [](const auto &note) { return note.key().starts_with("pkg.torch."); });
 }
 
-/// Notes of the newer exporter; of the older one the paths that nodes have, and
-/// names of what it folded.
+/// Notes of the dynamo exporter, or node paths and names of folded values of
+/// the older one.
 static bool hasMarks(const onnx::GraphProto &graph) {
   const auto isMarked = [](const onnx::NodeProto &node) {
     return node.name().starts_with('/') || hasNotes(node);

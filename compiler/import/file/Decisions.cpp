@@ -8,8 +8,8 @@
 namespace dlc::import {
 namespace {
 
-/// What a warning says around the names of its tensors; kinds without a row are
-/// never warned of.
+/// Text of a warning before and after the names of its tensors; kinds without a
+/// row have no warnings.
 struct Warning {
   const char *kind, *before, *after;
   const char *end = "torch.onnx.export(..., dynamo=True, optimize=False)";
@@ -115,7 +115,7 @@ std::string quoted(const Decision &decision) {
   return text + ")";
 }
 
-/// Decisions about how to train, not about what the exporter did.
+/// Decisions about training options, not about the exporter's changes.
 bool isOfTraining(const Decision &decision) {
   return decision.kind == "padding" || decision.kind == "zero row" ||
          decision.kind == "fixed" || decision.kind == "kept" ||

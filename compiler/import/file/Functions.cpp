@@ -15,12 +15,12 @@ namespace {
 
 constexpr int kMaxCallDepth = 64;
 constexpr int kMaxGraphDepth = 16;
-/// What the import makes of a node, beside its message.
+/// Estimated bytes that the import uses for a node, apart from its message.
 constexpr size_t kNodeBytes = 2048;
 
 using Key = std::string; // domain, name and overload
 
-/// dlc's own operator. Its function is for tools that do not know it.
+/// dlc's own operator; its function is only for other tools.
 constexpr std::string_view kStopGradient = "ai.dlc::StopGradient";
 
 Key keyOf(const std::string &domain, const std::string &name,
@@ -32,7 +32,7 @@ Key keyOf(const onnx::NodeProto &node) {
   return keyOf(node.domain(), node.op_type(), node.overload());
 }
 
-/// Bytes that a message takes: numbers are shorter in a file.
+/// Bytes of a message in memory, where numbers are larger than in a file.
 size_t spaceOf(const onnx::NodeProto &node) {
   size_t bytes = node.ByteSizeLong();
   for (const auto &attribute : node.attribute())
@@ -83,7 +83,7 @@ onnx::NodeProto instantiate(const onnx::NodeProto &node, const Renamed &names,
     }
     auto it = given.find(attribute.ref_attr_name());
     if (it == given.end())
-      continue; // an optional attribute that the caller left out
+      continue; // an optional attribute that the caller omits
     auto *added = copy.add_attribute();
     *added = *it->second;
     added->set_name(attribute.name());
@@ -92,7 +92,8 @@ onnx::NodeProto instantiate(const onnx::NodeProto &node, const Renamed &names,
   return copy;
 }
 
-/// What the call names, and unused names for all else.
+/// Maps formal inputs and outputs to those of the call, and all other names to
+/// unused ones.
 Renamed namesOf(const onnx::FunctionProto &function,
                 const onnx::NodeProto &call, const std::string &prefix,
                 const UnusedName &unused) {
@@ -127,7 +128,8 @@ bodyOf(const onnx::FunctionProto &function, const onnx::NodeProto &call,
   for (const auto &inner : function.node()) {
     DLC_TRY(checkInputs(inner, names).withContext(key));
     nodes.push_back(instantiate(inner, names, given, prefix));
-    // Calls count too: empty functions can call each other 2^64 times.
+    // Calls are charged as well: empty functions can call each other 2^64
+    // times.
     DLC_TRY(budget.keep(spaceOf(nodes.back()) + kNodeBytes,
                         fmt::format("inlining function '{}'", key)));
   }
@@ -163,7 +165,7 @@ public:
 private:
   using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
-  /// Walks what `nodes` reach: subgraphs and called functions.
+  /// Checks everything reachable from `nodes`: subgraphs and called functions.
   Status checkNodes(const Nodes &nodes, int callDepth, int graphDepth) {
     if (graphDepth > kMaxGraphDepth)
       return badModel("graphs are nested deeper than {}", kMaxGraphDepth);
@@ -189,7 +191,7 @@ private:
     if (callDepth >= kMaxCallDepth)
       return badModel("function '{}' is called more than {} calls deep",
                       it->first, kMaxCallDepth);
-    // A function checked at this depth or deeper needs no second walk.
+    // A function already checked at this depth or deeper is skipped.
     auto [seen, first] = checked.emplace(it->first, callDepth);
     if (!first && seen->second >= callDepth)
       return Status();
@@ -213,7 +215,7 @@ private:
     return Status();
   }
 
-  /// Appends `node`, or the body of the function that it calls, to the graph.
+  /// Appends `node`, or the body of the function it calls, to the graph.
   Status expand(onnx::NodeProto &node) {
     auto it = functions.find(keyOf(node));
     if (it == functions.end()) {
@@ -231,8 +233,8 @@ private:
     return Status();
   }
 
-  /// Tensors of floats in the function's own Constants are the same values in
-  /// each call, and the same weights if layers read them.
+  /// Float tensors in the function's Constants are shared by all calls, and are
+  /// the same weights if layers read them.
   void shareConstants(const onnx::FunctionProto &function,
                       const onnx::NodeProto &call,
                       std::vector<onnx::NodeProto> &nodes) {
@@ -259,7 +261,7 @@ private:
     nodes = std::move(kept);
   }
 
-  /// A Constant whose tensor of floats the function itself has.
+  /// A Constant whose value is a float tensor in the function itself.
   static bool isOfFloats(const onnx::NodeProto &node) {
     if (node.op_type() != "Constant" || keyOf(node) != "::Constant" ||
         node.output_size() != 1 || node.attribute_size() != 1 ||
@@ -273,7 +275,7 @@ private:
            dtype && isFloat(*dtype);
   }
 
-  /// The values of the main graph; what is inlined gets other names.
+  /// Reserves the main graph's value names; inlined values get other ones.
   void takeNames(const Nodes &nodes) {
     for (const auto &input : model.graph().input())
       taken.insert(input.name());
@@ -291,7 +293,7 @@ private:
   onnx::ModelProto &model;
   Budget &budget;
   std::map<Key, const onnx::FunctionProto *> functions;
-  std::map<Key, int> checked; // greatest depth at which the body was walked
+  std::map<Key, int> checked; // greatest depth at which it was checked
   std::set<Key> active;
   std::unordered_set<std::string> taken; // values of the main graph
   std::unordered_map<const onnx::NodeProto *, std::string>

@@ -45,8 +45,8 @@ Result<Definitions> definitions(const onnx::GraphProto &graph) {
   return defined;
 }
 
-/// An initializer that is an input, too, as IR versions before 4 want it, is
-/// what that input declares.
+/// An initializer that is also an input, as IR versions before 4 require, must
+/// match that input's declaration.
 Status checkDefaults(const onnx::GraphProto &graph) {
   std::unordered_map<std::string_view, const onnx::TensorProto *> tensors;
   for (const auto &tensor : graph.initializer())
@@ -90,7 +90,8 @@ Status checkOutputs(const onnx::GraphProto &graph, const Definitions &defined) {
   return {};
 }
 
-/// The nodes that are still waiting: they are on a cycle or behind one.
+/// The error for the nodes still waiting, which are on a cycle or depend on
+/// one.
 Status cycleError(const onnx::GraphProto &graph,
                   const std::vector<int> &waiting) {
   std::string names;

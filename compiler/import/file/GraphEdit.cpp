@@ -165,8 +165,8 @@ void GraphEdit::redirect(const Use &use, const std::string &to) {
   use.node->set_input(use.slot, to);
 }
 
-/// Moves the elements that `last` names behind the others; returns how many
-/// others there are. Elements keep their addresses.
+/// Stable partition that moves elements for which `last` is true to the end;
+/// returns the number of others. Addresses of elements do not change.
 template <typename Elements, typename Last>
 static int moveBehind(Elements &elements, Last last) {
   auto middle = std::stable_partition(
@@ -205,7 +205,7 @@ void GraphEdit::dropOrphans() {
   tensors.ExtractSubrange(kept, tensors.size() - kept, dropped.data());
   for (onnx::TensorProto *tensor : dropped) {
     weights.remove(tensor->name());
-    // Parted copies are views of its bytes.
+    // Weights that were split off are views of its bytes.
     weights.keep(std::shared_ptr<const onnx::TensorProto>(tensor));
   }
 }

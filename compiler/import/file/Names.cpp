@@ -8,7 +8,7 @@ namespace {
 
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
-/// What a name must be; `what` is named so.
+/// Checks a name; `what` describes it in errors.
 using Check = Status (*)(const std::string &name, const char *what);
 
 Status isText(const std::string &name, const char *what) {
@@ -70,7 +70,7 @@ Status inFunction(const onnx::FunctionProto &function, Check check) {
   return inNodes(function.node(), check);
 }
 
-/// Dimensions may be long: exporters name them by expressions.
+/// Symbolic dimensions may be long: exporters name them by expressions.
 template <class Infos> Status dimensionsAreText(const Infos &infos) {
   for (const auto &info : infos)
     for (const auto &dim : info.type().tensor_type().shape().dim())

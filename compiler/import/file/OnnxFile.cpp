@@ -62,7 +62,7 @@ Result<std::shared_ptr<MappedData>> mapModel(const std::string &path) {
   return MappedData::map(file, info.st_size, path);
 }
 
-/// "text" when the file starts like text, to say what was found.
+/// Whether the file starts like text, for the error message.
 bool looksLikeText(std::string_view bytes) {
   auto head = bytes.substr(0, 64);
   return std::all_of(head.begin(), head.end(), [](unsigned char c) {

@@ -7,7 +7,7 @@
 namespace dlc::import {
 namespace {
 
-/// Elements of a shape; -1 if that is none.
+/// Number of elements; -1 for an invalid shape.
 int64_t countOf(const std::vector<int64_t> &shape) {
   int64_t count = 1;
   for (int64_t dim : shape)
@@ -16,7 +16,7 @@ int64_t countOf(const std::vector<int64_t> &shape) {
   return count;
 }
 
-/// `shape` is `from` with its axes in the order `perm`.
+/// `shape` has the elements of `from` transposed by `perm`.
 bool isArranged(const Replaced &r) {
   std::vector<bool> seen(r.from.size());
   for (size_t d = 0; d < r.perm.size(); ++d) {

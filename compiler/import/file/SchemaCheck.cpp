@@ -34,7 +34,7 @@ std::string range(int least, int most) {
                            : fmt::format("{} to {}", least, most);
 }
 
-/// The parameter that value `i` belongs to.
+/// The formal parameter of value `i`.
 const SchemaParameter &parameterOf(std::span<const SchemaParameter> all,
                                    int i) {
   return all[std::min(size_t(i), all.size() - 1)];
@@ -55,8 +55,8 @@ Status checkArity(const Names &names, const char *what, int least, int most,
   return {};
 }
 
-/// The kinds of content that are there; one, or none where a writer leaves out
-/// a zero.
+/// Types of the fields that are set. A writer may omit a zero, so none is
+/// possible.
 std::vector<int> contents(const AttributeProto &a) {
   std::vector<int> found;
   auto add = [&](bool isThere, int type) {

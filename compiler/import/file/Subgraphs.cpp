@@ -7,7 +7,7 @@
 namespace dlc::import {
 namespace {
 
-/// Attributes that name values: y, xs and zs of a Gradient.
+/// Attributes with value names: y, xs and zs of a Gradient.
 bool isOfNames(const onnx::NodeProto &node,
                const onnx::AttributeProto &attribute) {
   return node.op_type() == "Gradient" &&
@@ -44,8 +44,8 @@ std::set<std::string> namesFromAround(const onnx::GraphProto &graph) {
   return outside;
 }
 
-/// Calls `change` with each name that attributes of `node` hold, but for those
-/// in graphs.
+/// Calls `change` with each value name in attributes of `node`, except those in
+/// subgraphs.
 template <class Change> void changeHeld(onnx::NodeProto &node, Change change) {
   for (auto &attribute : *node.mutable_attribute())
     if (isOfNames(node, attribute)) {
@@ -144,9 +144,9 @@ private:
   }
 
   OnnxFile &file;
-  std::unordered_map<std::string, int> definitions; // graphs that have it
-  std::unordered_map<std::string, int> marks;       // behind new names
-  /// What a name is now, by the graphs around, the innermost last.
+  std::unordered_map<std::string, int> definitions; // in how many graphs
+  std::unordered_map<std::string, int> marks;       // suffixes of new names
+  /// Current names by enclosing graph, the innermost last.
   std::unordered_map<std::string, std::vector<std::string>> names;
 };
 

@@ -23,7 +23,7 @@ bool mayName(Text name) {
          name.find('\0') == Text::npos && isUtf8(std::string(name));
 }
 
-/// What stands between `open` and `close`; nothing if one is missing.
+/// The text between `open` and `close`; nullopt if one is missing.
 std::optional<Text> between(Text text, Text open, Text close) {
   size_t begin = text.find(open);
   if (begin == Text::npos)
@@ -35,8 +35,7 @@ std::optional<Text> between(Text text, Text open, Text close) {
   return text.substr(begin, end - begin);
 }
 
-/// Splits at the commas outside of brackets; stops at the bracket that closes
-/// the list itself.
+/// Splits at commas outside of brackets, up to the closing bracket of the list.
 std::vector<std::string> splitArguments(Text text) {
   std::vector<std::string> parts(1);
   int depth = 0;
@@ -106,7 +105,7 @@ std::string innermost(Text scopes) {
   return mayName(before) ? before : "";
 }
 
-/// The text of the innermost frame of a stack trace.
+/// Source line of the innermost frame of a stack trace.
 std::string innermostLine(Text trace) {
   size_t file = trace.rfind("File \"");
   size_t end = file == Text::npos ? file : trace.find('\n', file);
@@ -114,7 +113,7 @@ std::string innermostLine(Text trace) {
   return mayName(line) ? std::string(line) : "";
 }
 
-/// Which argument of a call a node of its lowering reads.
+/// The call argument that a node of its lowering reads.
 struct Position {
   const char *call, *op;
   int slot; // of the node; -1: any
@@ -155,7 +154,7 @@ constexpr Position kPositions[] = {
     {"addcmul", "Mul", 1, 2},
 };
 
-/// Ops whose inputs are the call's tensors in order.
+/// Ops whose inputs are the call's tensors in the same order.
 bool keepsOrder(const std::string &op) {
   static const std::set<std::string> ops = {"Add", "Sub",    "Mul",    "Div",
                                             "Pow", "MatMul", "Concat", "Where",
@@ -169,7 +168,8 @@ std::optional<size_t> argumentOf(const TorchCall &call,
   bool convolution = call.target.starts_with("conv");
   if (convolution && (op == "Conv" || op == "ConvTranspose"))
     return size_t(slot);
-  // _native_batch_norm_legit_no_training and others, all in the node's order
+  // For _native_batch_norm_legit_no_training etc. all tensors have the node's
+  // order.
   if (op == "BatchNormalization" &&
       call.target.find("batch_norm") != std::string::npos)
     return size_t(slot);
@@ -283,7 +283,7 @@ std::optional<std::string> TorchNotes::source(const onnx::NodeProto &node,
   }
   const bool inOrder = keepsOrder(node.op_type()) &&
                        node.input_size() == int(call.tensors.size());
-  // Read twice, it stands for equal tensors of other names, too.
+  // A tensor that the node reads twice may stand for several equal tensors.
   if (inOrder && call.repeated.count(own))
     return call.tensors[size_t(slot)];
   if (auto place = call.places.find(own); place != call.places.end())
@@ -297,7 +297,7 @@ bool TorchNotes::isFilledIn(const onnx::NodeProto &node, int slot) const {
   const TorchCall &call = this->call(node);
   if (!call.known || call.target.find("norm") == std::string::npos)
     return false;
-  // Groups are normalised first, then channels scaled.
+  // Group norms first normalise groups, then scale channels.
   if (node.op_type() == "InstanceNormalization" &&
       call.target.ends_with("group_norm"))
     return slot >= 1;
@@ -309,7 +309,7 @@ bool TorchNotes::isFilledIn(const onnx::NodeProto &node, int slot) const {
   const auto given =
       std::count_if(call.args.begin(), call.args.end(),
                     [](const auto &arg) { return arg.starts_with('%'); });
-  return size_t(given) == call.tensors.size(); // nor by a name
+  return size_t(given) == call.tensors.size(); // nor as a keyword
 }
 
 std::optional<double> TorchNotes::addend(const onnx::NodeProto &node,
@@ -346,7 +346,7 @@ std::set<std::string> TorchNotes::unnamed() const {
     for (const std::string &tensor : call.tensors)
       if (auto it = parameters.find(tensor); it != parameters.end())
         left.erase(it->second);
-  // A module that reads another module's parameter in place of its own.
+  // A module may read another module's parameter in place of its own.
   for (const auto &[node, call] : calls)
     for (const std::string &tensor : call.tensors)
       if (auto it = parameters.find(tensor);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose results have a size that depends on values: they fold, or are
-// refused.
+// Operators whose result size depends on values: they are folded, or rejected.
 #include "compiler/import/fold/HostEval.h"
 #include <algorithm>
 #include <numeric>
@@ -31,7 +30,7 @@ HostResults nonZero(HostCall &call) {
   return results;
 }
 
-/// x as slices along an axis; without one each element is a slice.
+/// x split into slices along an axis; without an axis each element is a slice.
 struct Slices {
   const HostTensor &x;
   int64_t size, width, inner; // elements of a slice
@@ -39,7 +38,7 @@ struct Slices {
   int64_t at(int64_t slice, int64_t k) const {
     return (k / inner * size + slice) * inner + k % inner;
   }
-  /// -1, 0 or 1; NaN is the largest.
+  /// Returns -1, 0 or 1; NaN is the largest value.
   int compare(int64_t a, int64_t b) const {
     for (int64_t k = 0; k < width; ++k) {
       const int64_t i = at(a, k), j = at(b, k);
@@ -55,7 +54,7 @@ struct Slices {
   }
 };
 
-/// Slices that are equal, by their first one.
+/// Groups of equal slices, with the first slice of each.
 struct Groups {
   std::vector<int64_t> first, counts, inverse;
 };
@@ -98,7 +97,7 @@ HostResults unique(HostCall &call) {
     width *= int64_t(d) == axis ? 1 : shape[d];
     inner *= int64_t(d) > axis ? shape[d] : 1;
   }
-  constexpr int64_t kComparisons = 64; // of each slice, in a sort
+  constexpr int64_t kComparisons = 64; // estimated per slice in a sort
   DLC_TRY(call.work(x.elements() * kComparisons));
   DLC_TRY(call.work(shape[axis] * kComparisons));
   const Slices slices{x, shape[axis], width, std::max<int64_t>(inner, 1)};
@@ -120,14 +119,14 @@ HostResults unique(HostCall &call) {
 
 //===--- NonMaxSuppression ------------------------------------------------===//
 
-/// A box by its edges.
+/// Edges of a box.
 struct Box {
   double low[2], high[2];
 
   double area() const { return (high[0] - low[0]) * (high[1] - low[1]); }
 };
 
-/// Box `i` of [B, N, 4]: two corners, or the centre and the size.
+/// Box `i` of [B, N, 4]: two corners, or centre and size.
 Box boxAt(const HostTensor &boxes, int64_t i, bool isCentred) {
   Box box;
   for (int d = 0; d < 2; ++d) {
@@ -151,12 +150,12 @@ double overlapOf(const Box &a, const Box &b) {
 struct Suppression {
   int64_t most = 0;
   double overlap = 0;
-  std::optional<double> score; // what a box must pass
+  std::optional<double> score; // a box's score must exceed it
   bool isCentred = false;
 };
 
-/// Of one batch and class, boxes by falling score, of equal ones the first one
-/// first, that do not overlap one before.
+/// Selected boxes of a batch and class: in order of decreasing score, ties by
+/// index, without those that overlap a selected box.
 std::vector<int64_t> keptBoxes(const HostTensor &boxes, int64_t firstBox,
                                const HostTensor &scores, int64_t firstScore,
                                const Suppression &by) {
@@ -193,7 +192,7 @@ HostResults nonMaxSuppression(HostCall &call) {
                     "classes, boxes], found {} and {}",
                     toString(boxes.shape), toString(scores.shape));
   Suppression by;
-  auto given = [&](size_t i) { // an empty one counts as left out
+  auto given = [&](size_t i) { // an empty input is treated as omitted
     return call.input(i) && call.input(i)->elements() ? call.input(i) : nullptr;
   };
   by.most = given(2) ? given(2)->integer(0) : 0;
@@ -203,7 +202,7 @@ HostResults nonMaxSuppression(HostCall &call) {
   by.isCentred = call.node.integer("center_point_box", 0) != 0;
   const int64_t count = boxes.shape[1], classes = scores.shape[1];
   const int64_t kept = std::clamp<int64_t>(by.most, 0, count);
-  constexpr int64_t kComparisons = 64; // of each box, in a sort
+  constexpr int64_t kComparisons = 64; // estimated per box in a sort
   DLC_TRY(call.work(scores.elements()));
   for (int64_t i = 0; i < boxes.shape[0] * classes; ++i)
     DLC_TRY(call.work(count * (kComparisons + kept)));
@@ -219,7 +218,7 @@ HostResults nonMaxSuppression(HostCall &call) {
   return results;
 }
 
-/// torch's older exporter has repeat_interleave count its repeats by one.
+/// torch's older exporter uses OneHot to count repeats of repeat_interleave.
 HostResults oneHot(HostCall &call) {
   DLC_TRY(call.require(3));
   const HostTensor &places = *call.input(0), &depth = *call.input(1),

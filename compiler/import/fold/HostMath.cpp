@@ -23,11 +23,11 @@ using reference::Fold;
 using reference::Scalar;
 using reference::walk;
 
-/// Ops of ONNX that dlc has not.
+/// ONNX ops that dlc's dialect lacks.
 const Scalar kXor{nullptr,
                   [](const int64_t *x, bool &) { return x[0] ^ x[1]; }};
 const Scalar kIsNan{[](const double *x) { return double(std::isnan(x[0])); }};
-/// Mod has two meanings: the divisor's sign, or with fmod the dividend's.
+/// Mod has the divisor's sign, or the dividend's with fmod.
 const Scalar kMod{nullptr, [](const int64_t *x, bool &defined) {
                     defined = x[1] != 0;
                     int64_t rest = x[1] == 0 || x[1] == -1 ? 0 : x[0] % x[1];
@@ -73,7 +73,7 @@ HostResults binary(HostCall &call, const Scalar &op, bool predicate) {
   return valid ? one(std::move(y)) : HostResults(undefined(a));
 }
 
-/// Of two operands after the other.
+/// Folds the operands pairwise.
 HostResults extremum(HostCall &call, const Scalar &op, bool) {
   DLC_TRY(call.require(std::max<size_t>(call.inputs.size(), 1)));
   HostTensor best = *call.input(0);
@@ -87,7 +87,7 @@ HostResults extremum(HostCall &call, const Scalar &op, bool) {
   return one(std::move(best));
 }
 
-/// No bound below and none above are inputs left out.
+/// An omitted bound is no limit.
 template <typename Op>
 HostResults clip(HostCall &call, const Op &low, const Op &high) {
   DLC_TRY(call.require(1));
@@ -128,7 +128,7 @@ HostResults castTo(HostCall &call, int onnxType) {
     return badModel("cast to {} is not supported", onnxTypeName(onnxType));
   const HostTensor &x = *call.input(0);
   DLC_ASSIGN(auto y, call.make(*dtype, x.shape));
-  const SmallFloat *small = smallFloat(onnxType); // from f64 without f32
+  const SmallFloat *small = smallFloat(onnxType); // from f64 directly
   const bool saturate = call.node.integer("saturate", 1);
   for (int64_t i = 0, count = y.elements(); i < count; ++i)
     if (small)
@@ -162,7 +162,7 @@ HostResults where(HostCall &call) {
   return one(std::move(y));
 }
 
-/// The reduced values of `x`, in f64 or i64; `kept` has 1 for reduced axes.
+/// Reduces `x` in f64 or i64; `kept` has size 1 for reduced axes.
 Result<HostTensor> reduceValues(HostCall &call, const HostTensor &x,
                                 const Shape &kept, const Fold &fold) {
   DType wide = x.holdsFloats() ? DType::F64 : DType::I64;
@@ -184,7 +184,7 @@ Result<HostTensor> reduceValues(HostCall &call, const HostTensor &x,
   return y;
 }
 
-/// Of no elements an extremum is the type's last number, not that of i64.
+/// The extremum of no elements is the limit of the type, not that of i64.
 int64_t nearestOf(DType dtype, int64_t value) {
   switch (dtype) {
   case DType::Bool:
@@ -198,7 +198,8 @@ int64_t nearestOf(DType dtype, int64_t value) {
   }
 }
 
-/// Axes are an attribute at first and an input from opset 13 (ReduceSum) or 18.
+/// Axes are an attribute in old opsets, and an input from opset 13 (ReduceSum)
+/// or 18.
 HostResults reduce(HostCall &call, const Fold &fold, bool mean = false) {
   DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
@@ -236,7 +237,7 @@ HostResults reduce(HostCall &call, const Fold &fold, bool mean = false) {
   return one(std::move(y));
 }
 
-/// The exponent's type may differ from the base's, which is the result's.
+/// The result has the base's type; the exponent's may differ.
 HostResults pow(HostCall &call) {
   DLC_TRY(call.require(2));
   HostCall cast{call.node, {call.input(1)}, call.budget};
@@ -247,10 +248,10 @@ HostResults pow(HostCall &call) {
   return binary(same, *reference::scalarOf("pow"), false);
 }
 
-/// What ONNX's operators are called here.
+/// ONNX's names of operators, and those of dlc's ops.
 using Names = std::initializer_list<std::pair<const char *, const char *>>;
 
-/// The same function of each element, by the meaning of dlc's op.
+/// Adds elementwise operators with the semantics of dlc's ops.
 void addScalars(HostOps &ops, Names names,
                 HostResults (*run)(HostCall &, const Scalar &, bool),
                 bool predicate = false) {
@@ -305,8 +306,8 @@ void addElementwise(HostOps &ops) {
 
 //===--- MelWeightMatrix --------------------------------------------------===//
 
-/// Triangles on the mel scale, each from the place of one bin's edge over the
-/// next one's to that of the second next one, [dft_length / 2 + 1, bins].
+/// Triangle filters on the mel scale, [dft_length / 2 + 1, bins], each between
+/// its own bin's edge and the second next one, with the peak at the next one.
 HostResults melWeights(HostCall &call) {
   DLC_TRY(call.require(5));
   for (size_t i = 0; i < 5; ++i)

@@ -20,7 +20,7 @@ HostResults one(HostTensor tensor) {
   return results;
 }
 
-/// The elements of x that a view has.
+/// Copies the elements of x that a view selects.
 HostResults seen(HostCall &call, const HostTensor &x, const View &view) {
   DLC_ASSIGN(auto y, call.make(x.dtype, view.shape));
   using At = std::array<int64_t, 1>;
@@ -29,14 +29,14 @@ HostResults seen(HostCall &call, const HostTensor &x, const View &view) {
   return one(std::move(y));
 }
 
-/// The same elements in another shape.
+/// Copies x with another shape.
 HostResults reshaped(const HostTensor &x, const Result<Shape> &shape) {
   if (!shape.ok())
     return shape.status();
   return one(x.reshaped(*shape));
 }
 
-/// An input that is a list of numbers.
+/// An input as a list of integers.
 Result<std::vector<int64_t>> list(HostCall &call, size_t index) {
   const HostTensor *input = call.input(index);
   if (!input)
@@ -45,8 +45,8 @@ Result<std::vector<int64_t>> list(HostCall &call, size_t index) {
   return input->integers();
 }
 
-/// From opset 13 Squeeze, Unsqueeze and Split take an input where they had an
-/// attribute; both are read.
+/// Squeeze, Unsqueeze and Split have an input since opset 13, an attribute
+/// before; reads either.
 Result<std::vector<int64_t>> inputOrAttribute(HostCall &call, size_t index,
                                               const char *attribute) {
   return call.input(index) ? list(call, index) : call.node.integers(attribute);
@@ -98,7 +98,7 @@ HostResults constantOfShape(HostCall &call) {
   return seen(call, fill, {shape, Shape(shape.size(), 0)});
 }
 
-/// ceil((last - first) / delta), exact for integers; negative: not finite.
+/// ceil((limit - start) / step), exact for integers; negative if not finite.
 int64_t countOf(const HostTensor &start, const HostTensor &limit,
                 const HostTensor &step) {
   constexpr int64_t kMost = int64_t(1) << 40;
@@ -138,7 +138,7 @@ HostResults range(HostCall &call) {
   return one(std::move(y));
 }
 
-/// x as [outer, size, inner] around the axis.
+/// Views x as [outer, size, inner] around the axis.
 HostResults gather(HostCall &call) {
   DLC_TRY(call.require(2));
   const HostTensor &x = *call.input(0), &index = *call.input(1);
@@ -195,7 +195,7 @@ HostResults expand(HostCall &call) {
   return seen(call, x, reference::broadcast(x.shape, shape));
 }
 
-/// [a, b] repeated r and s times is [r, a, s, b] with strides of 0.
+/// [a, b] repeated r and s times is a view [r, a, s, b] with strides 0.
 HostResults tile(HostCall &call) {
   DLC_TRY(call.require(2));
   const HostTensor &x = *call.input(0);

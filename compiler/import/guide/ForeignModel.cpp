@@ -11,12 +11,12 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// {0} is the file, {1} its name without the ending.
+/// In texts, {0} is the file, {1} its name without extension.
 struct Format {
-  std::string_view ending, begin; // of the name; of the content
-  size_t at;                      // where the content's begins
+  std::string_view ending, begin; // name suffix; content prefix
+  size_t at;                      // offset of the content prefix
   std::string_view what, toOnnx;
-  std::string_view fromOnnx = ""; // with the exported file as {2}
+  std::string_view fromOnnx = ""; // {2} is the exported file
 };
 
 constexpr std::string_view

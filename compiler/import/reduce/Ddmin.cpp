@@ -5,7 +5,7 @@
 namespace dlc::import {
 namespace {
 
-/// Part `i` of `count` parts that are as long as each other, but for one.
+/// Bounds of part `i` of `count` parts of almost equal length.
 std::pair<size_t, size_t> boundsOfPart(size_t size, size_t i, size_t count) {
   return {size * i / count, size * (i + 1) / count};
 }
@@ -19,7 +19,7 @@ Result<std::vector<int>> ddmin(std::vector<int> failing,
     bool isReduced = false;
     for (const bool complement : {false, true}) {
       if (complement && count == 2)
-        break; // the other part, which was asked about
+        break; // the other half, already tested
       for (size_t i = 0; i < count && !isReduced; ++i) {
         const auto [first, last] = boundsOfPart(failing.size(), i, count);
         std::vector<int> part(failing.begin() + ptrdiff_t(first),

@@ -12,13 +12,14 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// Imports are costly, and a model may have many nodes that dlc lacks.
+/// A limit, since imports are expensive and a model may have many unsupported
+/// nodes.
 constexpr int kMostImports = 100;
-/// Two batches: what differs between them follows from the batch.
+/// Two batch sizes: dimensions that differ depend on the batch.
 constexpr int64_t kBatches[] = {2, 3};
 
 struct LearnedType {
-  int element = 0; // as ONNX numbers them
+  int element = 0; // ONNX element type
   std::vector<int64_t> shape;
 };
 using LearnedTypes = std::map<std::string, LearnedType>;
@@ -60,7 +61,7 @@ private:
     return false;
   }
 
-  /// Nodes `first` to `last` - 1, with all before that are known.
+  /// Learns types of nodes `first` to `last` - 1 and their known ancestors.
   Status learn(int first, int last) {
     std::vector<int> nodes;
     std::set<int> taken;
@@ -120,7 +121,7 @@ private:
     return true;
   }
 
-  /// The element type that the file declares may be narrower than dlc's own.
+  /// The declared element type may be narrower than dlc's.
   onnx::TypeProto typeOf(const std::string &name, const LearnedType &two,
                          const LearnedType &three) const {
     onnx::TypeProto type;
@@ -156,7 +157,7 @@ private:
   ModelParts &parts;
   const std::map<std::string, int64_t> &dims;
   const std::string path;
-  std::set<std::string> used; // what nodes read, and outputs of the model
+  std::set<std::string> used; // inputs of nodes, and outputs of the model
   LearnedTypes known;
   int imports = 0;
 };

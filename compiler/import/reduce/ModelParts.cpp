@@ -11,13 +11,13 @@
 namespace dlc::import {
 namespace {
 
-constexpr uint64_t kMostBytes = (uint64_t(2) << 30) - 1; // of protobuf
+constexpr uint64_t kMostBytes = (uint64_t(2) << 30) - 1; // limit of protobuf
 
 bool isExternal(const onnx::TensorProto &tensor) {
   return tensor.data_location() == onnx::TensorProto::EXTERNAL;
 }
 
-/// What the file says that it has, or what its shape and type need.
+/// The length in the file, or the size of its shape and type.
 uint64_t externalBytes(const onnx::TensorProto &tensor) {
   for (const auto &entry : tensor.external_data())
     if (uint64_t length = 0; entry.key() == "length") {
@@ -33,7 +33,7 @@ uint64_t externalBytes(const onnx::TensorProto &tensor) {
   return bytes;
 }
 
-/// Operators of a graph and of those inside of its nodes: {domain, name}.
+/// Operators {domain, name} of a graph and its subgraphs.
 using CalledOperators = std::set<std::pair<std::string, std::string>>;
 template <class Nodes>
 void addCalled(const Nodes &nodes, CalledOperators &names) {
@@ -123,7 +123,7 @@ std::vector<int> ModelParts::ancestors(const std::vector<int> &nodes,
   return {found.begin(), found.end()};
 }
 
-/// A model that grows.
+/// A model under construction.
 class ModelParts::Part {
 public:
   explicit Part(const ModelParts &whole)
@@ -136,10 +136,10 @@ public:
     made.mutable_graph()->set_name(of.graph().name());
   }
 
-  /// False: it cannot be.
+  /// False if it cannot be built.
   Result<bool> add(const std::vector<int> &nodes,
                    const std::vector<std::string> &outputs) {
-    std::set<int> chosen; // places
+    std::set<int> chosen; // indices in the graph
     for (const int node : nodes) {
       chosen.insert(of.places[size_t(node)]);
       for (const std::string &name : of.reads(of.node(node)))
@@ -181,7 +181,7 @@ public:
 private:
   Result<bool> addInputs() {
     onnx::GraphProto &graph = *made.mutable_graph();
-    for (const auto &info : of.graph().input()) // in their order
+    for (const auto &info : of.graph().input()) // in the graph's order
       if (read.count(info.name()))
         *graph.add_input() = info;
     for (const std::string &name : read) {
@@ -223,7 +223,7 @@ private:
     return true;
   }
 
-  /// Every node has to have a result that is one or is read.
+  /// Adds outputs such that each node has a result that is read or an output.
   void findOutputs(const std::vector<int> &nodes) {
     for (const int number : nodes) {
       const auto &results = of.node(number).output();
@@ -247,7 +247,7 @@ private:
       *info->mutable_type() = *type;
   }
 
-  /// Those that are called, also by each other.
+  /// Adds functions that are called, directly or indirectly.
   void addFunctions() {
     CalledOperators called;
     addCalled(made.graph().node(), called);

@@ -37,7 +37,7 @@ public:
   }
 
 private:
-  /// Of a part that is no smaller, or was asked about, it is known.
+  /// Larger or tested subsets are answered without a test.
   Result<bool> fails(const std::vector<int> &nodes) {
     if (nodes.empty() || !asked.insert(nodes).second)
       return !nodes.empty() && nodes == smallest;
@@ -54,8 +54,8 @@ private:
     return true;
   }
 
-  /// The shortest beginning of `smallest` that fails, or the shortest end, if
-  /// all longer ones fail and all shorter ones do not; else one that fails.
+  /// Sets `smallest` to its shortest failing prefix (or suffix), assuming that
+  /// failure is monotonic; else to some failing one.
   Status bisect(bool beginning) {
     const std::vector<int> whole = smallest;
     size_t fewest = 0, most = whole.size(); // fewest: does not fail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list.
+// The list of repairs.
 #include "compiler/import/Outputs.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/repair/RepairGraph.h"
@@ -18,7 +18,7 @@
 namespace dlc::import {
 namespace {
 
-/// One that works on the open graph.
+/// Wraps a repair of the open graph.
 template <auto restore>
 Result<int> restoring(Graph &graph, const ImportOptions &options) {
   Restoring &work = graph.opened();
@@ -37,7 +37,7 @@ Result<int> restoring(Graph &graph, const ImportOptions &options) {
   return work.places() - before;
 }
 
-/// One whose every place is a Decision.
+/// Wraps a repair that adds one Decision per change.
 template <auto restore>
 Result<int> deciding(Graph &graph, const ImportOptions &) {
   DLC_TRY(graph.close());
@@ -111,23 +111,23 @@ Result<int> bind(Graph &graph, const ImportOptions &options) {
 constexpr Repair kRepairs[] = {
     {"constants", "turns Constant nodes that hold weights into initializers",
      Stage::Source, Skip::Yes, nullptr, deciding<takeConstants>},
-    // Before other repairs replace the nodes that carry the notes.
+    // Before other repairs replace the nodes with the notes.
     {"stop-gradients",
      "restores a detach() from torch's notes or from x + (q - x)",
      Stage::Source, Skip::Yes, nullptr,
      [](Graph &graph, auto &) -> Result<int> {
        return findStops(graph.opened());
      }},
-    // Notes name an input, which must exist.
+    // Notes name an input, which must exist then.
     {"add-zero-biases", "restores biases of zeros that the exporter dropped",
      Stage::Source, Skip::Yes, nullptr, restoring<restoreBiases>},
-    // By the file's notes on tensors, before these are split.
+    // Uses the file's notes on tensors, before these are split.
     {"settle-folded", "finds the parameters that constants were folded from",
      Stage::Source, Skip::Yes, nullptr, restoring<settleFolded>},
-    // Calls become two nodes before their tensors become two.
+    // Splits nodes before their tensors are split.
     {"split-norms", "splits norms merged because their parameters were equal",
      Stage::Source, Skip::Yes, nullptr, restoring<partCalls>},
-    // The repairs below expect one tensor of the file for each of the source.
+    // The following repairs expect one tensor for each of the source.
     {"split-merged", "splits tensors merged because their values were equal",
      Stage::Source, Skip::Yes, nullptr, restoring<untieInitializers>},
     {"unpack-recurrent",
@@ -140,7 +140,7 @@ constexpr Repair kRepairs[] = {
      }>},
     {"adopt-names", "restores the source's names and layouts, ties copies",
      Stage::Source, Skip::Yes, nullptr, restoring<adoptParameters>},
-    // Expressions are of adopted names.
+    // Expressions use adopted names.
     {"unfold-values", "replaces folded constants by expressions of parameters",
      Stage::Source, Skip::Yes, nullptr, restoring<unfoldExpressions>},
     {"untie", "copies a shared weight for each reader, by --untie",
@@ -161,7 +161,7 @@ constexpr Repair kRepairs[] = {
      Stage::Options, Skip::Yes, nullptr, placeDropouts},
     {"new-head", "replaces the last layer, by --replace-head", Stage::Options,
      Skip::Yes, [](auto &o) { return o.headClasses != 0; }, placeHead},
-    // The head stays new.
+    // The head keeps its new values.
     {"load-weights", "loads the weights of --weights", Stage::Options,
      Skip::Yes, [](auto &o) { return !o.weights.empty(); }, takeWeights},
     {"features", "makes inner tensors outputs, by --features", Stage::Options,

@@ -10,8 +10,8 @@ namespace dlc::import {
 namespace {
 
 constexpr int kLongestTail = 16;     // nodes from the vector to the Add
-constexpr size_t kBranchNodes = 512; // looked at to find where it begins
-constexpr size_t kBranchLooks = 4 * kBranchNodes; // at what they read
+constexpr size_t kBranchNodes = 512; // searched for its start
+constexpr size_t kBranchLooks = 4 * kBranchNodes; // inputs of these
 
 bool isArrangement(const onnx::NodeProto &node) {
   static const std::set<std::string> ops = {"Identity", "Transpose", "Reshape",
@@ -19,7 +19,7 @@ bool isArrangement(const onnx::NodeProto &node) {
   return ops.count(node.op_type()) > 0;
 }
 
-/// Features that a layer gives; 0 for what is none.
+/// Output channels of a layer; 0 for other nodes.
 int64_t widthOf(const onnx::NodeProto &node, const OnnxFile &file) {
   if (node.input_size() < 2)
     return 0;
@@ -86,8 +86,8 @@ private:
     return next.input(next.input(0) == at.output(0) ? 1 : 0);
   }
 
-  /// The node behind `at` whose other operand is computed; `at` becomes the one
-  /// before it. Null where something else reads a value between.
+  /// Follows single readers of `at` to a node whose other operand is not
+  /// constant; `at` becomes its predecessor. Null if a value has other readers.
   const onnx::NodeProto *meetingBehind(const onnx::NodeProto *&at) const {
     static const std::set<std::string> binary = {"Add", "Div", "Mul"};
     for (int steps = 0; steps < kLongestTail; ++steps) {
@@ -120,7 +120,8 @@ private:
            (isArrangement(*maker) && file.weights.find(maker->input(0)));
   }
 
-  /// Of the nearest layer above, along what is not known.
+  /// Output channels of the nearest layer before `value`, along operands that
+  /// are not constant.
   int64_t lastWidth(std::string value) const {
     for (size_t steps = 0; steps < kBranchNodes; ++steps) {
       const auto *maker = flow.maker(value);

@@ -12,7 +12,7 @@
 
 namespace dlc::import {
 
-/// Why the exporter has a tensor of its own was found, not what is behind it.
+/// The decision explains why the tensor is separate, not what it contains.
 static bool isOpen(const Decision &decision, const OnnxFile &file) {
   const Weight *weight = file.weights.find(decision.tensor);
   if (!weight || !isFloat(weight->dtype) ||
@@ -26,9 +26,9 @@ static bool isOpen(const Decision &decision, const OnnxFile &file) {
   });
 }
 
-/// Floats that torch's older exporter folded ("onnx::Mul_184"), or a tool after
-/// it ("/h.0/Gather_output_0"), and that nothing says to be parameters.
-/// Parameters have other names or are operands of products.
+/// Warns about floats that torch's older exporter ("onnx::Mul_184") or a later
+/// tool ("/h.0/Gather_output_0") folded without a sign of being parameters,
+/// which have other names or are operands of products.
 static Status noteUntrained(OnnxFile &file,
                             const std::map<std::string, Found> &roles,
                             const std::vector<std::string> &frozen) {
@@ -56,7 +56,7 @@ static Status noteUntrained(OnnxFile &file,
   return {};
 }
 
-/// Weights into which onnxruntime's optimizer multiplied a scale.
+/// Weights that onnxruntime's optimizer multiplied by a scale.
 static void noteScaled(OnnxFile &file,
                        const std::map<std::string, Found> &roles) {
   for (const auto &[name, found] : roles)
@@ -67,7 +67,7 @@ static void noteScaled(OnnxFile &file,
                                 true});
 }
 
-/// Parameters and buffers that names, uses and values tell apart differently.
+/// Tensors whose name, use and values disagree about parameter or buffer.
 static void noteDoubts(OnnxFile &file,
                        const std::map<std::string, Found> &roles) {
   static const std::map<RoleDoubt, const char *> kinds = {
@@ -85,7 +85,7 @@ decideRoles(OnnxFile &file, const RoleOverrides &overrides,
             const std::vector<std::string> &paddings,
             const std::vector<std::string> &head) {
   DLC_ASSIGN(auto found, findRoles(file, overrides));
-  for (const std::string &name : head) // frozen or not
+  for (const std::string &name : head) // even if frozen
     found[name] = {Role::Param, "new, by --replace-head"};
   DLC_TRY(noteUntrained(file, found, overrides.freeze));
   noteDoubts(file, found);

@@ -11,7 +11,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// A rounding error of the type, relative.
+/// Relative rounding error of the type.
 double epsilonOf(DType dtype) {
   switch (dtype) {
   case DType::F16:
@@ -19,7 +19,7 @@ double epsilonOf(DType dtype) {
   case DType::BF16:
     return 0x1p-7;
   default:
-    return 0x1p-23; // of f64, too: made in f32, most often
+    return 0x1p-23; // also for f64, usually computed in f32
   }
 }
 
@@ -52,8 +52,8 @@ struct Extent {
   double range, largest;
 };
 
-/// The c of v[i + 1] + v[i - 1] = c v[i], which sines, cosines, lines and
-/// exponentials fulfil; nothing where some v[i] is further off than `noise`.
+/// The constant c with v[i + 1] + v[i - 1] = c v[i], as for sines, cosines,
+/// lines and exponentials; nullopt if the deviation exceeds `noise`.
 std::optional<double> recurrence(const Values &v, double noise) {
   double products = 0, squares = 0;
   for (size_t i = 1; i + 1 < v.size(); ++i) {
@@ -107,13 +107,13 @@ Formula ofVector(const Values &v, double epsilon) {
   return c && std::abs(*c) < 2 ? Formula::Window : Formula::None;
 }
 
-/// Whether all columns are waves, some of which turn, and most can be told from
-/// a constant.
+/// Whether all columns are waves, some have turning points, and most are
+/// distinguishable from constants.
 class Waves {
 public:
   explicit Waves(double epsilon) : epsilon(epsilon) {}
 
-  /// False where `v` is none.
+  /// False if `v` is not a wave.
   bool add(const Values &v) {
     constexpr double kPhases = 1e-3; // angles were rounded, too
     const Extent extent(v);
@@ -147,8 +147,8 @@ Formula ofTable(const Weight &weight, int64_t rows, int64_t columns) {
   return waves.formula();
 }
 
-/// The length of a grid's lines in a column that has one value a line, or a
-/// line's values again in each; 0 where it has neither.
+/// Length of a grid's lines, from a column that is constant on each line or
+/// repeats for each line; 0 if it does neither.
 size_t lineLength(const Values &v) {
   size_t length = 1;
   while (length < v.size() && v[length] == v[0])
@@ -158,8 +158,8 @@ size_t lineLength(const Values &v) {
   return v.size() % length == 0 ? length : 0;
 }
 
-/// What a column of a grid with such lines is a function of: the place in the
-/// line or the line; empty where it is of both.
+/// The values of a column that only depends on the position in a line, or only
+/// on the line; empty if on both.
 Values alongOneAxis(const Values &v, size_t length) {
   Values inLine(v.begin(), v.begin() + ptrdiff_t(length)), ofLine;
   for (size_t i = 0; i < v.size(); i += length)
@@ -172,7 +172,7 @@ Values alongOneAxis(const Values &v, size_t length) {
   return isInLine ? inLine : isOfLine ? ofLine : Values();
 }
 
-/// A row for each place of a grid, behind one of zeros for a token perhaps.
+/// A row per grid position, optionally after a row of zeros for a token.
 Formula ofGrid(const Weight &weight, int64_t rows, int64_t columns) {
   constexpr size_t kShortestSide = 4;
   if (rows < int64_t(kShortestSide * kShortestSide))

@@ -9,14 +9,14 @@
 namespace dlc::import {
 namespace {
 
-constexpr int kDepth = 8;              // nodes behind a number
-constexpr int kKnownDepth = 6;         // before an operand
+constexpr int kDepth = 8;              // of nodes after a scalar
+constexpr int kKnownDepth = 6;         // of nodes before an operand
 constexpr size_t kReaders = 64;        // of one value
-constexpr int kMostNumberLooks = 1024; // at operands, for one number
+constexpr int kMostNumberLooks = 1024; // operands visited per scalar
 
 using Operators = std::set<std::string>;
 
-/// Arrangements, and functions of one number.
+/// Ops that move elements, and functions of one value.
 const Operators kPassing = {"Identity",
                             "Transpose",
                             "Reshape",
@@ -45,7 +45,7 @@ public:
   NumberWalk(const OnnxFile &file, const ValueFlow &flow, const Weight *weight)
       : file(file), flow(flow), weight(weight) {}
 
-  /// The surest of what its readers say; a setting if one takes it for that.
+  /// The most certain use of all readers; Setting takes precedence.
   NumberUse run(const std::string &value, int depth = 0) const {
     NumberUse found = NumberUse::Setting;
     const auto readers = flow.readers(value);
@@ -88,7 +88,7 @@ private:
                : NumberUse::Operand;
   }
 
-  /// What no score survives.
+  /// A large negative fill value of scores.
   bool isFilledIn() const {
     return weight && !(std::abs(floatsOf(*weight)[0]) < 1e4F);
   }
@@ -100,7 +100,7 @@ private:
     return true;
   }
 
-  /// Made of the file's tensors alone.
+  /// Only depends on tensors of the file.
   bool isKnown(const std::string &value, int depth = 0) const {
     const auto *maker = flow.maker(value);
     if (!maker)

@@ -13,10 +13,10 @@
 namespace dlc::import {
 namespace {
 
-constexpr int kLongestUse = 8;   // nodes from a tensor to what tells its use
+constexpr int kLongestUse = 8;   // nodes between tensor and use
 constexpr int kInputSteps = 8;   // from an input of the model to a statistic
 constexpr int kKnownSteps = 12;  // from an operand to the file's tensors
-constexpr int kMostLooks = 1024; // at operands, for one tensor
+constexpr int kMostLooks = 1024; // operands visited per tensor
 
 using OperatorNames = std::set<std::string>;
 
@@ -34,7 +34,7 @@ public:
   UseOfBuffer(const OnnxFile &file, const ValueFlow &flow)
       : file(file), flow(flow) {}
 
-  /// An input of the model is normalised by it.
+  /// An input of the model is normalised with it.
   bool normalisesInput(const std::string &value, int depth = 0) const {
     return anyReader(value, depth, [&](const onnx::NodeProto &node, int slot) {
       const std::string &op = node.op_type();
@@ -48,7 +48,7 @@ public:
     });
   }
 
-  /// One of `ops` is computed of what it is a factor of.
+  /// One of `ops` is applied to a product with it.
   bool reaches(const std::string &value, const std::string &wanted,
                int depth = 0) const {
     return anyReader(value, depth, [&](const onnx::NodeProto &node, int) {
@@ -60,7 +60,7 @@ public:
     });
   }
 
-  /// A product with a weight reads it in the place of what the model is given.
+  /// A product with a weight reads it as data.
   bool isDataOfLayer(const std::string &value, int depth = 0) const {
     return anyReader(value, depth, [&](const onnx::NodeProto &node, int slot) {
       const std::string &op = node.op_type();
@@ -79,7 +79,7 @@ public:
     });
   }
 
-  /// It is computed with other tensors of the file before anything else.
+  /// It is combined with other tensors of the file before any data.
   bool isCombined(const std::string &value, int depth = 0) const {
     return anyReader(value, depth, [&](const onnx::NodeProto &node, int slot) {
       return kMoves.count(node.op_type())
@@ -93,7 +93,7 @@ private:
   bool anyReader(const std::string &value, int depth, Told told) const {
     if (depth > kLongestUse)
       return false;
-    const onnx::NodeProto *before = nullptr; // one that reads it twice is twice
+    const onnx::NodeProto *before = nullptr; // repeated if it reads it twice
     for (const auto *node : flow.readers(value)) {
       if (node == std::exchange(before, node))
         continue;
@@ -108,7 +108,7 @@ private:
     return false;
   }
 
-  /// Made of the file's tensors alone.
+  /// Only depends on tensors of the file.
   bool isKnown(const std::string &value, int depth = 0) const {
     const auto *maker = flow.maker(value);
     if (!maker)
@@ -121,7 +121,7 @@ private:
                        });
   }
 
-  /// An input of the model, but for arithmetic with numbers of the file.
+  /// An input of the model, possibly after arithmetic with constants.
   bool isInput(const std::string &value, int depth = 0) const {
     const auto *maker = flow.maker(value);
     if (!maker)
@@ -143,7 +143,7 @@ private:
   mutable int looks = 0;
 };
 
-/// Zero, and either one or what leaves nothing of a score.
+/// Zeros and either ones or large negative numbers.
 bool isMaskOfTwo(const Weight &weight) {
   constexpr float kLeastPenalty = 10;
   const std::vector<float> values = floatsOf(weight);
@@ -160,7 +160,7 @@ bool isMaskOfTwo(const Weight &weight) {
   return hasZero && (other == 1 || other <= -kLeastPenalty);
 }
 
-/// The root of a whole number, as embeddings are scaled by that of their width.
+/// The square root of an integer, such as an embedding's width.
 bool isRoot(const Weight &weight) {
   if (weight.elements() != 1)
     return false;
@@ -168,7 +168,7 @@ bool isRoot(const Weight &weight) {
   return square > 1 && std::abs(square - std::round(square)) < 1e-5 * square;
 }
 
-/// "norm" of "norm.running_mean"; nothing of a file's tensor beside it.
+/// "norm" for "norm.running_mean"; empty unless the file has the statistics.
 std::string besideStatistics(const std::string &name, const OnnxFile &file) {
   const size_t dot = name.rfind('.');
   const std::string module =
@@ -208,7 +208,7 @@ BufferSign bufferSignOf(const std::string &value, const std::string &name,
                                     !besideStatistics(name, file).empty()));
   if (masks.search(name) && !learnedMasks.search(name))
     return by(BufferSign::Values, isMaskOfTwo(weight));
-  if (biases.search(name)) // a layer's own has one dimension
+  if (biases.search(name)) // a layer's own bias is 1-D
     return by(BufferSign::Use,
               weight.shape.size() == 2 && weight.shape[0] == 1);
   if (scales.search(name))

@@ -28,7 +28,7 @@ std::optional<int64_t> rowOf(std::string_view text) {
   return row;
 }
 
-/// Names may have colons ("onnx::Gather_5").
+/// Splits at the last colon, since names may have colons ("onnx::Gather_5").
 Result<Option> parse(const std::string &text) {
   size_t colon = text.rfind(':');
   auto row = colon == std::string::npos || colon == 0
@@ -40,7 +40,8 @@ Result<Option> parse(const std::string &text) {
   return Option{text.substr(0, colon), *row};
 }
 
-/// The one row of a table that is all zeros; nothing if there are more or none.
+/// The only row of a table that is all zeros; nullopt if there is none or
+/// several.
 std::optional<int64_t> rowOfZeros(const Weight &table) {
   size_t bytes = table.bytes / size_t(table.shape[0]);
   const char *data = static_cast<const char *>(table.data);
@@ -56,8 +57,7 @@ std::optional<int64_t> rowOfZeros(const Weight &table) {
   return found;
 }
 
-/// A Gather along the first dimension of an initializer, and what the notes say
-/// of it.
+/// A Gather along axis 0 of an initializer, with its notes.
 struct Lookup {
   std::string output, table;
   const Weight *weight;

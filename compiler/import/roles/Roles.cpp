@@ -69,7 +69,7 @@ public:
   }
 
 private:
-  /// What a value is to the nodes that it reaches.
+  /// Uses of a value, also through nodes that move its elements.
   struct Reading {
     const onnx::NodeProto *weightOf = nullptr, *settingOf = nullptr,
                           *statisticOf = nullptr, *any = nullptr,
@@ -123,7 +123,7 @@ private:
                : fxValues.count("p_" + fxNameOf(name)) > 0;
   }
 
-  /// By the name in the file, which one of several merged tensors had.
+  /// By the name in the file; for a split tensor that of the merged tensor.
   Found byName(const std::string &own, const Weight &weight,
                const Reading &reading) const {
     auto parted = file.partedFrom.find(own);
@@ -162,7 +162,7 @@ private:
                : named(sign);
   }
 
-  /// What no layer reads as its weight.
+  /// The role of a tensor that no layer reads as its weight.
   std::optional<Found> byOperand(const Weight &weight, const Reading &reading,
                                  bool isMadeUp) const {
     if (isTorch && isMadeUp && reading.isOfFoldedNorm)
@@ -180,9 +180,9 @@ private:
     return std::nullopt;
   }
 
-  /// What no layer reads that reads nothing but parameters, and models do not
-  /// call as they call parameters: of torch's older exporter, whose files do
-  /// not say it, or in a Constant node of a file that has initializers, too.
+  /// Whether an operand may be a buffer: neither its reader nor its name is
+  /// typical of parameters, and the file does not distinguish the two (torch's
+  /// older exporter, or a Constant node of a file that has initializers).
   bool mayBeBuffer(const std::string &own, const std::string &name,
                    const Weight &weight, const Reading &reading) const {
     static const Pattern learned = *Pattern::parse(
@@ -227,7 +227,7 @@ private:
                          "would be, too (--freeze)"};
   }
 
-  /// The ones and zeros that the older exporter gives the norm of a group.
+  /// Ones and zeros that the older exporter adds for group norms.
   bool isOfText(const std::string &name, const onnx::NodeProto &norm) const {
     static const Pattern constant =
         *Pattern::parse("(^|/)Constant(_[0-9]+)?_output_[0-9]+$");
@@ -235,7 +235,7 @@ private:
            constant.search(name);
   }
 
-  /// Zeros and ones, as masks hold them.
+  /// Only zeros and ones, like a mask.
   static bool isChoice(const Weight &weight) {
     const std::vector<float> values = floatsOf(weight);
     const auto zeros = std::count(values.begin(), values.end(), 0.0F);
@@ -243,9 +243,10 @@ private:
     return zeros && ones && size_t(zeros + ones) == values.size();
   }
 
-  /// The older exporter keeps numbers of the source's text in nodes, so that an
-  /// initializer is a parameter or a buffer: of its own name, or of none where
-  /// it was cast, reshaped or computed with. Tools after it fold as well.
+  /// The older exporter stores constants of the source's text in nodes, so an
+  /// initializer is a parameter or a buffer: under its own name, or a generated
+  /// one if it was cast, reshaped or used in a computation. Later tools fold,
+  /// too.
   Found ofNumber(const std::string &own, const Weight &weight,
                  const std::string &name, const Reading &reading,
                  BufferSign sign) const {
@@ -268,8 +269,8 @@ private:
     return {number.role, number.reason, RoleDoubt::Number};
   }
 
-  /// Of a tensor that would be trained. Weights that layers multiply by may
-  /// well start as a progression.
+  /// For tensors that would be trained. Weights of products may be initialised
+  /// as an arithmetic progression.
   static bool isFixed(Formula formula, const Reading &reading,
                       const Weight &weight) {
     if (reading.weightOf && !reading.isLookedUp)
@@ -291,17 +292,16 @@ private:
       *kNotedParameter = "a parameter of the source, as the exporter noted",
       *kNotedBuffer = "a buffer of the source, as the exporter noted";
 
-  /// torch exports initializers under the module's own names (class_token,
-  /// layer_scale, in_proj_bias), parameters and buffers, and names what it made
-  /// up otherwise.
+  /// torch names initializers after module state (class_token, layer_scale,
+  /// in_proj_bias), parameters and buffers; this matches all generated names.
   static const Pattern &madeUpNames() {
     static const Pattern pattern =
         *Pattern::parse("::|^/|^val_|^_|^[0-9]+$|^Constant|_output_[0-9]+$");
     return pattern;
   }
 
-  /// The node behind which `node` is the scale or shift of a norm, or the bias
-  /// of a layer, with a vector of weights as its input `slot`; else null.
+  /// The norm that `node` scales or shifts, or the layer that it adds a bias
+  /// to, with a weight vector as its input `slot`; else null.
   const onnx::NodeProto *layerBehind(const onnx::NodeProto &node,
                                      int slot) const {
     if ((node.op_type() != "Add" && node.op_type() != "Mul") ||
@@ -327,7 +327,7 @@ private:
                : nullptr;
   }
 
-  /// Added to W x with a matrix of weights: one number a row of it, [rows, 1].
+  /// A column [rows, 1] added to W x, with a weight matrix W of as many rows.
   bool isColumnOf(const onnx::NodeProto &product,
                   const std::string &vector) const {
     const Weight *matrix = file.weights.find(behind(product.input(0)));
@@ -352,7 +352,7 @@ private:
                          [](int64_t d) { return d != 1; }) == 1;
   }
 
-  /// What gives a value, but for another arrangement of it.
+  /// The source of a value, through nodes that only move elements.
   std::string behind(std::string value) const {
     for (int steps = 0; steps < 8; ++steps) {
       auto it = producers.find(value);
@@ -378,7 +378,7 @@ private:
         addUses(inner);
   }
 
-  /// Collects the "%p_conv1_weight" and "%b_bn1_running_mean" of a call.
+  /// Collects "%p_conv1_weight" and "%b_bn1_running_mean" of a call.
   void readFxNode(const std::string &text) {
     auto isWord = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
     for (size_t at = text.find('%'); at != std::string::npos;
@@ -441,16 +441,16 @@ private:
                          return nodes;
                        }};
   const bool isTorch;
-  std::unordered_map<std::string, std::string> decisions; // of restoring
+  std::unordered_map<std::string, std::string> decisions; // of repairs
   std::unordered_map<std::string, std::vector<Use>> uses;
   std::unordered_map<std::string, const onnx::NodeProto *> producers;
-  std::set<std::string> ofNodes; // that Constant nodes gave
-  bool hasOthers = false;        // floats that are initializers of the file
+  std::set<std::string> ofNodes; // from Constant nodes
+  bool hasOthers = false;        // float initializers of the file exist
   std::set<std::string> fxValues;
-  std::set<std::string> narrow; // what a wider type holds is not trained
+  std::set<std::string> narrow; // types stored in wider ones: not trained
 };
 
-/// A pattern without a match is a slip of the pen.
+/// A pattern without matches is considered a typo.
 Status expectMatches(const OnnxFile &file, const char *flag,
                      const std::vector<Pattern> &patterns) {
   std::vector<std::string> names;

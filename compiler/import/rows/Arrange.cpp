@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in other places: padding, blocks, crops, columns to images.
+// Ops that rearrange elements: padding, blocks, crops, columns to images.
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
@@ -12,10 +12,10 @@ namespace dlc::import {
 namespace {
 
 constexpr int64_t kMostPad = int64_t(1) << 40;
-/// Parts of a padded dimension that repeats what it holds.
+/// Limit on the slices that a reflecting or wrapping pad is concatenated from.
 constexpr int64_t kMostParts = 4096;
 
-/// The axes that input `i` names, each once; all where it is left out.
+/// The distinct axes in input `i`; `axes` if it is omitted.
 FailureOr<std::vector<int64_t>>
 axesOf(const Node &n, size_t i, std::vector<int64_t> axes, int64_t rank) {
   if (axes.empty()) {
@@ -41,7 +41,7 @@ axesOf(const Node &n, size_t i, std::vector<int64_t> axes, int64_t rank) {
 }
 
 struct Pads {
-  Shape low, high; // one a dimension; negative ones crop
+  Shape low, high; // per dimension; negative ones crop
 };
 
 FailureOr<Pads> padsOf(const Node &n, const Shape &shape) {
@@ -77,7 +77,7 @@ FailureOr<Pads> padsOf(const Node &n, const Shape &shape) {
   return pads;
 }
 
-/// Negative pads crop, and are then done.
+/// Applies negative pads as slices, and sets them to 0.
 Expr cropped(Expr x, Pads &pads) {
   for (int64_t d = 0; d < x.rank(); ++d) {
     const int64_t low = std::max<int64_t>(-pads.low[d], 0),
@@ -96,7 +96,7 @@ Expr padAll(Expr x, const Pads &pads, double value) {
                            ArrayRef<int64_t>(none), llvm::APFloat(value));
 }
 
-/// The padding value may be of the model's making.
+/// Constant padding; the value may be computed by the model.
 LogicalResult padConstant(const Node &n, Expr x, const Pads &pads) {
   if (!n.has(2))
     return n.result(padAll(x, pads, n.number("value", 0)));
@@ -118,7 +118,7 @@ LogicalResult padConstant(const Node &n, Expr x, const Pads &pads) {
   return n.result(select(here, padAll(x, pads, 0), value->reshape({})));
 }
 
-/// Where the element at `i` of a padded dimension comes from.
+/// The index that the element at `i` of a padded dimension is copied from.
 int64_t sourceOf(const std::string &mode, int64_t i, int64_t size) {
   if (mode == "edge")
     return std::clamp<int64_t>(i, 0, size - 1);
@@ -127,7 +127,8 @@ int64_t sourceOf(const std::string &mode, int64_t i, int64_t size) {
   return at < size ? at : period - at;
 }
 
-/// One axis, joined of runs of x that go up, down or stay.
+/// Pads one axis by concatenating runs of x that are ascending, descending or
+/// constant.
 FailureOr<Expr> padBy(const Node &n, Expr x, int64_t axis, int64_t low,
                       int64_t high, const std::string &mode) {
   const int64_t size = x.shape()[axis], end = size + high;
@@ -200,7 +201,7 @@ FailureOr<int64_t> blockOf(const Node &n, const Shape &shape) {
   return block;
 }
 
-/// Whether the channels of a block stand together, "CRD", or far apart, "DCR".
+/// Whether the channels of a block are adjacent ("CRD") or strided ("DCR").
 FailureOr<bool> areTogether(const Node &n) {
   const std::string mode = n.text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD")
@@ -248,7 +249,7 @@ LogicalResult spaceToDepth(const Node &n) {
   return n.result(y.reshape({s[0], s[1] * b * b, s[2] / b, s[3] / b}));
 }
 
-/// The middle of x in a shape, or x in the middle of it, zeros around.
+/// Crops or zero-pads x around its centre to a shape.
 LogicalResult centerCropPad(const Node &n) {
   auto x = input(n, 0);
   auto target = n.integers(1, "the shape");
@@ -274,7 +275,7 @@ LogicalResult centerCropPad(const Node &n) {
   return n.result(y);
 }
 
-/// One number a spatial dimension, each at least `least`.
+/// One number per spatial dimension, each at least `least`.
 FailureOr<std::vector<int64_t>> perDim(const Node &n, const char *name,
                                        std::vector<int64_t> otherwise,
                                        int64_t least) {
@@ -289,7 +290,7 @@ FailureOr<std::vector<int64_t>> perDim(const Node &n, const char *name,
   return given;
 }
 
-/// How the blocks lie in the padded image, along one dimension.
+/// Positions of the blocks in the padded image along one dimension.
 struct Along {
   int64_t block, dilation, stride, low, size, count; // count of positions
 };
@@ -323,8 +324,8 @@ FailureOr<std::vector<Along>> blocksOf(const Node &n) {
   return along;
 }
 
-/// Sums of blocks in their places: the columns [N, C, K..., L...] of each
-/// position K of a block, spread by the strides.
+/// Sums blocks at their positions: columns [N, C, K..., L...] of each block
+/// element K are dilated by the strides and added.
 LogicalResult col2Im(const Node &n) {
   auto x = input(n, 0);
   if (failed(x))

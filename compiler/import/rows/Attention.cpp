@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, ai.onnx 23 and newer: one op, or, where that has no caps of
-// scores, no gradient of a mask and does not give its scores, written out.
+// Attention of ai.onnx 23 and newer: one op, or separate ops if it has a
+// softcap, a mask with a gradient, or scores as a result.
 #include "compiler/import/rows/Bodies.h"
 #include "compiler/import/tensor/DataType.h"
 #include <cmath>
@@ -13,15 +13,15 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// Q, K and V: [B, H, T, D], or as `isFlat` says [B, T, H, D].
+/// Q, K and V: [B, H, T, D], or [B, T, H, D] if `isFlat`.
 struct Heads {
   Value q, k, v;
   bool isFlat = false;
   int64_t steps(Value x) const { return shapeOf(x)[isFlat ? 1 : 2]; }
 };
 
-/// [B, T, heads * D] as [B, T, heads, D]; null, with an error, if it is not
-/// that.
+/// Reshapes [B, T, heads * D] to [B, T, heads, D]; reports an error and returns
+/// null if it does not fit.
 Value splitHeads(const Node &n, Value x, const char *count) {
   const int64_t heads = n.integer(count, 0);
   Shape shape = shapeOf(x);
@@ -59,13 +59,13 @@ FailureOr<Heads> headsOf(const Node &n) {
 
 Value swapped(const Node &n, Value x) { return n.transpose(x, {0, 2, 1, 3}); }
 
-/// [B, H, T, D], if it is not so.
+/// Transposes to [B, H, T, D] if `isFlat`.
 void putHeadsFirst(const Node &n, Heads &h) {
   if (h.isFlat)
     h = {swapped(n, h.q), swapped(n, h.k), swapped(n, h.v)};
 }
 
-/// [B, H, T, D] with each head `times` times.
+/// [B, H, T, D] with each head repeated `times` times.
 Value repeated(const Node &n, Value x, int64_t times) {
   if (!x || times == 1)
     return x;
@@ -75,7 +75,7 @@ Value repeated(const Node &n, Value x, int64_t times) {
   return n.reshape(y, {s[0], s[1] * times, s[2], s[3]});
 }
 
-/// Keys and values behind those of the cache, which are results, too.
+/// Appends keys and values to those of the cache; both are results, too.
 LogicalResult addPast(const Node &n, Heads &h) {
   if (n.has(4) != n.has(5))
     return n.fail() << "past_key and past_value must be given together";
@@ -88,7 +88,7 @@ LogicalResult addPast(const Node &n, Heads &h) {
   return success();
 }
 
-/// A head of keys and values for each of queries.
+/// Repeats heads of keys and values for grouped queries.
 LogicalResult spreadGroups(const Node &n, Heads &h) {
   const int64_t groups = shapeOf(h.q)[1] / shapeOf(h.k)[1];
   h.k = repeated(n, h.k, groups);
@@ -105,7 +105,8 @@ Value both(const Node &n, Value a, Value b) {
   return a && b ? n.make<ir::AndOp>(a, b) : a ? a : b;
 }
 
-/// Which keys a query sees by its place: [1 or B, 1, Tq, Tk], or null for all.
+/// Keys that a query attends to by position: [1 or B, 1, Tq, Tk], or null for
+/// all.
 Value placesSeen(const Node &n, int64_t queries, int64_t keys) {
   const bool causal = n.integer("is_causal", 0);
   const int64_t left = n.integer("left_window_size", -1);
@@ -117,7 +118,7 @@ Value placesSeen(const Node &n, int64_t queries, int64_t keys) {
     length = length ? n.reshape(length, {shapeOf(length)[0], 1, 1, 1}) : length;
     seen = n.make<ir::CompareOp>(ir::Predicate::lt, key, length);
   }
-  // How far a key lies behind its query.
+  // Distance of a key before its query.
   Value place = indexAlong(n, shape, 2);
   if (n.has(4))
     place = n.make<ir::AddOp>(place, n.constant(n.shape(4)[2], place));
@@ -140,7 +141,7 @@ Value placesSeen(const Node &n, int64_t queries, int64_t keys) {
 
 bool isBool(Value x) { return ir::elementType(x).isInteger(1); }
 
-/// attn_mask as [B or 1, H or 1, Tq or 1, Tk]: keys that it lacks are not seen.
+/// attn_mask as [B or 1, H or 1, Tq or 1, Tk]; keys that it lacks are masked.
 FailureOr<Value> givenMask(const Node &n, int64_t keys) {
   if (!n.has(3))
     return Value();
@@ -165,7 +166,7 @@ FailureOr<Value> givenMask(const Node &n, int64_t keys) {
   return mask;
 }
 
-/// The mask and the places together.
+/// Combines the mask with the position mask.
 Value maskOf(const Node &n, Value given, Value seen) {
   if (!given || !seen)
     return given ? given : seen;
@@ -174,7 +175,8 @@ Value maskOf(const Node &n, Value given, Value seen) {
   return n.make<ir::SelectOp>(seen, given, n.constant(-kInf, given));
 }
 
-/// Whether training may move a float mask; a long way back counts as yes.
+/// Whether the float mask may depend on trained values; true if the search is
+/// too long.
 bool isMoved(Value mask) {
   constexpr size_t kMost = 64;
   SmallVector<Value> todo{mask};
@@ -207,7 +209,7 @@ Value fused(const Node &n, const Heads &h, Value mask, bool causal) {
   return op ? op->getResult(0) : Value();
 }
 
-/// 0 where a query sees no key, by the mask alone.
+/// Softmax, with 0 for queries whose keys are all masked.
 Value probabilities(const Node &n, Value scores, Value bias) {
   Value p = n.make<ir::SoftmaxOp>(scores, uint64_t(3));
   if (!bias)
@@ -223,8 +225,8 @@ Value multiplied(const Node &n, Value a, Value b) {
   return n.make<ir::MatmulOp>(a, b, Value(), false, false, StringAttr());
 }
 
-/// The same in products and a softmax, by the way giving the scores as
-/// qk_matmul_output_mode wants them.
+/// Attention as products and a softmax, with the scores as a result according
+/// to qk_matmul_output_mode.
 Value writtenOut(const Node &n, const Heads &h, Value mask) {
   const double root = std::sqrt(scaleOf(n, h.q));
   auto scaled = [&](Value x) {
@@ -255,7 +257,7 @@ Value writtenOut(const Node &n, const Heads &h, Value mask) {
   return multiplied(n, p, h.v);
 }
 
-/// Some keys are seen or not by their place.
+/// Whether some keys are masked by position.
 bool hasPlaces(const Node &n) {
   return n.has(4) || n.has(6) || n.integer("left_window_size", -1) >= 0 ||
          n.integer("right_window_size", -1) >= 0;
@@ -265,7 +267,7 @@ bool needsScores(const Node &n) {
   return n.number("softcap", 0) > 0 || n.uses(3);
 }
 
-/// Heads as the op takes them: as they are, unless something wants them first.
+/// Transposes heads only if an operation requires [B, H, T, D].
 LogicalResult arrange(const Node &n, Heads &h) {
   const int at = h.isFlat ? 2 : 1;
   if (!hasPlaces(n) && !needsScores(n) && !n.uses(1) && !n.uses(2) &&
@@ -303,7 +305,7 @@ LogicalResult attention(const Node &n) {
   return n.result(n.reshape(y, {shape[0], shape[1], shape[2] * shape[3]}));
 }
 
-/// x through the graph that the node may have for it.
+/// Applies the node's subgraph `name` to x, if present.
 FailureOr<Value> modified(const Node &n, Value x, const char *name) {
   const auto *attribute = n.find(name);
   if (!attribute || !x)
@@ -342,8 +344,7 @@ FailureOr<Type> precisionOf(const Node &n, Type given) {
   return toMlir(*dtype, n.b.getContext());
 }
 
-/// ai.onnx.preview's: attention with a graph for the scores and one for the
-/// probabilities.
+/// FlexAttention of ai.onnx.preview: subgraphs modify scores and probabilities.
 LogicalResult flexAttention(const Node &n) {
   for (size_t i = 0; i < 3; ++i)
     if (Value x = n.in(i); !x || shapeOf(x).size() != 4)
@@ -379,8 +380,8 @@ LogicalResult flexAttention(const Node &n) {
   return n.result(n.cast(multiplied(n, *p, n.cast(h.v, *precision)), type));
 }
 
-/// The first half of each pair is turned by (cos, -sin), the second by
-/// (sin, cos). Pairs are neighbours (interleaved) or half the width apart.
+/// Rotates each pair: the first element becomes (cos, -sin) times the pair, the
+/// second (sin, cos). Pairs are adjacent (interleaved) or half the width apart.
 Value turned(const Node &n, Value x, Value cos, Value sin, bool interleaved) {
   Shape s = shapeOf(x);
   const int64_t half = s.back() / 2;
@@ -406,7 +407,7 @@ Value turned(const Node &n, Value x, Value cos, Value sin, bool interleaved) {
   return n.reshape(y, s);
 }
 
-/// cos or sin as [B or 1, T, 1, half], by positions [B, T] where they are.
+/// cos or sin as [B or 1, T, 1, half], gathered at positions [B, T] if given.
 Value angles(const Node &n, Value table, Value positions) {
   if (table && positions) {
     positions = n.cast(positions, n.b.getI64Type());
@@ -420,8 +421,8 @@ Value angles(const Node &n, Value table, Value positions) {
   return n.reshape(table, {s[0], s[1], 1, s[2]});
 }
 
-/// [B, T, H * D] as [B, T, H, D]. Without a count of heads each is as wide as
-/// the tables turn.
+/// Reshapes [B, T, H * D] to [B, T, H, D]. If the number of heads is not given,
+/// D is the width of the tables.
 Value headsToTurn(const Node &n, Value x, Value cos) {
   Shape s = shapeOf(x);
   const int64_t width = cos ? 2 * shapeOf(cos).back() : 0;

@@ -144,7 +144,7 @@ Expr squeezed(Expr x, int64_t axis) {
   return x.reshape(shape);
 }
 
-/// By halves, so that the gradient is right where factors are 0.
+/// Multiplies halves pairwise, so the gradient is correct for factors of 0.
 Expr productAlong(Expr x, int64_t axis) {
   int64_t size = x.shape()[axis];
   if (size == 0)

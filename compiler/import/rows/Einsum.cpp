@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum: sums of products by the letters of dimensions. Each operand becomes a
-// tensor of distinct letters; two at a time are then one product of matrices.
-// Letters of an ellipsis are its positions, from behind.
+// Einsum. Each operand is converted to a tensor of distinct letters; two at a
+// time are then contracted by a matrix product. Dimensions of an ellipsis are
+// labelled by position, from the last.
 #include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 #include <set>
@@ -15,12 +15,12 @@ namespace {
 using Label = int;
 using Labels = std::vector<Label>;
 
-/// Of a product of integers, which is computed pair by pair.
+/// Limit for products of integers, which are computed elementwise.
 constexpr int64_t kMostTerms = int64_t(1) << 28;
 
 struct Term {
   Expr x;
-  Labels labels; // one a dimension
+  Labels labels; // one per dimension
 };
 
 bool has(const Labels &labels, Label label) {
@@ -34,8 +34,7 @@ bool isLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// The labels of one term of the equation; `ellipsis`: dimensions that "..."
-/// stands for.
+/// The labels of one term of the equation; `ellipsis` is the rank of "...".
 FailureOr<Labels> labelsOf(const Node &n, StringRef term, int64_t ellipsis) {
   Labels labels;
   bool dots = false;
@@ -55,12 +54,12 @@ FailureOr<Labels> labelsOf(const Node &n, StringRef term, int64_t ellipsis) {
   return labels;
 }
 
-/// How many dimensions "..." has in a term of `rank` dimensions; -1: none.
+/// Rank of "..." in a term of `rank` dimensions; -1 without ellipsis.
 int64_t ellipsisOf(StringRef term, int64_t rank) {
   return term.contains("...") ? rank - int64_t(term.size()) + 3 : -1;
 }
 
-/// Sizes of all labels; those of 1 stretch.
+/// Sizes of all labels; dimensions of 1 are broadcast.
 using Sizes = std::map<Label, int64_t>;
 
 struct Equation {
@@ -68,7 +67,7 @@ struct Equation {
   Labels result;
 };
 
-/// Without "->": ellipsis, then the letters that occur once, in order.
+/// Result labels without "->": ellipsis, then letters that occur once, sorted.
 Labels impliedResult(const std::vector<Labels> &operands, int64_t ellipsis) {
   std::map<Label, int> count;
   for (const Labels &labels : operands)
@@ -143,8 +142,8 @@ FailureOr<Sizes> sizesOf(const Node &n, const Equation &e,
   return sizes;
 }
 
-/// One dimension for each letter: those of 1 that stretch go, of a letter that
-/// repeats its diagonal stays.
+/// Makes labels unique: removes broadcast dimensions of 1, and takes the
+/// diagonal of repeated letters.
 Term distinct(Expr x, const Labels &labels, const Sizes &sizes) {
   Term t{x, labels};
   for (int64_t d = x.rank(); d-- > 0;)
@@ -156,7 +155,7 @@ Term distinct(Expr x, const Labels &labels, const Sizes &sizes) {
     for (size_t other = t.labels.size(); --other > d;) {
       if (t.labels[other] != t.labels[d])
         continue;
-      // [..., s, s, ...] as [..., s * s, ...], every s + 1st of it
+      // [..., s, s, ...] flattened to [..., s * s, ...], with stride s + 1
       t.x = moved(t.x, other, d + 1);
       t.labels.erase(t.labels.begin() + other);
       Shape shape = shapeOf(t.x);
@@ -169,7 +168,7 @@ Term distinct(Expr x, const Labels &labels, const Sizes &sizes) {
   return t;
 }
 
-/// Sums what nothing else needs.
+/// Sums over labels that are not needed.
 Term summed(Term t, const std::set<Label> &needed) {
   SmallVector<int64_t> axes;
   Labels kept;
@@ -183,7 +182,7 @@ Term summed(Term t, const std::set<Label> &needed) {
   return {t.x, kept};
 }
 
-/// Its dimensions in the order of `labels`, with 1 for those that it lacks.
+/// Transposes to the order of `labels`, with dimensions of 1 for missing ones.
 Expr arranged(const Term &t, const Labels &labels) {
   std::vector<int64_t> perm;
   Shape shape;
@@ -196,7 +195,7 @@ Expr arranged(const Term &t, const Labels &labels) {
   return transposed(t.x, perm).reshape(shape);
 }
 
-/// The labels of a product by what becomes of them.
+/// Labels of a product by role.
 struct Letters {
   Labels batch, left, right, sum;
 };
@@ -225,7 +224,7 @@ int64_t countOf(const Labels &labels, const Sizes &sizes) {
   return count;
 }
 
-/// As one product of matrices, [batch, left, sum] by [batch, sum, right].
+/// A matrix product [batch, left, sum] by [batch, sum, right].
 FailureOr<Term> matrixProduct(const Node &n, const Term &a, const Term &b,
                               const Letters &r, const Sizes &sizes) {
   const Labels labels = r.batch + r.left + r.right;
@@ -247,7 +246,7 @@ FailureOr<Term> matrixProduct(const Node &n, const Term &a, const Term &b,
   return Term{z.reshape(shape), labels};
 }
 
-/// Integers, and products without a sum: element by element.
+/// Elementwise product and sum, for integers and products without a sum.
 FailureOr<Term> plainProduct(const Node &n, const Term &a, const Term &b,
                              const Letters &r, const Sizes &sizes) {
   const Labels kept = r.batch + r.left + r.right, all = kept + r.sum;
@@ -289,7 +288,7 @@ LogicalResult einsum(const Node &n) {
   std::vector<Term> terms;
   for (auto [x, labels] : llvm::zip_equal(operands, equation->operands))
     terms.push_back(distinct(x, labels, *sizes));
-  // What the result and the operands from here on need.
+  // Labels that the result and the remaining operands need.
   std::set<Label> own(equation->result.begin(), equation->result.end());
   std::vector<std::set<Label>> needed(terms.size(), own);
   for (size_t i = terms.size() - 1; i-- > 0;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that work element by element, operands broadcast like numpy's.
+// Elementwise ops; operands are broadcast like numpy's.
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/tensor/DataType.h"
@@ -41,8 +41,8 @@ template <ir::Predicate predicate> LogicalResult compare(const Node &n) {
   return n.result(n.make<ir::CompareOp>(predicate, a, b));
 }
 
-/// What a wider type holds is brought into range behind the row; from f64 at
-/// once, as two roundings are not one.
+/// Casts to a type that a wider one stores are followed by narrowing; from f64
+/// directly, since two roundings differ from one.
 LogicalResult castTo(const Node &n, int to) {
   auto dtype = toDType(to);
   if (!dtype)
@@ -55,7 +55,7 @@ LogicalResult castTo(const Node &n, int to) {
 
 LogicalResult castTo(const Node &n) { return castTo(n, n.integer("to", 0)); }
 
-/// Only the type of input 1 matters: a known input 0 stays known.
+/// Only the type of input 1 is used, so a known input 0 remains known.
 LogicalResult castLike(const Node &n) {
   if (!n.type(1))
     return n.fail() << "input 1 is missing";
@@ -124,7 +124,7 @@ LogicalResult mish(const Node &n) {
       n.make<ir::MulOp>(x, n.make<ir::TanhOp>(n.make<ir::SoftplusOp>(x))));
 }
 
-/// positive part as it is, `negative` elsewhere
+/// x if positive, else `negative`.
 Value piecewise(const Node &n, Value x, Value negative) {
   Value positive =
       n.make<ir::CompareOp>(ir::Predicate::gt, x, n.constant(0, x));
@@ -142,8 +142,8 @@ LogicalResult pRelu(const Node &n) {
   return n.result(piecewise(n, x, n.make<ir::MulOp>(x, n.in(1))));
 }
 
-/// alpha * (exp(min(x, 0)) - 1): the minimum keeps exp finite where the other
-/// branch is taken, so that its gradient is 0 there and not NaN.
+/// alpha * (exp(min(x, 0)) - 1): the minimum avoids overflow for positive x,
+/// whose gradient in this branch must be 0 and not NaN.
 Value eluBranch(const Node &n, Value x, double alpha) {
   Value low = n.make<ir::MinOp>(x, n.constant(0, x));
   Value grown = n.make<ir::SubOp>(n.make<ir::ExpOp>(low), n.constant(1, x));
@@ -174,8 +174,7 @@ LogicalResult isNaN(const Node &n) {
   return n.result(n.make<ir::CompareOp>(ir::Predicate::ne, x, x));
 }
 
-/// max(x, 0) + min(alpha (exp(x / alpha) - 1), 0), whose exponential cannot
-/// overflow.
+/// max(x, 0) + min(alpha (exp(x / alpha) - 1), 0), without overflow of exp.
 LogicalResult celu(const Node &n) {
   Value x = n.in(0);
   double alpha = n.number("alpha", 1);
@@ -191,13 +190,13 @@ LogicalResult celu(const Node &n) {
   return n.result(n.make<ir::AddOp>(n.make<ir::ReluOp>(x), curve));
 }
 
-/// Of a sequence, too: what a body gives is passed on by one.
+/// Also for sequences, which subgraphs may pass through an Identity.
 LogicalResult identity(const Node &n) {
   const auto *parts = n.has(0) ? n.table.sequence(n.inputName(0)) : nullptr;
   return parts ? giveSequence(n, *parts) : n.result(n.in(0));
 }
 
-/// Gradients end at floats alone.
+/// Only floats need a StopGradient.
 LogicalResult stopGradient(const Node &n) {
   Value x = n.in(0);
   if (!x || !mlir::isa<mlir::FloatType>(ir::elementType(x)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gather and scatter in all forms: an index into the flattened data, then a
-// plain gather or sums at places. One that is outside of its dimension becomes
-// one that is outside of the data, which a step refuses.
+// plain gather, or sums by index. An index outside of its dimension becomes one
+// outside of the data, which is an error of the step.
 #include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 
@@ -10,7 +10,7 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// Of what grows with the product of two sizes: 2^28.
+/// Limit for results whose size is a product of two sizes.
 constexpr int64_t kMostPairs = int64_t(1) << 28;
 
 struct Linear {
@@ -35,20 +35,20 @@ Expr finish(Linear sum, int64_t total) {
   return select(sum.valid, sum.place, sum.place.scalar(total));
 }
 
-/// The index, below 0 from the end on; a step refuses one that is outside of
-/// [-size, size), as it does where rows are looked up.
+/// Wraps negative indices; indices outside of [-size, size) are an error of the
+/// step, as in embedding lookups.
 Expr refusing(const Node &n, Expr index, int64_t size) {
   return gathered(iota(n, {size}, 0), index.cast(n.b.getI64Type()), 0);
 }
 
-/// The same for what does not count from the end: [0, size).
+/// The same for indices that may not be negative: [0, size).
 Expr refusingNegative(const Node &n, Expr count, int64_t size) {
   Expr index = count.cast(n.b.getI64Type());
   return refusing(n, select(inside(index, size), index, index.scalar(size)),
                   size);
 }
 
-/// Where GatherElements and ScatterElements look: places in data of `shape`.
+/// Flat indices of GatherElements and ScatterElements into data of `shape`.
 FailureOr<Expr> elementPlaces(const Node &n, Expr index, const Shape &shape,
                               int64_t axis) {
   Shape at = shapeOf(index);
@@ -92,8 +92,8 @@ Shape operator+(Shape a, const Shape &b) {
   return a;
 }
 
-/// What GatherND and ScatterND point at: the data as [places, S...], and the
-/// place of each tuple of indices. `batch` dimensions are common.
+/// Operands of GatherND and ScatterND: data as [places, S...], and the flat
+/// index of each tuple. `batch` dimensions are shared.
 struct Tuples {
   Expr rows, places;
 };
@@ -140,16 +140,16 @@ LogicalResult gatherND(const Node &n) {
   return n.result(gathered(tuples->rows, tuples->places, 0));
 }
 
-/// A float type that holds sums of `element`s; integers of 64 bits go in
-/// halves.
+/// A float type that can represent sums of `element`s; 64-bit integers are
+/// summed in halves.
 Type sumType(const Node &n, Type element) {
   if (auto type = dyn_cast<FloatType>(element))
     return type.getWidth() < 32 ? n.b.getF32Type() : type;
   return n.b.getF64Type();
 }
 
-/// The mean of the updates of a place: several for one place are undefined in
-/// ONNX unless they are equal, and then the mean is what they are.
+/// The mean of updates with equal indices: ONNX leaves these undefined unless
+/// they are equal, and then the mean is equal, too.
 Expr meanAt(const Node &n, Expr places, Expr updates, Expr count,
             int64_t size) {
   Type element = updates.type().getElementType(), sum = sumType(n, element);
@@ -186,7 +186,7 @@ Expr added(const Node &n, Expr rows, Expr places, Expr updates) {
   return (rows.cast(sum) + sums).cast(element);
 }
 
-/// The number that changes nothing.
+/// Neutral element of the reduction.
 double neutralOf(const std::string &reduction, Type element) {
   if (reduction == "add" || reduction == "mul")
     return reduction == "mul";
@@ -207,8 +207,8 @@ Expr reduced(const std::string &reduction, Expr x) {
   return x.make<ir::ReduceMinOp>(x.v, ArrayRef<int64_t>(axis), false);
 }
 
-/// data [R..., P] reduced with those of updates [R..., U] whose place, of
-/// [R... or 1..., U], is theirs: by a comparison of all pairs.
+/// Reduces data [R..., P] with those updates [R..., U] whose index in [R... or
+/// 1..., U] matches, by comparing all pairs.
 FailureOr<Expr> pairwise(const Node &n, const std::string &reduction, Expr data,
                          Expr places, Expr updates) {
   const int64_t axis = data.rank();
@@ -244,7 +244,7 @@ FailureOr<std::string> reductionOf(const Node &n) {
                   << "' is not supported, expected none, add, mul, max or min";
 }
 
-/// Sums of floats go by scatter_add, whose rounding is that of the sum.
+/// Sums of floats use scatter_add, which rounds like a sum.
 bool isSparse(const std::string &reduction, Expr data) {
   return reduction == "none" ||
          (reduction == "add" && isa<FloatType>(data.type().getElementType()));
@@ -256,8 +256,8 @@ Expr sparse(const Node &n, const std::string &reduction, Expr rows, Expr places,
                              : added(n, rows, places, updates);
 }
 
-/// Along the axis, brought behind the others; where the indices have fewer
-/// elements than the data, their place is nowhere.
+/// Moves the axis to the end; if the indices have fewer elements than the data
+/// in other dimensions, missing ones get an index outside of it.
 FailureOr<Expr> pairwiseElements(const Node &n, const std::string &reduction,
                                  Expr data, Expr index, Expr updates,
                                  int64_t axis) {
@@ -332,7 +332,7 @@ LogicalResult scatterND(const Node &n) {
                    : n.result(moved(*y, 0, 1).reshape(shapeOf(*data)));
 }
 
-/// values[1] where the new dimension's index is the given one, else values[0].
+/// values[1] at the given index of the new dimension, else values[0].
 LogicalResult oneHot(const Node &n) {
   auto index = input(n, 0), values = input(n, 2);
   auto depth = n.number(1, "the depth");
@@ -359,7 +359,7 @@ LogicalResult oneHot(const Node &n) {
   return n.result(select(hit, on, off).broadcast(shape));
 }
 
-/// Of each batch the first sequence_lens steps, turned round.
+/// Reverses the first sequence_lens steps of each batch element.
 LogicalResult reverseSequence(const Node &n) {
   auto x = input(n, 0), lengths = input(n, 1);
   if (failed(x) || failed(lengths))
@@ -374,7 +374,7 @@ LogicalResult reverseSequence(const Node &n) {
                     << " do not fit to an input of shape "
                     << toString(shapeOf(*x)) << " and lengths of shape "
                     << toString(shapeOf(*lengths));
-  // [batch, time, ...], its first two dimensions as one
+  // [batch, time, ...] with the first two dimensions flattened
   const int64_t from = *time + (*time < *batch ? 1 : 0);
   Expr front = moved(moved(*x, *batch, 0), from, 1);
   Shape shape = shapeOf(front), grid = between(shape, 0, 2);
@@ -390,7 +390,7 @@ LogicalResult reverseSequence(const Node &n) {
   return n.result(moved(moved(y, 1, from), 0, *batch));
 }
 
-/// Keeps slices by a condition, which decides the result's shape.
+/// Selects slices by a condition, which determines the result's shape.
 LogicalResult compress(const Node &n) {
   auto x = input(n, 0);
   auto keep = n.integers(1, "the condition");
@@ -416,7 +416,8 @@ LogicalResult compress(const Node &n) {
   return failed(index) ? failure() : n.result(gathered(rows, *index, axis));
 }
 
-/// past_cache with `update` from write_indices[batch] on along the axis.
+/// past_cache with `update` written along the axis from write_indices[batch]
+/// on.
 LogicalResult tensorScatter(const Node &n) {
   auto past = input(n, 0), update = input(n, 1);
   if (failed(past) || failed(update))
@@ -463,7 +464,7 @@ LogicalResult tensorScatter(const Node &n) {
   return n.result(select(hit.reshape(line), y, *past));
 }
 
-/// What folds where its input is known, and otherwise has no shape.
+/// An op that folds if its input is known; else its result has no static shape.
 LogicalResult unknownSize(const Node &n, const char *what) {
   return n.fail() << n.proto.op_type() << " is not supported here: " << what
                   << " is known only when the model runs, and a program's "

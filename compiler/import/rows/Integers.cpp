@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integers and their bits: ops that dlc has no op for, as what it has. Integers
-// wrap in the type that holds them.
+// Integer and bit ops that have no dlc op, composed of others. Integers wrap in
+// the type that stores them.
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/tensor/DataType.h"
@@ -26,7 +26,7 @@ Value compare(const Node &n, ir::Predicate p, Value a, Value b) {
 
 bool isFloat(Value x) { return isa<FloatType>(ir::elementType(x)); }
 
-/// Bits of one operand alone: or - and borrows nothing.
+/// (a or b) - (a and b), which does not borrow.
 LogicalResult bitwiseXor(const Node &n) {
   Value a = n.in(0), b = n.in(1);
   return n.result(
@@ -45,7 +45,7 @@ LogicalResult logicalXor(const Node &n) {
 
 int64_t widthOf(Value x) { return ir::elementType(x).getIntOrFloatBitWidth(); }
 
-/// `exponent` is at least 0; what passes the type's range wraps.
+/// Power with `exponent` >= 0; overflow wraps.
 Value powerOf(const Node &n, Value base, Value exponent, int64_t bits) {
   Value y = n.constant(1, base), factor = base;
   for (int64_t bit = 0; bit < bits && y; ++bit) {
@@ -60,7 +60,7 @@ Value powerOf(const Node &n, Value base, Value exponent, int64_t bits) {
   return y;
 }
 
-/// Down, as a shift of a negative number does.
+/// Quotient rounded down, like a shift of a negative number.
 Value floorQuotient(const Node &n, Value x, Value by) {
   Value y = n.make<ir::DivOp>(x, by);
   if (widthOf(x) == 8)
@@ -70,8 +70,8 @@ Value floorQuotient(const Node &n, Value x, Value by) {
                               y);
 }
 
-/// By the product with, or quotient of, a power of two. All bits are shifted
-/// out from the type's width on, and by a negative count.
+/// Shifts as multiplication or division by a power of two. A negative count, or
+/// one of at least the type's width, shifts out all bits.
 LogicalResult bitShift(const Node &n) {
   std::string direction = n.text("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
@@ -82,7 +82,7 @@ LogicalResult bitShift(const Node &n) {
     return failure();
   const bool isLeft = direction == "LEFT";
   const int64_t width = widthOf(x);
-  // The greatest power of a signed type is negative: nothing is left of x.
+  // A signed type cannot represent the largest power: all bits are shifted out.
   const int64_t most = width == 8 || isLeft ? width : width - 1;
   Value factor = powerOf(n, n.constant(2, x), count, std::log2(width));
   Value y = isLeft ? n.make<ir::MulOp>(x, factor) : floorQuotient(n, x, factor);
@@ -96,14 +96,14 @@ LogicalResult bitShift(const Node &n) {
   return n.result(n.make<ir::SelectOp>(isAll, none, y));
 }
 
-/// What is left of a by truncated division.
+/// Remainder of truncated division.
 Value remainder(const Node &n, Value a, Value b) {
   Value whole = n.make<ir::MulOp>(n.make<ir::DivOp>(a, b), b);
   return n.make<ir::SubOp>(a, whole);
 }
 
-/// The same of floats, of a's sign: |a| - floor(|a| / |b|) |b|, the quotient
-/// being one too large or small where it was rounded.
+/// The same for floats, with the sign of a: |a| - floor(|a| / |b|) |b|,
+/// corrected if rounding made the quotient one too large or small.
 Value floatRemainder(const Node &n, Value a, Value b) {
   Value x = n.make<ir::AbsOp>(a), y = n.make<ir::AbsOp>(b);
   Value whole = n.make<ir::FloorOp>(n.make<ir::DivOp>(x, y));
@@ -117,7 +117,7 @@ Value floatRemainder(const Node &n, Value a, Value b) {
                               n.make<ir::NegOp>(r), r);
 }
 
-/// With fmod of the dividend's sign, else of the divisor's.
+/// With fmod the result has the dividend's sign, else the divisor's.
 LogicalResult mod(const Node &n) {
   Value a = n.in(0), b = n.in(1);
   if (!a || !b)
@@ -139,7 +139,7 @@ LogicalResult mod(const Node &n) {
   return n.result(n.cast(r, element));
 }
 
-/// Of a negative exponent 1 / base^-e, which truncates.
+/// For a negative exponent 1 / base^-e, truncated.
 Value integerPower(const Node &n, Value base, Value exponent) {
   const bool isSigned = widthOf(exponent) != 8;
   Value isBelow = compare(n, ir::Predicate::lt, exponent, zero(n, exponent));
@@ -154,7 +154,7 @@ Value integerPower(const Node &n, Value base, Value exponent) {
   return n.make<ir::SelectOp>(isBelow, inverse, y);
 }
 
-/// The result is of the base's type, whatever the exponent's.
+/// The result has the base's type.
 LogicalResult power(const Node &n) {
   Value base = n.in(0), exponent = n.in(1);
   if (!base || !exponent)
@@ -186,7 +186,7 @@ LogicalResult power(const Node &n) {
   return n.result(integerPower(n, base, exponent));
 }
 
-/// Either sign may be left out.
+/// Each sign can be disabled.
 LogicalResult isInf(const Node &n) {
   Value x = n.in(0);
   if (!x)
@@ -203,7 +203,7 @@ LogicalResult isInf(const Node &n) {
 
 //===--- BitCast ----------------------------------------------------------===//
 
-/// Of an ONNX type, whatever holds it.
+/// Bits of an ONNX type, in whichever type it is stored.
 int widthOf(int onnxType, DType held) {
   if (const SmallInteger *small = smallInteger(onnxType))
     return small->bits;
@@ -211,7 +211,7 @@ int widthOf(int onnxType, DType held) {
   return packed ? packed->bits : 8 * int(sizeOf(held));
 }
 
-/// A float of at most 8 bits; null for every other type.
+/// A float of at most 8 bits; null for other types.
 const Packed *smallFloatOf(int onnxType) {
   const Packed *packed = findPacked(onnxTypeName(onnxType));
   return packed && packed->isFloat ? packed : nullptr;
@@ -247,14 +247,14 @@ void setBits(HostTensor &y, int64_t i, uint64_t bits) {
   }
 }
 
-/// By value, the codes of a float of at most 8 bits; NaNs are one.
+/// Bit patterns of a float of at most 8 bits by value; all NaNs have one.
 class Codes {
 public:
   explicit Codes(const Packed &type) : values(valuesOf(type)) {
     for (size_t code = values.size(); code-- > 0;)
       codes[keyOf(values[code])] = code;
   }
-  /// Of a value that the type has.
+  /// For a representable value.
   uint64_t of(double value) const { return codes.at(keyOf(float(value))); }
   double at(uint64_t code) const { return values[code % values.size()]; }
   size_t size() const { return values.size(); }
@@ -300,8 +300,8 @@ Expr lowBits(Expr x, double mask) {
   return x.make<ir::AndOp>(x.v, x.scalar(mask).v);
 }
 
-/// The codes of f32s that are values of the type: their exponent and fraction
-/// lie side by side there, too, but below the least normal number.
+/// Bit patterns of f32s that the type represents: exponent and fraction are
+/// adjacent bits of f32, except for subnormal numbers.
 Expr codesOf(const Node &n, const Packed &type, Expr x) {
   const Codes codes(type);
   Expr bits = sameBits(x, n.b.getI32Type()), size = abs(x);
@@ -337,7 +337,7 @@ LogicalResult fromCodes(const Node &n, const Packed &type, Expr codes) {
   return n.result(gathered(*table, codes.cast(n.b.getI64Type()), 0));
 }
 
-/// The bits of x, as integers.
+/// Reinterprets the bits of x as integers.
 Expr bitsFrom(const Node &n, int onnxType, Expr x, Type word) {
   if (const Packed *small = smallFloatOf(onnxType))
     return codesOf(n, *small, x);

@@ -8,7 +8,7 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// numpy matmul: rank-1 operands get a dimension that the result loses.
+/// numpy's matmul: rank-1 operands get a dimension, which the result drops.
 LogicalResult matmul(const Node &n) {
   Value a = n.in(0), b = n.in(1);
   if (!a || !b)
@@ -36,7 +36,7 @@ Value multiplied(const Node &n, Value x, double factor) {
   return x && factor != 1 ? n.make<ir::MulOp>(x, n.constant(factor, x)) : x;
 }
 
-/// alpha * A' B' + beta * C; C of shape [N] is matmul's own bias.
+/// alpha * A' B' + beta * C; C of shape [N] becomes matmul's bias.
 LogicalResult gemm(const Node &n) {
   Value a = n.in(0), b = n.in(1);
   if (!a || !b)
@@ -59,10 +59,9 @@ LogicalResult gemm(const Node &n) {
   return n.result(y);
 }
 
-/// An operand of com.microsoft's product [.., M, K]: "transBatchA" says that M
-/// comes before the batch, "transA" that the last two change places after that.
-/// The product itself swaps them; null with an error where it has less than two
-/// dimensions.
+/// An operand of com.microsoft's product [.., M, K], transposed according to
+/// "transBatchA" (M precedes the batch dimensions) and then, in the product
+/// itself, "transA". Reports an error and returns null for rank below 2.
 Value operandOf(const Node &n, size_t i, const char *batchFirst) {
   Value x = n.in(i);
   if (!x)
@@ -93,7 +92,7 @@ LogicalResult fusedMatMul(const Node &n) {
       !y || alpha == 1 ? y : n.make<ir::MulOp>(y, n.constant(alpha, y)));
 }
 
-/// By minors of the first rows, a set of columns each.
+/// Laplace expansion: minors of the first rows for each set of columns.
 LogicalResult determinant(const Node &n) {
   auto x = input(n, 0);
   if (failed(x))

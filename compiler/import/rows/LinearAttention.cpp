@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear attention: a state that each step reads and writes. In chunks of
-// steps: within one, products of all pairs; between them the state. So the
-// graph grows with the number of chunks, not of steps (Yang et al. 2024,
+// Linear attention, whose steps update a state. Computed in chunks of steps:
+// products of all pairs within a chunk, and the state between chunks, so that
+// the graph grows with the number of chunks, not of steps (Yang et al. 2024,
 // "Parallelizing Linear Transformers with the Delta Rule over Sequence
 // Length").
 #include "compiler/import/rows/Build.h"
@@ -15,8 +15,9 @@ namespace dlc::import {
 namespace linear_attention {
 namespace {
 
-/// What a step reads, [B, H, T, ...] in f32 or wider, and how it writes: gated
-/// states shrink by exp(decay), a delta rule writes beta of what is missing.
+/// Operands [B, H, T, ...], in f32 or wider. Gated states are multiplied by
+/// exp(decay); a delta rule writes beta times the difference to the stored
+/// value.
 struct LinearAttention {
   int64_t batch, steps, heads, groups, keys, values;
   std::optional<Expr> q = {}, k = {}, v = {}, decay = {}, beta = {};
@@ -28,7 +29,7 @@ Expr product(const Expr &a, const Expr &b, Transposed which = kNone) {
                               which == kTransB, StringAttr());
 }
 
-/// Input `i`, [B, T, heads * D], as [B, heads, T, D].
+/// Input `i`, [B, T, heads * D], reshaped to [B, heads, T, D].
 FailureOr<Expr> byHead(const Node &n, size_t i, int64_t heads) {
   auto x = input(n, i);
   if (failed(x))
@@ -41,7 +42,7 @@ FailureOr<Expr> byHead(const Node &n, size_t i, int64_t heads) {
                     {0, 2, 1, 3});
 }
 
-/// Decay is one number a head or one a key, beta one a head or one for all.
+/// Decay is per head or per key, beta per head or shared.
 LogicalResult addGates(const Node &n, LinearAttention &l) {
   if (n.has(4)) {
     auto decay = byHead(n, 4, l.heads);
@@ -95,7 +96,7 @@ FailureOr<LinearAttention> linearAttentionOf(const Node &n) {
                     << toString(n.shape(0)) << ", " << toString(n.shape(1))
                     << " and " << toString(n.shape(2))
                     << ", which do not fit together";
-  // The queries of a head stand side by side.
+  // Queries of a head are grouped.
   l.q = transposed(q->reshape({l.batch, heads, l.groups, l.steps, l.keys}),
                    {0, 1, 3, 2, 4});
   l.k = *k;
@@ -105,7 +106,7 @@ FailureOr<LinearAttention> linearAttentionOf(const Node &n) {
   return l;
 }
 
-/// Without a decay or a delta: all steps at once, as attention has them.
+/// Without decay or delta rule: all steps at once, like attention.
 Value allAtOnce(const Node &n, const LinearAttention &l, Expr state) {
   const int64_t rows = l.steps * l.groups;
   Expr q = l.q->reshape({l.batch, l.heads, rows, l.keys});
@@ -121,15 +122,14 @@ Value allAtOnce(const Node &n, const LinearAttention &l, Expr state) {
   return y.reshape({l.batch, l.heads, l.steps, l.groups, l.values}).v;
 }
 
-/// The steps of `count` chunks of `size` each, all at once: dimensions are
-/// [batch, heads * count, size, ...]. The last chunk is filled up with steps
-/// that write nothing.
+/// `count` chunks of `size` steps, with dimensions [batch, heads * count, size,
+/// ...]. The last chunk is padded with steps that write nothing.
 struct Chunks {
   const Node &n;
   const LinearAttention &l;
   int64_t size, count, all;
   Expr q, k, v;                    // q [B, M, size, groups, K]
-  std::optional<Expr> total, beta; // of the decays from a chunk's begin on
+  std::optional<Expr> total, beta; // of decays since the chunk's start
 
   Chunks(const Node &n, const LinearAttention &l, int64_t size)
       : n(n), l(l), size(size), count(llvm::divideCeil(l.steps, size)),
@@ -148,16 +148,16 @@ struct Chunks {
     return x.reshape(shape);
   }
 
-  /// Sums from the first step to each, by doubling.
+  /// Inclusive prefix sums, by doubling.
   Expr summedUp(Expr x) const {
     for (int64_t by = 1; by < size; by *= 2)
       x = x + padded(part(x, 2, 0, size - by), 2, by, 0);
     return x;
   }
 
-  /// rows [B, M, size, R, K] by the keys of the steps up to their own, or
-  /// before it, as far as these have not decayed: [B, M, size, R, size].
-  /// Exponents of later keys would overflow, and are not taken.
+  /// rows [B, M, size, R, K] times the keys of earlier steps, and their own if
+  /// `withOwn`, with decay: [B, M, size, R, size]. Later keys are masked before
+  /// exp, which could overflow.
   Expr scores(const Expr &rows, bool withOwn) const {
     const int64_t width = rows.shape()[3];
     auto order = withOwn ? ir::Predicate::le : ir::Predicate::lt;
@@ -167,7 +167,7 @@ struct Chunks {
       return exp(select(mask, since, since.scalar(0)));
     };
     std::optional<Expr> y;
-    if (total && total->shape()[3] > 1) { // a number for each key
+    if (total && total->shape()[3] > 1) { // per key
       Expr since = unsqueezed(*total, 3) - unsqueezed(*total, 2);
       Expr keys = unsqueezed(k, 2) * decayed(since, moved(isPast, 4, 3));
       y = product(rows.reshape({l.batch, all * size, width, l.keys}),
@@ -184,14 +184,14 @@ struct Chunks {
     return select(isPast, *y, y->scalar(0));
   }
 
-  /// The inverse of 1 + x, x [B, M, size, size] below the diagonal: of blocks
-  /// on the diagonal, twice as large each time.
+  /// The inverse of 1 + x with x [B, M, size, size] strictly lower triangular,
+  /// from inverses of diagonal blocks that double in size.
   Expr inverse(const Expr &x) const {
     Expr y =
         filled(n, {l.batch, all, size, 1, 1}, x.type().getElementType(), 1);
     for (int64_t side = 1; side < size; side *= 2) {
       const int64_t pairs = size / (2 * side);
-      // The blocks between each two.
+      // The blocks below the diagonal of each pair.
       Expr below = x.reshape({l.batch * all, pairs, 2 * side, pairs, 2 * side});
       below = part(part(below, 2, side, side), 4, 0, side);
       Expr isOwn = compare(ir::Predicate::eq, iota(n, {1, pairs, 1, 1, 1}, 1),
@@ -217,7 +217,7 @@ struct Chunks {
     shape[1] = own[1] = l.heads;
     return part(x.reshape(shape), 2, i, 1).reshape(own);
   }
-  /// [B, H, ...] of each chunk, as [B, M, ...].
+  /// Joins [B, H, ...] of each chunk to [B, M, ...].
   Expr together(ArrayRef<Expr> chunks) const {
     Shape shape = shapeOf(chunks[0]);
     shape[1] = all;
@@ -228,14 +228,14 @@ struct Chunks {
   }
 };
 
-/// The steps' results [B, H, T, groups, V], and the last state. With states S
-/// before a chunk and decays g summed up in it, its steps write
+/// Results of steps [B, H, T, groups, V], and the last state. With states S
+/// before a chunk and prefix sums g of its decays, its steps write
 ///   U = (1 + beta A)^-1 beta (V - (K exp(g)) S), without a delta rule V,
-/// A the scores of keys by keys before them, and it leaves
+/// with the scores A of keys with earlier keys; the next state is
 ///   exp(g_last) S + (K exp(g_last - g))^T U.
 Value inChunks(const Node &n, const LinearAttention &l, Expr &state) {
   constexpr int64_t kMostSteps = 32;
-  constexpr size_t kChunkBytes = 16 << 10; // of its operations
+  constexpr size_t kChunkBytes = 16 << 10; // import budget for its ops
   const Chunks c(n, l,
                  std::min<int64_t>(kMostSteps, llvm::PowerOf2Ceil(l.steps)));
   Status fits =
@@ -292,7 +292,7 @@ LogicalResult linearAttention(const Node &n) {
       return failure();
     state = past->cast(state.type().getElementType());
   }
-  constexpr int64_t kMostSteps = 1 << 13; // whose scores are squares
+  constexpr int64_t kMostSteps = 1 << 13; // scores are quadratic
   const bool isLong = l.decay || l.beta || l.steps > kMostSteps;
   Value steps = isLong ? inChunks(n, l, state) : allAtOnce(n, l, state);
   if (!isLong)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that are already in the graph.
+// Loss operators in the graph.
 #include "compiler/dialect/Expr.h"
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
@@ -11,7 +11,7 @@ using dlc::ir::Expr;
 namespace dlc::import {
 namespace {
 
-/// (N, C, d...) as [N d..., C] rows.
+/// Transposes (N, C, d...) to rows [N d..., C].
 Value rowsOf(const Node &n, Value scores) {
   Shape shape = shapeOf(scores);
   std::vector<int64_t> perm{0};
@@ -26,14 +26,14 @@ Value rowsOf(const Node &n, Value scores) {
   return n.reshape(scores, {rows, shape[1]});
 }
 
-/// What the labels of a loss say, row by row.
+/// Labels of a loss by row.
 struct Targets {
   Shape shape;                 // of the labels
   Expr labels;                 // [R], i64
-  std::optional<Expr> ignored; // [R], of an `ignore_index`
-  std::optional<Expr> weights; // [R]: their classes', 0 where ignored
+  std::optional<Expr> ignored; // [R], label is `ignore_index`
+  std::optional<Expr> weights; // [R], class weights, 0 if ignored
 
-  /// Labels, `instead` where they are ignored.
+  /// Labels, with `instead` for ignored ones.
   Expr known(double instead) const {
     return ignored ? select(*ignored, labels.scalar(instead), labels) : labels;
   }
@@ -75,7 +75,7 @@ FailureOr<Targets> targetsOf(const Node &n, Value scores) {
   return targets;
 }
 
-/// Output 0 of the rows' losses, which are 0 where ignored.
+/// Sets output 0 to the reduction of row losses, which are 0 if ignored.
 LogicalResult reduced(const Node &n, Expr loss, const Targets &targets) {
   if (targets.weights)
     loss = loss * *targets.weights;
@@ -116,8 +116,8 @@ LogicalResult softmaxCrossEntropy(const Node &n) {
   return reduced(n, Expr(n.b, n.loc, op->getResult(0)), *targets);
 }
 
-/// Less the score of each row's class. A label that is no class gives NaN,
-/// which the training reports.
+/// The negative score of each row's label. An invalid label gives NaN, which
+/// training reports.
 LogicalResult negativeLogLikelihood(const Node &n) {
   Value scores = n.in(0);
   auto targets = targetsOf(n, scores);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values brought into the range of a type that a wider one holds.
+// Wraps or rounds values to a type that is stored in a wider one.
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
@@ -32,7 +32,7 @@ Expr straightRound(Expr x) {
   return y;
 }
 
-/// As roundTo does: the step is chosen by comparisons, so that it is exact.
+/// Like roundTo; the quantum is selected by comparisons, so it is exact.
 Value rounded(const Node &n, const SmallFloat &to, Value value, bool saturate) {
   Expr x(n.b, n.loc, value), size = abs(x);
   Expr step = x.scalar(std::ldexp(1.0, to.lowest - to.digits));
@@ -59,7 +59,7 @@ Result<PowerRounding> powerRounding(const Node &n) {
   return badModel("round_mode is '{}', expected up, down or nearest", mode);
 }
 
-/// As roundToPower does: x is brought to [1, 2) by powers of two, exactly.
+/// Like roundToPower: scales |x| to [1, 2) by powers of two, which is exact.
 Value roundedToPower(const Node &n, Value value, bool saturate) {
   auto rounding = powerRounding(n);
   if (!rounding.ok()) {
@@ -84,8 +84,8 @@ Value roundedToPower(const Node &n, Value value, bool saturate) {
     y = select(compare(ir::Predicate::gt, rest, x.scalar(1)), y * 2, y);
   else if (*rounding == PowerRounding::Nearest)
     y = select(compare(ir::Predicate::ge, rest, x.scalar(1.5)), y * 2, y);
-  // The rounding has gradient 1. The difference is exact: either number is at
-  // most twice the other.
+  // Rounding has gradient 1. The difference is exact, since the numbers differ
+  // by at most a factor of two.
   y = size + y.make<ir::StopGradientOp>((y - size).v);
   const double least = 0x1p-127, most = 0x1p127;
   y = choose(ir::Predicate::lt, size, least, saturate ? least : NAN, y);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation and softmax: ops of their own, and those made of others, by
-// groups, norms, windows of channels, axes.
+// Normalisation and softmax, as dlc ops or composed of others.
 #include "compiler/dialect/Expr.h"
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
@@ -11,7 +10,7 @@ using dlc::ir::Expr;
 namespace dlc::import {
 namespace {
 
-/// Scale and bias take the shape of the normalised dimensions.
+/// Scale and bias have the shape of the normalised dimensions.
 LogicalResult layerNorm(const Node &n) {
   Value x = n.in(0);
   if (!x)
@@ -84,15 +83,15 @@ LogicalResult hardmax(const Node &n) {
 //===--- Made of others
 //-----------------------------------------------------===//
 
-/// [C] in the place of the channels of a tensor of this rank.
+/// Shape that broadcasts [C] over the channels of a tensor of this rank.
 Shape perChannel(int64_t channels, size_t rank) {
   Shape shape(rank, 1);
   shape[1] = channels;
   return shape;
 }
 
-/// x less its mean over its variance's root, from dimension `axis` on.
-/// Statistics are f32 at least, as layer norm keeps them.
+/// (x - mean) / sqrt(variance + epsilon) over dimensions from `axis` on.
+/// Statistics are at least f32, as in layer norm.
 Value standardized(const Node &n, Value x, int64_t axis, double epsilon) {
   Shape shape = shapeOf(x), inner(shape.begin() + axis, shape.end());
   Type element = ir::elementType(x);
@@ -108,7 +107,7 @@ Value standardized(const Node &n, Value x, int64_t axis, double epsilon) {
   return op ? op->getResult(0) : Value();
 }
 
-/// y * scale + bias, both of one value a channel.
+/// y * scale + bias, both per channel.
 LogicalResult scaled(const Node &n, Value y, Value scale, Value bias,
                      const Shape &shape) {
   if (!y || !scale || !bias)
@@ -128,7 +127,7 @@ LogicalResult expectVector(const Node &n, size_t input, int64_t size,
                   << toString(n.shape(input));
 }
 
-/// The channels of an input of rank 2 (`least`) or more.
+/// Number of channels of an input of rank `least` or more.
 FailureOr<int64_t> channelsOf(const Node &n, const Shape &shape, size_t least) {
   if (shape.size() >= least)
     return shape[1];
@@ -136,8 +135,8 @@ FailureOr<int64_t> channelsOf(const Node &n, const Shape &shape, size_t least) {
                   << toString(shape);
 }
 
-/// Batch norm by statistics that the graph computes, as weight standardization
-/// writes it: nothing runs, and the gradient goes through them.
+/// Batch norm with statistics that the graph computes, as in weight
+/// standardisation: no running statistics; gradients flow through them.
 LogicalResult normByValues(const Node &n, Value input, Value scale, Value bias,
                            Value mean, Value variance) {
   Shape shape = shapeOf(input);
@@ -163,8 +162,8 @@ LogicalResult normByValues(const Node &n, Value input, Value scale, Value bias,
   return scaled(n, y.cast(ir::elementType(input)), scale, bias, vector);
 }
 
-/// As inference, whatever the source ran: training normalises by the batch in
-/// any case (dlc-train-mode).
+/// Imported as inference, whatever the source's mode: dlc-train-mode converts
+/// it to batch statistics.
 LogicalResult batchNorm(const Node &n) {
   for (size_t i = 1; i < n.outputs(); ++i)
     if (n.uses(i))
@@ -227,8 +226,8 @@ LogicalResult groupNorm(const Node &n) {
                 perChannel(*channels, shape.size()));
 }
 
-/// x over its norm along one axis, 0 where that is 0: there the norm is taken
-/// as 1, which keeps its gradient finite.
+/// x / norm along one axis; 0 if the norm is 0, which is replaced by 1 so that
+/// the gradient is finite.
 LogicalResult lpNormalization(const Node &n) {
   Value input = n.in(0);
   if (!input)
@@ -247,8 +246,8 @@ LogicalResult lpNormalization(const Node &n) {
   return n.result(y.cast(ir::elementType(input)));
 }
 
-/// x / (bias + alpha / size * (sum of squares of near channels))^beta; the mean
-/// over a window of channels is an average pool over [N, 1, C, D...].
+/// x / (bias + alpha / size * (sum of squares of adjacent channels))^beta; the
+/// mean over a window of channels is an average pool of [N, 1, C, D...].
 LogicalResult lrn(const Node &n) {
   Value input = n.in(0);
   if (!input)
@@ -277,8 +276,8 @@ LogicalResult lrn(const Node &n) {
   return n.result(x * pow(base, x.scalar(-n.number("beta", 0.75))));
 }
 
-/// (x - mean) / (deviation + 1e-9); where nothing deviates the result is 0 and
-/// the deviation taken as 1.
+/// (x - mean) / (deviation + 1e-9); if the deviation is 0, it is replaced by 1,
+/// and the result is 0.
 LogicalResult meanVariance(const Node &n) {
   Value input = n.in(0);
   if (!input)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantisation and products of integers. A quantised value that is dequantised
-// again passes its gradient straight through, where it was not cut off.
+// Quantisation and integer products. Gradients of quantised and dequantised
+// values are straight-through, except where they were clipped.
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/rows/image/Window.h"
@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace dlc::import {
 
-/// On a cast to integers: its operand holds whole numbers of that type already.
+/// Attribute of casts to integers whose operand has integral values in range.
 static constexpr StringRef kWhole = "dlc.whole";
 
 FailureOr<IntegerRange> integerRange(const Node &n, int onnxType) {
@@ -44,8 +44,8 @@ Expr quantized(Expr scaled, Expr zeroPoint, IntegerRange range, Type type) {
 
 namespace {
 
-/// A scale or zero point as it broadcasts with x: one for all, one a slice of
-/// the axis, or one a block along it.
+/// A scale or zero point, broadcast to x: per tensor, per slice of the axis, or
+/// per block along it.
 FailureOr<Expr> spread(const Node &n, Value v, const Shape &x) {
   Expr e(n.b, n.loc, v);
   Shape shape = shapeOf(v);
@@ -77,7 +77,7 @@ FailureOr<Expr> spread(const Node &n, Value v, const Shape &x) {
   return Expr(n.b, n.loc, n.slice(all, bounds));
 }
 
-/// Input `i` as it broadcasts with x, as `type`; 0 where it is left out.
+/// Input `i` broadcast to x, as `type`; 0 if omitted.
 FailureOr<Expr> zeroPointOf(const Node &n, size_t i, const Shape &x,
                             Type type) {
   if (!n.has(i))
@@ -89,12 +89,12 @@ FailureOr<Expr> zeroPointOf(const Node &n, size_t i, const Shape &x,
   return failed(zero) ? zero : FailureOr<Expr>(zero->cast(type));
 }
 
-/// f32 for half floats: what differences with a zero point are exact in.
+/// f32 for 16-bit floats, so that differences with a zero point are exact.
 Type wideType(Type type) {
   return ir::isHalf(type) ? Float32Type::get(type.getContext()) : type;
 }
 
-/// The type that an attribute names; `otherwise` if it is absent or 0.
+/// The type in an attribute; `otherwise` if it is absent or 0.
 FailureOr<Type> typeNamed(const Node &n, const char *attribute,
                           Type otherwise) {
   const int64_t given = n.integer(attribute, 0);
@@ -153,10 +153,10 @@ LogicalResult dequantizeLinear(const Node &n) {
   return n.result(y.cast(*type));
 }
 
-/// ai.dlc.LearnedScale(s, x): s, a trained scale of x. Its gradient is a sum
-/// over x: 1 / sqrt(N * high) makes the step of s as large, beside s, as the
-/// step of a weight is beside the weight; N: elements of x in a sample for each
-/// number of s (Esser et al., Learned Step Size Quantization, 2020).
+/// ai.dlc.LearnedScale(s, x): s, a trained scale of x. Multiplies its gradient,
+/// a sum over x, by 1 / sqrt(N * high), so that relative updates of s and of
+/// weights have similar size; N is the number of elements of x per sample and
+/// element of s (Esser et al., Learned Step Size Quantization, 2020).
 LogicalResult learnedScale(const Node &n) {
   Value s = n.in(0), x = n.in(1);
   if (!s || !x)
@@ -173,7 +173,7 @@ LogicalResult learnedScale(const Node &n) {
   return n.result(n.make<ir::ScaleGradientOp>(s, n.b.getF64FloatAttr(factor)));
 }
 
-/// To u8, by the range of x and 0.
+/// Quantises to u8, with the range of x extended to 0.
 LogicalResult dynamicQuantizeLinear(const Node &n) {
   Value input = n.in(0);
   if (!input)
@@ -197,8 +197,8 @@ LogicalResult dynamicQuantizeLinear(const Node &n) {
   return n.result(quantized(x / scale, point, range, type));
 }
 
-/// Input `i` of a product as f32 less its zero point, input `zero`, which may
-/// have one number a row or column.
+/// Input `i` of a product as f32 minus its zero point, input `zero`, which may
+/// be per row or column.
 FailureOr<Expr> centred(const Node &n, size_t i, size_t zero, bool perRow) {
   Value x = n.in(i);
   if (!x)
@@ -250,7 +250,7 @@ LogicalResult qLinearMatmul(const Node &n) {
   return requantized(n, *y, n.make<ir::MulOp>(a, b), 6, 7);
 }
 
-/// Input `i` as [M, 1...] where it has a number for each of M output channels.
+/// Input `i` as [M, 1...] if it is per output channel.
 Value perChannel(const Node &n, size_t i, size_t rank) {
   Value v = n.in(i);
   if (!v || shapeOf(v).size() != 1 || shapeOf(v)[0] == 1)
@@ -260,7 +260,7 @@ Value perChannel(const Node &n, size_t i, size_t rank) {
   return n.reshape(v, shape);
 }
 
-/// Input `i` as f32 less its zero point, input `zero`.
+/// Input `i` as f32 minus its zero point, input `zero`.
 FailureOr<Expr> wholeImage(const Node &n, size_t i, size_t zero,
                            bool isWeights) {
   Value x = n.in(i);
@@ -305,7 +305,7 @@ LogicalResult qLinearConv(const Node &n) {
   Value a = n.in(1), b = n.in(4);
   if (failed(y) || !a || !b)
     return failure();
-  // Channels are the dimension before the images', where weights have theirs.
+  // The channel dimension precedes the spatial ones.
   const size_t rank = size_t(y->rank()) - 1;
   if (n.has(8)) {
     Value bias = perChannel(n, 8, rank);
@@ -317,7 +317,7 @@ LogicalResult qLinearConv(const Node &n) {
   return requantized(n, *y, scale, 6, 7);
 }
 
-/// A whole number of at most 8 bits and a sign as 16 high + low.
+/// Splits an integer of at most 8 bits and a sign into 16 high + low.
 std::vector<std::pair<Expr, double>> halvesOf(Expr x, bool splits) {
   if (!splits)
     return {{x, 1}};
@@ -330,7 +330,7 @@ std::vector<std::pair<Expr, double>> halvesOf(Expr x, bool splits) {
 
 FailureOr<Expr> exactProduct(const Node &n, Expr x, Expr w, int64_t terms,
                              llvm::function_ref<Value(Expr, Expr)> product) {
-  constexpr int64_t kExact = int64_t(1) << 24; // whole numbers that f32 has
+  constexpr int64_t kExact = int64_t(1) << 24; // integers exact in f32
   const bool splitsW = terms * 255 * 255 >= kExact;
   const bool splitsX = terms * 255 * 16 >= kExact;
   if (terms * 16 * 16 >= kExact)

@@ -9,7 +9,7 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// x times what happens to 1, whose mask can be told from 0.
+/// x times the dropout of ones, from which the mask is computed.
 LogicalResult dropoutWithMask(const Node &n, Value x, double ratio) {
   if (!x)
     return failure();
@@ -23,7 +23,7 @@ LogicalResult dropoutWithMask(const Node &n, Value x, double ratio) {
   return n.result(n.make<ir::MulOp>(x, factor));
 }
 
-/// The training form is an op of its own, inference form the identity.
+/// The training form is a dlc op, the inference form the identity.
 LogicalResult dropout(const Node &n) {
   bool training = false;
   double ratio = 0.5;
@@ -60,7 +60,7 @@ LogicalResult dropout(const Node &n) {
   return n.result(x);
 }
 
-/// The type that the attribute `dtype` says, or else `like`.
+/// The type in the attribute `dtype`, or `like`.
 FailureOr<Type> elementOf(const Node &n, Type like) {
   if (!n.has("dtype"))
     return like;
@@ -71,7 +71,7 @@ FailureOr<Type> elementOf(const Node &n, Type like) {
                   << " is not supported";
 }
 
-/// Uniform or normal numbers in f32, times `scale` plus `offset`.
+/// scale * number + offset, with uniform or normal numbers in f32.
 LogicalResult noise(const Node &n, const Shape &shape, Type like, bool normal,
                     double scale, double offset) {
   auto element = elementOf(n, like);
@@ -111,7 +111,7 @@ template <Maker make> LogicalResult shaped(const Node &n) {
   return make(n, n.integers("shape"), n.b.getF32Type());
 }
 
-/// 1 where a uniform number is below the probability.
+/// 1 if a uniform number is below the probability.
 LogicalResult bernoulli(const Node &n) {
   Value p = n.in(0);
   if (!p)

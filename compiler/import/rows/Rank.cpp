@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on the order of elements: the largest, the first of them, and
-// sums up to each.
+// Ops that depend on the order of elements: argmax, top k, and cumulative
+// operations.
 #include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 
@@ -9,12 +9,12 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// Of a comparison of all pairs along an axis: 2^32 comparisons a step.
+/// Limit on comparisons of all pairs along an axis, per step.
 constexpr int64_t kMostCompared = int64_t(1) << 32;
-/// Above this TopK looks for one after the other, if there are fewer of them.
+/// Above this TopK selects elements sequentially if k is small.
 constexpr int64_t kFewPairs = int64_t(1) << 26;
 
-/// Larger where x is smaller, without an overflow.
+/// Reverses the order of x, without overflow.
 Expr opposite(const Node &n, Expr x) {
   Type element = x.type().getElementType();
   if (isa<FloatType>(element))
@@ -45,8 +45,8 @@ LogicalResult argExtremum(const Node &n, bool smallest) {
                   argMax(reversed(y, *axis), *axis, keepdims));
 }
 
-/// The positions [..., k] of the k largest along the last axis, of equal ones
-/// the first; each where as many others precede it as its rank says.
+/// Indices [..., k] of the k largest along the last axis, ties by index: an
+/// element's rank is the number of elements that precede it.
 Expr byRank(const Node &n, Expr x, int64_t k) {
   const int64_t axis = x.rank() - 1, size = x.shape()[axis];
   const Type index = n.b.getI64Type();
@@ -69,11 +69,11 @@ Expr byRank(const Node &n, Expr x, int64_t k) {
   Expr hit =
       compare(ir::Predicate::eq, unsqueezed(rank, axis), iota(n, line, axis));
   Expr at = select(hit, iota(n, places, axis + 1), rank.scalar(0));
-  // Of NaNs none has its own rank: the index stays one of the dimension's.
+  // With NaNs some ranks are missing: the index is clamped to the dimension.
   return minimum(at.sum(last), at.scalar(double(size - 1)));
 }
 
-/// The same, one largest after the other; what was taken is lowered.
+/// The same by k selections of the maximum; selected elements are lowered.
 Expr oneByOne(const Node &n, Expr x, int64_t k) {
   const int64_t axis = x.rank() - 1;
   std::vector<Expr> found;
@@ -136,7 +136,8 @@ LogicalResult topK(const Node &n) {
   return n.result(1, moved(*at, last, *axis));
 }
 
-/// In steps of 1, 2, 4 ...: each element with the one so far before it.
+/// Prefix combination by doubling: in steps 1, 2, 4, ... combines each element
+/// with the one that many before it.
 template <Expr (*combine)(Expr, Expr)>
 LogicalResult cumulate(const Node &n, double neutral) {
   auto x = input(n, 0);

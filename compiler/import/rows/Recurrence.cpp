@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, GRU and RNN: the products with the inputs are one matmul for all steps,
-// the steps an op for each direction, or ops of each step where gates are
-// others than that op's. Linear attention.
+// LSTM, GRU and RNN: one matmul computes the products with all inputs; the
+// steps are one op per direction, or separate ops if gates differ from that
+// op's. Also linear attention.
 #include "compiler/dialect/ops/Recurrence.h"
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/rows/RecurrentGates.h"
@@ -11,16 +11,16 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// Inputs of the nodes.
+/// Input indices of the nodes.
 constexpr size_t kX = 0, kW = 1, kR = 2, kB = 3, kLengths = 4, kInitialH = 5,
                  kInitialC = 6, kPeepholes = 7;
 
-/// A layer as all three operators describe it.
+/// The attributes and operands that all three operators share.
 struct RecurrentLayer {
   int64_t gates, steps, batch, features, units, directions;
   bool batchFirst, firstReverse;
   Value x;     // [T, B, I]
-  Value valid; // [T, B], null when every step counts
+  Value valid; // [T, B], null if all steps are valid
 
   bool isReverse(int64_t direction) const {
     return firstReverse || direction == 1;
@@ -43,7 +43,7 @@ LogicalResult checkInputShapes(const Node &n, const RecurrentLayer &l) {
       succeeded(checkInputShape(n, kInitialC, "initial_c", state)));
 }
 
-/// Which steps count; lengths that are known and whole need no mask.
+/// Sets `valid`; known lengths equal to T need no mask.
 LogicalResult findValid(const Node &n, RecurrentLayer &l) {
   if (!n.has(kLengths))
     return success();
@@ -99,7 +99,7 @@ FailureOr<RecurrentLayer> describeLayer(const Node &n, int64_t gates) {
   return l;
 }
 
-/// Elements [from, to) of dimension `dim`.
+/// Slices [from, to) of dimension `dim`.
 Value elementsOf(const Node &n, Value x, size_t dim, int64_t from, int64_t to) {
   if (!x)
     return nullptr;
@@ -110,7 +110,7 @@ Value elementsOf(const Node &n, Value x, size_t dim, int64_t from, int64_t to) {
   return n.slice(x, bounds);
 }
 
-/// What input `i` has for a direction, without that dimension.
+/// Slice of input `i` for a direction, without that dimension.
 Value ofDirection(const Node &n, size_t i, int64_t direction, size_t dim = 0) {
   Value x = n.in(i);
   if (!x)
@@ -125,7 +125,7 @@ Value zerosLike(const Node &n, const Shape &shape, Value like) {
   return n.broadcast(n.constant(0, like), shape);
 }
 
-/// [B, H], zeros where the node has none.
+/// Initial state [B, H]; zeros if the node has none.
 Value stateBefore(const Node &n, const RecurrentLayer &l, size_t i,
                   int64_t direction) {
   return n.has(i) ? ofDirection(n, i, direction, l.batchFirst ? 1 : 0)
@@ -142,7 +142,7 @@ Value gatesOfInput(const Node &n, const RecurrentLayer &l, int64_t direction,
            : Value();
 }
 
-/// Wb + Rb, where all biases are added up.
+/// Wb + Rb, if both biases are simply added.
 Value wholeBias(const Node &n, const RecurrentLayer &l, int64_t direction) {
   if (!n.has(kB))
     return nullptr;
@@ -160,19 +160,19 @@ Value atStep(const Node &n, Value x, int64_t step) {
   return own ? n.reshape(own, shape) : Value();
 }
 
-/// What the layer gives, a direction after the other.
+/// Results of the layer, by direction.
 struct LayerOutputs {
   std::vector<Value> h, lastH, lastC;
 };
 
-/// The state behind the last step that ran: [B, H].
+/// The state after the last valid step: [B, H].
 Value lastOf(const Node &n, const RecurrentLayer &l, Value states,
              int64_t direction) {
   const int64_t t = l.isReverse(direction) ? 0 : l.steps - 1;
   return atStep(n, states, t);
 }
 
-/// Steps that do not count give 0.
+/// Sets results of invalid steps to 0.
 LogicalResult addStates(const Node &n, const RecurrentLayer &l, Value h,
                         int64_t direction, LayerOutputs &out) {
   if (!h)
@@ -185,7 +185,7 @@ LogicalResult addStates(const Node &n, const RecurrentLayer &l, Value h,
   return success();
 }
 
-/// Joined along a new dimension `dim`.
+/// Stacks along a new dimension `dim`.
 Value joinDirections(const Node &n, std::vector<Value> parts, size_t dim) {
   for (Value &part : parts) {
     if (!part)
@@ -215,7 +215,7 @@ LogicalResult giveOutputs(const Node &n, const RecurrentLayer &l,
                    : success();
 }
 
-/// A direction with gates that the ops do not have, step by step.
+/// Expands a direction step by step, for gates that the ops do not support.
 class Stepwise {
 public:
   Stepwise(const Node &n, const RecurrentLayer &l, const RecurrentGates &gates,
@@ -248,7 +248,7 @@ public:
     return success();
   }
 
-  /// `bias` is the candidate's recurrent one.
+  /// `bias` is the recurrent bias of the candidate.
   LogicalResult gru(Value x, Value bias, bool linearBeforeReset,
                     LayerOutputs &out) {
     const int64_t two = 2 * l.units, three = 3 * l.units;
@@ -274,8 +274,8 @@ public:
   }
 
 private:
-  /// `step` gives the state of the gates' inputs [B, G H], the state before it
-  /// and R [G H, H].
+  /// `step` computes the new state from the gates' inputs [B, G H], the
+  /// previous state and R [G H, H].
   LogicalResult run(Value x, function_ref<Value(Value, Value, Value)> step,
                     LayerOutputs &out) {
     constexpr size_t kStepBytes = 16 << 10; // the ops of a step
@@ -300,7 +300,7 @@ private:
     return addStates(n, l, joinDirections(n, states, 0), direction, out);
   }
 
-  /// `before` in the rows whose step does not count.
+  /// Keeps `before` in rows where the step is invalid.
   Value kept(Value now, Value before) const {
     return valid ? n.make<ir::SelectOp>(valid, now, before) : now;
   }
@@ -313,11 +313,11 @@ private:
     return n.make<ir::MatmulOp>(h, r, Value(), false, true, StringAttr());
   }
 
-  /// Function `i` of the direction.
+  /// Activation function `i` of the direction.
   Value activate(size_t i, Value x) const {
     const size_t count = gates.functions.size() / size_t(l.directions);
     const GateFunction &f = gates.functions[size_t(direction) * count + i];
-    const bool isOfCell = i == 2; // not a gate's
+    const bool isOfCell = i == 2; // not of a gate
     if (gates.clip && !isOfCell)
       x = clamped(n, x, -gates.clip, gates.clip);
     return computed(n, f, x);
@@ -327,7 +327,7 @@ private:
   const RecurrentLayer &l;
   const RecurrentGates &gates;
   const int64_t direction;
-  Value valid; // [B, 1] of the step, null when it counts for all
+  Value valid; // [B, 1] of the step, null if all are valid
 };
 
 LogicalResult lstmLayer(const Node &n) {
@@ -364,7 +364,7 @@ LogicalResult lstmLayer(const Node &n) {
   return giveOutputs(n, *l, out);
 }
 
-/// The candidate's recurrent bias is the op's own.
+/// The op has a separate recurrent bias of the candidate.
 LogicalResult gruLayer(const Node &n) {
   const StringRef standard[] = {"Sigmoid", "Tanh"};
   auto l = describeLayer(n, 3);

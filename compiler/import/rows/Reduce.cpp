@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions. Axes are an attribute at first and an input from opset 13
-// (ReduceSum) or 18 (the others); both forms are read.
+// Reductions. Axes are an attribute in old opsets, and an input from opset 13
+// (ReduceSum) or 18 (others).
 #include "compiler/dialect/Expr.h"
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
@@ -11,7 +11,7 @@ using dlc::ir::Expr;
 namespace dlc::import {
 namespace {
 
-/// nullopt: nothing to reduce (noop_with_empty_axes).
+/// nullopt: no reduction (noop_with_empty_axes).
 FailureOr<std::optional<std::vector<int64_t>>> axesOf(const Node &n,
                                                       int64_t rank) {
   std::vector<int64_t> given = n.integers("axes");
@@ -29,7 +29,7 @@ FailureOr<std::optional<std::vector<int64_t>>> axesOf(const Node &n,
   return std::optional(*axes);
 }
 
-/// How a value is reduced over axes, of which there may be none.
+/// Reduces a value over axes, possibly none.
 using Reducer = Expr (*)(Expr, ArrayRef<int64_t>, bool);
 
 LogicalResult reduceBy(const Node &n, Reducer reducer) {
@@ -58,7 +58,7 @@ Expr norm1(Expr x, ArrayRef<int64_t> axes, bool keep) {
 Expr squares(Expr x, ArrayRef<int64_t> axes, bool keep) {
   return sumOf(x * x, axes, keep);
 }
-/// With gradient 0 where the norm is 0, as PyTorch has it.
+/// The gradient is 0 if the norm is 0, as in PyTorch.
 Expr norm2(Expr x, ArrayRef<int64_t> axes, bool keep) {
   Expr sum = squares(x, axes, keep);
   Expr isZero = compare(ir::Predicate::eq, sum, sum.scalar(0));
@@ -68,8 +68,8 @@ Expr norm2(Expr x, ArrayRef<int64_t> axes, bool keep) {
 Expr logSum(Expr x, ArrayRef<int64_t> axes, bool keep) {
   return log(sumOf(x, axes, keep));
 }
-/// What is taken off before the exponential is a whole number, for rounding has
-/// no gradient.
+/// The maximum is rounded before it is subtracted, since rounding has no
+/// gradient.
 Expr logSumExp(Expr x, ArrayRef<int64_t> axes, bool keep) {
   if (axes.empty())
     return x;
@@ -80,7 +80,7 @@ Expr logSumExp(Expr x, ArrayRef<int64_t> axes, bool keep) {
   Expr sum = exp(x - shift).sum(axes, keep);
   return log(sum) + shift.reshape(sum.shape());
 }
-/// By halves, so that the gradient is right where factors are 0.
+/// Multiplies halves pairwise, so the gradient is correct for factors of 0.
 Expr prod(Expr x, ArrayRef<int64_t> axes, bool keep) {
   if (axes.empty())
     return x;
@@ -120,7 +120,7 @@ Expr prod(Expr x, ArrayRef<int64_t> axes, bool keep) {
   return y.reshape(keep ? shape : kept);
 }
 
-/// Whether any holds (all hold): the extremum of booleans.
+/// Any (or all): the maximum (or minimum) of booleans.
 template <bool isAll> Expr holds(Expr x, ArrayRef<int64_t> axes, bool keep) {
   if (axes.empty())
     return x;

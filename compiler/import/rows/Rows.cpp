@@ -166,7 +166,7 @@ Value Node::constant(const HostTensor &value) const {
 
 Shape shapeOf(Value value) { return Shape(ir::tensorType(value).getShape()); }
 
-/// Each element type as dlc's and as MLIR's.
+/// Element types of dlc with their MLIR types.
 static const std::pair<DType, Type (*)(MLIRContext *)> elementTypes[] = {
     {DType::F32, [](MLIRContext *c) -> Type { return Float32Type::get(c); }},
     {DType::F16, [](MLIRContext *c) -> Type { return Float16Type::get(c); }},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Movement. Shapes, axes, bounds and splits must be known at import time; the
-// host evaluator folds the chains that exporters write for them.
+// Ops that move elements. Shapes, axes, bounds and splits must be known at
+// import time; the host evaluator folds the ops that exporters write for them.
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 #include <numeric>
@@ -16,7 +16,7 @@ LogicalResult reshapeTo(const Node &n, const Result<Shape> &shape) {
   return n.result(n.reshape(n.in(0), *shape));
 }
 
-/// The dimensions of input 0, of whatever kind it is.
+/// The shape of input 0, a tensor of any type or a sequence's.
 LogicalResult shapeOfInput(const Node &n) {
   if (!n.type(0))
     return n.fail() << "expected a tensor";
@@ -98,7 +98,7 @@ LogicalResult expand(const Node &n) {
 }
 
 /// [a, b] repeated r and s times: [1, a, 1, b] to [r, a, s, b] to [ra, sb].
-/// Dimensions beside each other that are not repeated go as one.
+/// Adjacent dimensions without repeats are merged.
 LogicalResult tile(const Node &n) {
   auto repeats = n.integers(1, "repeats");
   if (failed(repeats))
@@ -107,7 +107,7 @@ LogicalResult tile(const Node &n) {
   auto merged = tileShape(shape, *repeats);
   if (!merged.ok())
     return n.fail(merged.status());
-  bool isWhole = false; // the last of spread is of dimensions as they are
+  bool isWhole = false; // the last of spread has no repeats
   for (size_t d = 0; d < shape.size(); ++d) {
     const bool repeated = (*repeats)[d] != 1;
     if (repeated) {
@@ -150,7 +150,7 @@ LogicalResult slice(const Node &n) {
   return n.result(n.slice(n.in(0), *resolved));
 }
 
-/// The parts of input 0 along `axis`, of the given sizes.
+/// Splits input 0 along `axis` into parts of the given sizes.
 FailureOr<std::vector<Value>>
 partsOf(const Node &n, int64_t axis,
         const Result<std::vector<int64_t>> &sizes) {
@@ -159,7 +159,7 @@ partsOf(const Node &n, int64_t axis,
   Value x = n.in(0);
   if (!x)
     return failure();
-  // A sequence has as many parts as its numbers say.
+  // The number of parts of a sequence comes from the model's data.
   constexpr size_t kPartBytes = 1024;
   if (Status s = n.table.budget().keep(sizes->size() * kPartBytes,
                                        "splitting a tensor");
@@ -203,7 +203,7 @@ LogicalResult split(const Node &n) {
 }
 
 /// `split` is a scalar (size of each part, the last may be smaller), a list of
-/// sizes, or absent (parts of 1, without the dimension unless keepdims).
+/// sizes, or absent (parts of size 1, without the dimension unless keepdims).
 LogicalResult splitToSequence(const Node &n) {
   Shape shape = n.shape(0);
   auto axis = n.axis("axis", 0, shape.size());
@@ -265,7 +265,7 @@ LogicalResult gather(const Node &n) {
                            row ? n.b.getI64IntegerAttr(*row) : IntegerAttr()));
 }
 
-/// Keeps a triangle of the last two dimensions: a select with a constant mask.
+/// A triangle of the last two dimensions: a select with a constant mask.
 LogicalResult trilu(const Node &n) {
   Value x = n.in(0);
   if (!x)

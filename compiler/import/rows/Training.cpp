@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.preview.training: the steps of optimizers, and derivatives of values
-// that the graph has computed so far.
+// ai.onnx.preview.training: optimizer steps, and gradients of values that the
+// graph computes.
 #include "compiler/import/rows/Build.h"
 #include "mlir/IR/IRMapping.h"
 #include "onnx-ml.pb.h"
@@ -12,16 +12,15 @@ namespace dlc::import {
 namespace training {
 namespace {
 
-/// What a step reads for one tensor: itself, its gradient, what is kept of
-/// earlier ones.
+/// Operands of a step for one tensor: the tensor, its gradient, its moments.
 using Parts = std::vector<Expr>;
 
-/// The rate and the count of steps, as the tensor's type.
+/// Rate and step count, in the tensor's type.
 struct Progress {
   Expr rate, count;
 };
 
-/// The new tensor, then what is kept.
+/// Computes the new tensor, then its moments.
 using Step = Parts (*)(const Node &, const Progress &, const Parts &);
 
 Expr regularized(const Node &n, const Parts &p) {
@@ -29,7 +28,7 @@ Expr regularized(const Node &n, const Parts &p) {
   return norm == 0 ? p[1] : p[0] * norm + p[1];
 }
 
-/// Whether there was a step before.
+/// 1 unless this is the first step, else 0.
 Expr isLater(const Progress &now) {
   return compare(ir::Predicate::gt, now.count, now.count.scalar(0));
 }
@@ -45,7 +44,7 @@ Parts adam(const Node &n, const Progress &now, const Parts &p) {
   Expr g = regularized(n, p);
   Expr first = p[2] * alpha + g * (1 - alpha),
        second = p[3] * beta + g * g * (1 - beta);
-  Expr count = maximum(now.count, now.count.scalar(1)); // no 0 / 0
+  Expr count = maximum(now.count, now.count.scalar(1)); // avoids 0 / 0
   auto left = [&](double decay) {
     return 1.0 - pow(count.scalar(decay), count);
   };
@@ -64,7 +63,7 @@ Parts momentum(const Node &n, const Progress &now, const Parts &p) {
   return {p[0] - now.rate * way, kept};
 }
 
-/// R, T, all tensors, all their gradients, ... to all new tensors, ...
+/// Inputs R, T, all tensors, all gradients, ...; outputs all new tensors, ...
 LogicalResult optimize(const Node &n, size_t parts, Step step) {
   const size_t count = n.inputs() < 2 ? 0 : (n.inputs() - 2) / parts;
   if (count == 0 || n.inputs() != 2 + count * parts ||
@@ -112,10 +111,10 @@ LogicalResult checkMode(const Node &n) {
                   << "' is not known, expected standard or nesterov";
 }
 
-/// The ops between some values and one that they decide.
+/// The ops between some values and a result that depends on them.
 struct Between {
-  llvm::SetVector<Operation *> ops; // in the order of the program
-  llvm::DenseSet<Value> moving;     // float values that depend on the values
+  llvm::SetVector<Operation *> ops; // in program order
+  llvm::DenseSet<Value> moving;     // float values that depend on them
 };
 
 Between between(Value y, ArrayRef<Value> xs) {
@@ -146,8 +145,7 @@ Between between(Value y, ArrayRef<Value> xs) {
   return found;
 }
 
-/// The derivatives of the sum of y by each of xs; null for an x that no op
-/// between reads.
+/// Gradients of the sum of y with respect to xs; null if no op reads an x.
 FailureOr<SmallVector<Value>> derivatives(const Node &n, Value y,
                                           ArrayRef<Value> xs) {
   Between path = between(y, xs);
@@ -180,7 +178,7 @@ FailureOr<SmallVector<Value>> derivatives(const Node &n, Value y,
   return found;
 }
 
-/// y with each of `from` replaced by the one of `to`.
+/// y with each of `from` replaced by the corresponding value of `to`.
 Value substituted(const Node &n, Value y, ArrayRef<Value> from,
                   ArrayRef<Value> to) {
   IRMapping mapping;
@@ -197,7 +195,7 @@ std::vector<std::string> names(const Node &n, const char *attribute) {
                : std::vector<std::string>();
 }
 
-/// The values that `symbols` name, which the node may give others for.
+/// Values of `symbols`, for which the node may provide replacements.
 LogicalResult addValues(const Node &n, const std::vector<std::string> &symbols,
                         SmallVector<Value> &values, SmallVector<Value> &given) {
   for (const std::string &symbol : symbols) {

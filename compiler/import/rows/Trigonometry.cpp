@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trigonometric and hyperbolic functions by sin, cos, atan, exp, log and tanh,
-// in f32 or wider and exact near 0. Signals: Fourier transforms as products
-// with tables of cosines, computed where they are used, and causal convolution.
+// Trigonometric and hyperbolic functions, composed of sin, cos, atan, exp, log
+// and tanh in f32 or wider, accurate near 0. Fourier transforms as products
+// with cosine tables, computed where they are used, and causal convolution.
 #include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 #include <cmath>
@@ -31,7 +31,7 @@ Value tan(const Node &n, Value x) {
   return div(n, n.make<ir::SinOp>(x), n.make<ir::CosOp>(x));
 }
 
-/// atan(x / sqrt(1 - x^2)), the root in factors that do not cancel.
+/// atan(x / sqrt(1 - x^2)), with the root factored to avoid cancellation.
 Value asin(const Node &n, Value x) {
   Value adjacent = root(n, mul(n, below(n, x), above(n, x)));
   return n.make<ir::AtanOp>(div(n, x, adjacent));
@@ -51,7 +51,7 @@ Value sinh(const Node &n, Value x) {
   return mul(n, n.make<ir::TanhOp>(x), cosh(n, x));
 }
 
-/// log(1 + x): the error of 1 + x is in w - 1, too.
+/// log(1 + x): corrected by w - 1, which has the rounding error of w = 1 + x.
 Value log1p(const Node &n, Value x) {
   Value w = above(n, x), seen = add(n, w, -1);
   Value isTiny =
@@ -61,7 +61,7 @@ Value log1p(const Node &n, Value x) {
   return n.make<ir::SelectOp>(isTiny, x, y);
 }
 
-/// sign(x) log(|x| + sqrt(x^2 + 1)), less 1 in the logarithm.
+/// sign(x) log(|x| + sqrt(x^2 + 1)), by log1p.
 Value asinh(const Node &n, Value x) {
   Value size = n.make<ir::AbsOp>(x), square = mul(n, x, x);
   Value rest = div(n, square, above(n, root(n, above(n, square))));
@@ -105,7 +105,7 @@ void addTrigonometryRows(Rows &rows) {
 namespace signals {
 namespace {
 
-/// Of the last dimension of `a` and a matrix.
+/// Product of the last dimension of `a` with a matrix.
 Expr product(const Node &n, Expr a, Expr matrix) {
   Shape shape = shapeOf(a);
   const int64_t size = shape.back(), rows = size ? sizeOf(shape) / size : 0;
@@ -116,20 +116,19 @@ Expr product(const Node &n, Expr a, Expr matrix) {
   return Expr(n.b, n.loc, y).reshape(shape);
 }
 
-/// What a transform does along an axis of `size` places; `kept` are those of
-/// its result that are wanted, of `length`.
+/// A transform along an axis of `size` samples; `kept` of the `length`
+/// frequencies are computed.
 struct Transform {
   int64_t length, kept;
   bool isInverse, isHalf;
 };
 
-/// cos and sin of 2 pi t k / length, [places, kept].
+/// cos and sin of 2 pi t k / length, [samples, kept].
 struct Circle {
   Expr c, s;
 };
 
-/// Turns are counted in whole numbers down to a quarter, so that its multiples
-/// are exact.
+/// Angles are reduced as integers to quarter turns, whose sines are exact.
 Circle circleOf(const Node &n, const Transform &t, int64_t places, int64_t kept,
                 Type element) {
   const Shape shape{places, kept};
@@ -149,14 +148,14 @@ Circle circleOf(const Node &n, const Transform &t, int64_t places, int64_t kept,
   return {pick(c, -s, -c, s), pick(s, c, -s, -c)};
 }
 
-/// `size` places of the last dimension: the first ones, or zeros behind.
+/// Truncates or zero-pads the last dimension to `size`.
 Expr fitted(Expr x, int64_t size) {
   const int64_t axis = x.rank() - 1, found = x.shape()[axis];
   return found > size ? part(x, axis, 0, size)
                       : padded(x, axis, 0, size - found);
 }
 
-/// The real part, or with `i` 1 the imaginary part, with the axis last.
+/// The real part (i = 0) or imaginary part (i = 1), with the axis last.
 Expr partOf(Expr x, int64_t i, int64_t axis) {
   const int64_t last = x.rank() - 1;
   return moved(squeezed(part(x, last, i, 1), last), axis, last - 1);
@@ -186,8 +185,8 @@ Expr forward(const Node &n, Expr x, int64_t axis, const Transform &t) {
   return joined({back(real), back(imaginary)}, last);
 }
 
-/// Half of a spectrum [..., 2], whose other half mirrors it, to real numbers
-/// [..., 1]; imaginary parts that such a spectrum cannot have count as 0.
+/// Inverse of a one-sided spectrum [..., 2] to real numbers [..., 1]; imaginary
+/// parts that must be 0 are ignored.
 Expr realInverse(const Node &n, Expr x, int64_t axis, const Transform &t) {
   const int64_t last = x.rank() - 1, half = t.length / 2 + 1;
   auto [c, s] = circleOf(n, t, half, t.length, x.type().getElementType());
@@ -217,8 +216,8 @@ FailureOr<Transform> transformOf(const Node &n, int64_t length, bool isInverse,
   return t;
 }
 
-/// x as real or complex numbers of at least 32 bits. STFT's [batch, length] is
-/// real, as torch's exporter writes it and ONNX Runtime reads it.
+/// x as real or complex numbers of at least 32 bits. A signal [batch, length]
+/// of STFT is real, as in torch's exporter and ONNX Runtime.
 FailureOr<Expr> signalOf(const Node &n, size_t least) {
   auto x = input(n, 0);
   if (failed(x))
@@ -268,7 +267,7 @@ LogicalResult dft(const Node &n) {
   return n.result(y.cast(n.type(0).getElementType()));
 }
 
-/// Frames [batch, frames, length, 1 or 2] of a signal, `step` apart.
+/// Frames [batch, frames, length, 1 or 2] of a signal with hop `step`.
 FailureOr<Expr> framesOf(const Node &n, Expr x, int64_t length, int64_t step) {
   const int64_t size = x.shape()[1];
   if (step < 1 || length < 1 || length > size)
@@ -320,7 +319,7 @@ bool fits(const Node &n, size_t input, const Shape &shape) {
   return !n.has(input) || n.shape(input) == shape;
 }
 
-/// The last steps before x: of the state, or zeros.
+/// Prepends the last steps: the state, or zeros.
 FailureOr<Expr> behindPast(const Node &n, Expr x, int64_t before) {
   if (!n.has(3) || before == 0)
     return padded(x, 2, before, 0);
@@ -328,8 +327,8 @@ FailureOr<Expr> behindPast(const Node &n, Expr x, int64_t before) {
   return failed(kept) ? kept : joined({*kept, x}, 2);
 }
 
-/// Each channel of [B, C, L] by its own taps [C, 1, K], over the K - 1 before
-/// it and itself.
+/// Convolves each channel of [B, C, L] with its taps [C, 1, K] over the current
+/// and K - 1 earlier steps.
 LogicalResult causalConv(const Node &n) {
   auto x = input(n, 0), w = input(n, 1);
   if (failed(x) || failed(w))

@@ -6,7 +6,7 @@
 namespace dlc::import {
 
 struct Account {
-  size_t allowed, bytes, steps; // in all, left, left
+  size_t allowed, bytes, steps; // total, remaining, remaining
 };
 
 Lease::~Lease() {
@@ -34,7 +34,7 @@ Result<Lease> Budget::take(size_t bytes, std::string_view what) {
   return lease;
 }
 
-/// Takes `wanted` of what is left; the refusal: "WHAT needs 5 bytes, ...".
+/// Subtracts `wanted` from `left`; the error is "WHAT needs 5 bytes, ...".
 static Status spend(size_t &left, uint64_t wanted, size_t allowed,
                     std::string_view what, std::string_view need,
                     std::string_view unit) {

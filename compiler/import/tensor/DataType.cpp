@@ -12,7 +12,7 @@ using Type = onnx::TensorProto;
 struct Held {
   int onnxType;
   DType dtype;
-  bool isNarrow = false; // of fewer bits, or without a sign
+  bool isNarrow = false; // narrower, or unsigned
 };
 
 constexpr Held kHeld[] = {
@@ -58,7 +58,7 @@ std::optional<DType> toDType(int onnxType) {
   return held ? std::optional(held->dtype) : std::nullopt;
 }
 
-int toOnnxType(DType type) { // the first, which is not narrow
+int toOnnxType(DType type) { // the first is not narrow
   return std::ranges::find(kHeld, type, &Held::dtype)->onnxType;
 }
 

@@ -62,7 +62,7 @@ Result<Keys> readKeys(const onnx::TensorProto &tensor) {
   return keys;
 }
 
-/// Why a location cannot lie below the model's folder, or nullptr.
+/// Why a location cannot be below the model's folder, or nullptr.
 const char *refusal(const std::string &location) {
   if (location.empty())
     return "is missing";
@@ -76,7 +76,7 @@ const char *refusal(const std::string &location) {
   return nullptr;
 }
 
-/// Opens component by component; no component may be a link. For kernels
+/// Opens each path component separately, without following links, for kernels
 /// without openat2.
 int openStepwise(int folder, const std::string &location) {
   std::filesystem::path path(location);
@@ -107,7 +107,7 @@ int openBeneath(int folder, const std::string &location) {
 }
 
 std::string sha1(std::string_view bytes) {
-  SHA_CTX hash; // these functions allocate nothing
+  SHA_CTX hash; // does not allocate
   unsigned char digest[SHA_DIGEST_LENGTH];
   SHA1_Init(&hash);
   SHA1_Update(&hash, bytes.data(), bytes.size());

@@ -20,7 +20,7 @@ std::string blockOf(std::string_view element, size_t bytes) {
   return block;
 }
 
-/// A file without a name that holds a block; -1, with errno, if there is none.
+/// An anonymous file with one block; -1, with errno, on failure.
 int blockFile(std::string_view element) {
   const std::string block = blockOf(element, kBlock);
   const int file = memfd_create("dlc-repeated", MFD_CLOEXEC);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMaxElements = int64_t(1) << 40;
 
-/// `shape` if a tensor may have it.
+/// Returns `shape` if it is valid for a tensor.
 Result<Shape> checked(Shape shape) {
   DLC_TRY(countElements(shape, "the result").status());
   return shape;
@@ -151,7 +151,8 @@ Result<SliceBounds> resolveSlice(const Shape &x,
     int64_t size = x[axis], step = each(steps, i, 1);
     if (step == 0 || step == INT64_MIN)
       return badModel("slice step {} is not valid", step);
-    // Positions clamp to [0, size] going forward and to [-1, size - 1] back.
+    // Positions are clamped to [0, size] for positive steps, [-1, size - 1] for
+    // negative ones.
     const int64_t low = step > 0 ? 0 : -1, high = size + low;
     auto clamp = [&](int64_t position) {
       if (position < 0)
@@ -159,7 +160,7 @@ Result<SliceBounds> resolveSlice(const Shape &x,
       return std::clamp(position, low, high);
     };
     int64_t start = clamp(starts[i]);
-    // For a negative step an end below -size means "through element 0".
+    // For a negative step, an end below -size includes element 0.
     int64_t end = clamp(ends[i]);
     int64_t span = step > 0 ? end - start : start - end;
     int64_t stride = std::abs(step);

@@ -12,7 +12,7 @@ namespace {
 
 using onnx::TensorProto;
 
-/// Those that are not packed; runtime/base/numbers/Packed.h has the others.
+/// Unpacked types; the others are in runtime/base/numbers/Packed.h.
 constexpr SmallInteger kWhole[] = {{TensorProto::INT8, 8, true},
                                    {TensorProto::INT16, 16, true},
                                    {TensorProto::UINT16, 16, false},

@@ -29,8 +29,8 @@ std::vector<std::string> dataFields(const onnx::TensorProto &tensor) {
   return fields;
 }
 
-/// int32_data holds one element per entry for every type of at most 4 bytes
-/// but float; of half floats their bits. `most` is the greatest that fits.
+/// int32_data has one element per entry for types of at most 4 bytes except
+/// float; for 16-bit floats their bits. `most` is the largest valid entry.
 template <typename T>
 Result<std::string> narrow(const onnx::TensorProto &tensor,
                            const std::string &name, int32_t most) {
@@ -55,7 +55,7 @@ Status wrongSize(const std::string &name, const char *field, size_t found,
                   name, field, found, unit, expected);
 }
 
-/// Adds data that sits in one of the typed fields.
+/// Adds data from a typed field.
 Status addTyped(const onnx::TensorProto &tensor, const std::string &name,
                 Weight weight, WeightStore &store) {
   size_t elements = weight.elements();
@@ -102,7 +102,7 @@ Status checkBooleans(const Weight &weight, const std::string &name) {
 
 namespace {
 
-/// The bits of an element whose value a wider type holds.
+/// Bits of an element of a narrow type.
 int bitsOf(int onnxType) {
   if (const SmallInteger *integer = smallInteger(onnxType))
     return integer->bits;
@@ -111,8 +111,8 @@ int bitsOf(int onnxType) {
   return onnxType == onnx::TensorProto::FLOAT8E8M0 ? 8 : 64;
 }
 
-/// The elements, as many bytes as raw_data has. An entry of int32_data is one
-/// element, or one byte of several.
+/// The elements in the layout of raw_data. An entry of int32_data is one
+/// element, or one byte of packed elements.
 Result<std::string> narrowBytes(const onnx::TensorProto &tensor,
                                 const std::string &name, size_t size,
                                 size_t unit, ExternalData &external) {
@@ -137,7 +137,7 @@ Result<std::string> narrowBytes(const onnx::TensorProto &tensor,
   return bytes;
 }
 
-/// Element `i`; the first of a byte is in its lowest bits.
+/// Element `i`; the first one in a byte has its lowest bits.
 uint64_t elementBits(const std::string &bytes, size_t i, size_t bits) {
   if (bits < 8)
     return uint8_t(bytes[i * bits / 8]) >> (i * bits % 8) & ((1u << bits) - 1);
@@ -159,7 +159,7 @@ Status addNarrow(const onnx::TensorProto &tensor, const std::string &name,
   DLC_ASSIGN(auto bytes, narrowBytes(tensor, name, size,
                                      std::max<size_t>(bits / 8, 1), external));
   const SmallInteger *integer = smallInteger(type);
-  std::vector<float> floats; // by their bits
+  std::vector<float> floats; // bit patterns
   if (dtype == DType::F32)
     floats = valuesOf(*findPacked(onnxTypeName(type)));
   std::string wide(size_t(count) * width, '\0');

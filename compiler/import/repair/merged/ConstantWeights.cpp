@@ -50,12 +50,12 @@ private:
   struct Offer {
     std::string name;
     onnx::GraphProto *owner;
-    const onnx::NodeProto *node; // null: an initializer of a graph in a node
+    const onnx::NodeProto *node; // null: an initializer of a subgraph
     onnx::TensorProto *tensor;
-    std::shared_ptr<onnx::TensorProto> made; // of a list of floats
+    std::shared_ptr<onnx::TensorProto> made; // converted from a list of floats
   };
 
-  /// Notes who makes and reads what, and what may be a weight.
+  /// Records makers and readers of values, and candidates for weights.
   void visit(onnx::GraphProto &at) {
     if (&at != &graph)
       for (auto &tensor : *at.mutable_initializer())
@@ -89,7 +89,7 @@ private:
     offer({node.output(0), &at, &node, made.get(), made});
   }
 
-  /// Announces the value as a weight, for findRoles.
+  /// Adds the value as a weight, for findRoles.
   void offer(Offer found) {
     const auto dtype = toDType(found.tensor->data_type());
     if (!dtype || !isFloat(*dtype) || isNarrow(found.tensor->data_type()) ||
@@ -102,7 +102,7 @@ private:
       file.weights.remove(found.name);
   }
 
-  /// A file of torch's whose own initializers are trained.
+  /// A file of torch whose own initializers are trained.
   bool isTrainedWithout(const std::map<std::string, Found> &roles) const {
     if (!isOfTorch(*file.model))
       return false;
@@ -114,7 +114,7 @@ private:
     });
   }
 
-  /// A few numbers that one is chosen of, as factors of a size are.
+  /// A few numbers from which a Gather selects, such as factors of a size.
   bool isChoice(const std::string &name) {
     constexpr int64_t kFew = 16;
     const auto &nodes = readers[name];
@@ -124,8 +124,8 @@ private:
            });
   }
 
-  /// The ones or zeros with which the norm of a group of channels, a reshaped
-  /// tensor, is written.
+  /// Ones or zeros in a decomposed group norm: an InstanceNormalization between
+  /// two Reshapes.
   bool isOfGroups(const std::string &name) {
     const auto &nodes = readers[name];
     if (nodes.empty() || !std::all_of(nodes.begin(), nodes.end(),
@@ -170,7 +170,7 @@ private:
     return {};
   }
 
-  /// What a graph inside of a node gives must be made in it.
+  /// Outputs of a subgraph must be computed inside of it.
   void keepOutputs(onnx::GraphProto &owner, const std::string &name) {
     for (auto &output : *owner.mutable_output()) {
       if (output.name() != name)

@@ -9,7 +9,7 @@
 namespace dlc::import {
 namespace {
 
-constexpr int64_t kFewest = 8; // elements that do not agree by chance
+constexpr int64_t kFewest = 8; // equality of fewer may be coincidence
 constexpr size_t kMaxPermuted = 4;
 
 const char *bytesOf(const Weight &weight) {
@@ -37,8 +37,8 @@ uint64_t contentHash(const Weight &weight) {
 
 namespace {
 
-/// Of the size, the first and the last element, which no transposition and no
-/// reshape moves: the same for all copies, and cheap.
+/// Hash of size, first and last element, which are the same for all transposed
+/// and reshaped copies.
 uint64_t cornersHash(const Weight &weight) {
   size_t size = sizeOf(weight.dtype);
   uint64_t first = 0, last = 0;
@@ -151,7 +151,7 @@ std::optional<CopyFinder::Found> CopyFinder::find(const Weight &copy) {
   return findRows(copy);
 }
 
-/// The first with the same elements; one that is alone with its corners is not
+/// The first with the same elements. A tensor with unique corners is not
 /// hashed.
 std::optional<size_t> CopyFinder::findWhole(const Weight &copy) {
   uint64_t key = cornersHash(copy);
@@ -167,7 +167,7 @@ std::optional<size_t> CopyFinder::findWhole(const Weight &copy) {
   return it == whole.end() ? std::nullopt : std::optional(it->second);
 }
 
-/// Rows of one tensor, each of which is there once.
+/// Matches rows of one tensor that occur only once.
 std::optional<CopyFinder::Found>
 CopyFinder::findRows(const Weight &copy) const {
   if (copy.shape.size() < 2 || copy.shape.back() < kFewest)

@@ -15,8 +15,8 @@
 namespace dlc::import {
 namespace {
 
-/// An operand that is a weight in every model; the left one of a product may be
-/// a first state.
+/// An operand that is always a weight; the left one of a product may be an
+/// initial state.
 bool isWeight(const Use &use) {
   const std::string &op = use.node->op_type();
   if (op == "Conv" || op == "ConvTranspose" || op == "BatchNormalization" ||
@@ -58,7 +58,7 @@ private:
     return add(node, shape, *element.find("element"));
   }
 
-  /// The number that the tensor is full of, as its only "element".
+  /// The value of all elements, as a tensor named "element".
   Result<WeightStore> elementOf(const onnx::NodeProto &node) {
     WeightStore store;
     store.own("element", DType::F32, {1}, std::string(sizeof(float), '\0'));
@@ -77,7 +77,7 @@ private:
 
   Status add(const onnx::NodeProto &node, std::vector<int64_t> shape,
              const Weight &element) {
-    constexpr uint64_t kFilledAtOnce = 4; // elements a step
+    constexpr uint64_t kFilledAtOnce = 4; // elements per step
     const std::string name = node.output(0);
     DLC_ASSIGN(auto count, countElements(shape, "a weight"));
     DLC_TRY(

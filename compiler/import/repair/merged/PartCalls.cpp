@@ -7,9 +7,9 @@
 namespace dlc::import {
 namespace {
 
-/// Calls of norms or linear layers that had equal parameters and one operand:
-/// the exporter kept one. Who reads it notes the value of the other, which no
-/// node gives, or is the other's sum with its bias.
+/// Splits calls of norms or linear layers with equal parameters and the same
+/// operand, which the exporter merged. Readers note the value of the removed
+/// call, which no node computes, or that is the sum of a product and its bias.
 class CallParter {
 public:
   explicit CallParter(Restoring &work) : work(work), edit(work.edit) {}
@@ -30,7 +30,7 @@ public:
   }
 
 private:
-  /// By the module's name of each; empty if an input is no parameter.
+  /// Parameter names by input; empty if an input is not a parameter.
   std::map<int, std::string> parametersOf(const onnx::NodeProto &norm) const {
     std::map<int, std::string> targets;
     for (int slot = 1; slot < norm.input_size(); ++slot) {
@@ -43,8 +43,8 @@ private:
     return targets;
   }
 
-  /// The value of the source that a node reads, which a layer has as its first
-  /// argument, and many calls as their only one.
+  /// The value of the source that a node reads: a layer's first argument, and
+  /// the only one of many other calls.
   std::optional<std::string> readBy(const Use &use,
                                     const std::string &own) const {
     const TorchCall &call = work.notes.call(*use.node);
@@ -56,7 +56,7 @@ private:
                    : work.notes.source(*use.node, use.slot, own);
   }
 
-  /// The only module beside `own` whose parameters of these names are lost.
+  /// The only other module whose parameters of these names are lost.
   std::optional<std::string>
   lostBeside(const std::string &own,
              const std::map<int, std::string> &targets) const {
@@ -117,8 +117,8 @@ private:
       work.file.decisions.back().named = norm.name();
   }
 
-  /// The sum that ends a call of linear, where another call's product is read
-  /// in place of its own: its notes say which weight is multiplied there.
+  /// Splits the product of a sum that completes a linear call but reads another
+  /// call's product: the sum's notes name the weight to multiply by.
   void partProduct(const Use &use) {
     const auto maker = made.find(use.node->input(use.slot));
     const TorchCall &call = work.notes.call(*use.node);
@@ -164,7 +164,7 @@ private:
 
   Restoring &work;
   GraphEdit &edit;
-  std::unordered_map<std::string, onnx::NodeProto *> made; // who makes a value
+  std::unordered_map<std::string, onnx::NodeProto *> made; // producers
 };
 
 } // namespace

@@ -7,10 +7,10 @@
 namespace dlc::import {
 namespace {
 
-/// What the mantissa of an element tells.
+/// Properties of an element's mantissa that make it distinctive.
 struct Digits {
   uint64_t low;   // bits that are 0 in a number of few digits
-  double numbers; // of many digits that are about as likely
+  double numbers; // count of about equally likely ones
 };
 
 Digits digitsOf(DType dtype) {
@@ -26,7 +26,7 @@ Digits digitsOf(DType dtype) {
   }
 }
 
-/// Elements that follow one another in a piece.
+/// Hash of a run of adjacent elements in a piece.
 struct Run {
   uint64_t hash;
   uint32_t piece;
@@ -42,15 +42,15 @@ uint64_t mixed(uint64_t bits) {
   return bits ^ bits >> 32;
 }
 
-/// Adds the runs of `length` elements of many digits, one of `share` by what
-/// is in them.
+/// Adds the runs of `length` elements that all have many digits, sampled by
+/// hash to one in `share`.
 void addRuns(const Weight &weight, uint32_t piece, size_t length,
              uint64_t share, std::vector<Run> &runs) {
   const size_t size = sizeOf(weight.dtype);
   const uint64_t low = digitsOf(weight.dtype).low;
   const char *data = static_cast<const char *>(weight.data);
   std::vector<uint64_t> last(length);
-  size_t telling = 0; // elements of many digits up to here
+  size_t telling = 0; // adjacent elements of many digits so far
   for (size_t i = 0; i < weight.bytes / size; ++i) {
     uint64_t bits = 0;
     std::memcpy(&bits, data + i * size, size);
@@ -102,8 +102,8 @@ private:
     compare(names, 4, 1 + bytes / kCompared);
   }
 
-  /// Columns have single numbers in common, rows of tensors of any size have
-  /// runs of several.
+  /// `length` is 1 for columns, which share single elements, and more for rows,
+  /// which share runs.
   void compare(const std::vector<std::string> &names, size_t length,
                uint64_t share) {
     std::vector<Run> runs;
@@ -112,7 +112,7 @@ private:
     std::sort(runs.begin(), runs.end());
     std::map<std::pair<uint32_t, uint32_t>, double> common;
     for (size_t first = 0, end = 0; first < runs.size(); first = end) {
-      std::vector<uint32_t> once; // pieces that have it at one place
+      std::vector<uint32_t> once; // pieces with exactly one such run
       while (end < runs.size() && runs[end].hash == runs[first].hash) {
         const size_t begin = end;
         while (end < runs.size() && runs[end] == runs[begin])
@@ -133,7 +133,7 @@ private:
     const Weight &a = *work.edit.weight(one), &b = *work.edit.weight(other);
     const double chance = double(a.elements()) * double(b.elements()) /
                           std::pow(digitsOf(a.dtype).numbers, double(length));
-    const double most = // that chance gives
+    const double most = // explained by chance
         chance < kNoChance ? 0 : 1 + 8 * chance + 8 * std::sqrt(chance);
     if (a.dtype != b.dtype || common <= most)
       return;
@@ -142,8 +142,8 @@ private:
   }
 
   static constexpr double kNoChance = 1e-4;
-  static constexpr size_t kComparedAtOnce = 256;       // bytes
-  static constexpr size_t kCompared = size_t(1) << 23; // bytes, else a share
+  static constexpr size_t kComparedAtOnce = 256;       // bytes per step
+  static constexpr size_t kCompared = size_t(1) << 23; // bytes; above: samples
   Restoring &work;
   Pieces pieces;
 };

@@ -8,7 +8,7 @@
 namespace dlc::import {
 namespace {
 
-constexpr int kLongestWay = 4; // nodes between a tensor and its module's
+constexpr int kLongestWay = 4; // nodes from a tensor to its reader
 
 class Separator {
 public:
@@ -21,9 +21,9 @@ public:
   }
 
 private:
-  /// What one module reads.
+  /// A module that reads the tensor.
   struct Reader {
-    std::string module; // or, where nothing says that, the operator
+    std::string module; // or the operator, if the module is unknown
     bool isModule;
     std::vector<Use> uses;
   };
@@ -78,7 +78,7 @@ private:
     return readers;
   }
 
-  /// The node behind those that only arrange a weight.
+  /// The reader behind nodes that only rearrange a weight.
   const onnx::NodeProto &behind(const onnx::NodeProto &node) const {
     const onnx::NodeProto *last = &node;
     for (int i = 0; i < kLongestWay && arranges(*last); ++i) {
@@ -96,7 +96,7 @@ private:
            node.output_size() == 1;
   }
 
-  /// The module that the tensor is named after, or the first.
+  /// Index of the module that the tensor is named after, or 0.
   static size_t keeperOf(const std::string &tensor,
                          const std::vector<Reader> &readers) {
     const std::string path = tensor.substr(0, tensor.rfind('.'));
@@ -129,7 +129,7 @@ private:
       work.file.roles[own] = role->second;
     moveRecords(tensor, own, moved);
     work.file.aliases.erase(own);
-    work.file.aliases[tensor] = own; // a file may have them tied
+    work.file.aliases[tensor] = own; // another file may tie them
     std::erase_if(work.file.decisions, [&](const Decision &decision) {
       return decision.kind == "tied" && gone.count(decision.tensor);
     });
@@ -139,8 +139,8 @@ private:
     return {};
   }
 
-  /// What the file has in its own form is of the new tensor, where all that
-  /// read it do.
+  /// Assigns records of the file's form to the new tensor if all their readers
+  /// moved to it.
   void moveRecords(const std::string &tensor, const std::string &own,
                    const std::set<std::pair<std::string, int>> &moved) {
     auto isMoved = [&](const Replaced::Use &use) {
@@ -164,7 +164,7 @@ private:
 
   Restoring &work;
   GraphEdit &edit;
-  std::set<std::string> gone; // copies that are tied no more
+  std::set<std::string> gone; // copies that are no longer tied
 };
 
 } // namespace

@@ -30,11 +30,11 @@ public:
     }
   }
 
-  /// Parameters are looked for in the modules that read a value first, then
-  /// among those that are left.
+  /// Searches parameters first in the modules that read a value, then among all
+  /// that remain.
   void run() {
     std::vector<std::string> all(edit.initializers()), later;
-    // What a parameter expands to is the surest.
+    // Expansions of a parameter are the most certain.
     std::stable_partition(all.begin(), all.end(), [&](const auto &name) {
       const auto folded = find(name);
       return folded && folded->op == "expand";
@@ -62,10 +62,10 @@ private:
     std::string name;
     Weight weight;
     Origin origin;
-    std::string op;        // that made it in the source, "" if unknown
-    Names candidates;      // parameters of the source that it may come from
-    bool computed = false; // by layers that these are of
-    bool given = false;    // the file says what it was folded from
+    std::string op;        // in the source; "" if unknown
+    Names candidates;      // parameters that it may be computed from
+    bool computed = false; // by layers with these parameters
+    bool given = false;    // the file names its sources
   };
 
   static bool isMoved(const Folded &f) {
@@ -79,7 +79,7 @@ private:
     settleLayers(f);
   }
 
-  /// What was moved and comes from no parameter is what a layer gave.
+  /// A moved value of no parameter is the result of a layer.
   void settleLayers(Folded &f) const {
     if (!isMoved(f) || f.op == "stack")
       return;
@@ -90,7 +90,7 @@ private:
       f.candidates = std::move(layers);
   }
 
-  /// Whether an initializer is a value that was computed before the export.
+  /// Returns the initializer if it was computed before the export.
   std::optional<Folded> find(const std::string &name) const {
     const Weight *weight = edit.weight(name);
     auto origin = work.origins.find(name);
@@ -106,18 +106,18 @@ private:
     return folded;
   }
 
-  /// What the file says, also where another value has come from it before.
+  /// Uses the file's notes, even if another value claimed a parameter.
   void settleSources(Folded &f, const FoldedSources &sources) const {
     f.given = isMoved(f) || f.candidates.empty();
     if (!f.given)
       return;
     f.candidates = sources.parameters;
     f.computed = sources.computes || !isMoved(f);
-    if (!f.computed) // a view of a standardised weight is no view of the weight
+    if (!f.computed) // else views of weights look like layers
       settleLayers(f);
   }
 
-  /// Its parameters are in the file, or found behind other values.
+  /// Its parameters are in the file, or were found in other values.
   bool isElsewhere(const Folded &f) const {
     return f.given && std::none_of(f.candidates.begin(), f.candidates.end(),
                                    [&](const std::string &parameter) {
@@ -125,7 +125,7 @@ private:
                                    });
   }
 
-  /// The source's name of a value says more than the file's "val_83".
+  /// The source's name of a value is more specific than the file's "val_83".
   static std::string op(const std::string &name, const Origin &origin) {
     for (const std::string &value : origin.values)
       if (std::string found = operatorOf(value); !found.empty())
@@ -139,7 +139,7 @@ private:
     if (scores && isMask(f))
       return;
     if (named && f.origin.values.empty())
-      return; // the rules of findRoles
+      return; // findRoles decides
     if (isNoParameter(f) || isNumber(f))
       return;
     if ((scores && gatherTable(f)) || (maySpread(f) && expand(f)))
@@ -155,7 +155,7 @@ private:
     return kRepeaters.count(f.op) || hasBatch(f) || repeatsBatch(f);
   }
 
-  /// Settles what is added to scores, with no parameter behind it.
+  /// Decides addends of scores that come from no parameter.
   bool isMask(const Folded &f) {
     const auto &shape = f.weight.shape;
     const auto values = floatsOf(f.weight);
@@ -164,7 +164,7 @@ private:
     const bool learned =
         !work.notes.hasSignature() && mayBeLearned(shape, values);
     if (learned && f.name.starts_with("onnx::") && isRow(shape))
-      return true; // the rules of findRoles: a layer's bias, or a warning
+      return true; // findRoles decides: a layer's bias, or a warning
     constant(f, "only added to scores before a Softmax, with no parameter of "
                 "the source behind it");
     if (learned)
@@ -173,8 +173,7 @@ private:
     return true;
   }
 
-  /// Settles what the source computes of no parameter, or of one that trains
-  /// without it.
+  /// Decides values that come from no parameter, or from a trained one.
   bool isNoParameter(const Folded &f) {
     const bool isAlone = work.notes.hasSignature() && f.candidates.empty();
     const Names parted = isAlone && kCutters.count(f.op)
@@ -199,7 +198,7 @@ private:
     return true;
   }
 
-  /// Settles a lone number that is no part of a parameter.
+  /// Decides scalars that are not slices of a parameter.
   bool isNumber(const Folded &f) {
     if (f.weight.elements() > 1 || f.op == "exp" || (f.given && !f.computed))
       return false;
@@ -229,7 +228,7 @@ private:
                 true);
   }
 
-  /// What its parameters may be trains without it.
+  /// The parameters it may be computed from are trained elsewhere.
   void untrained(const Folded &f, const Names &parameters) {
     work.file.roles[f.name] = Role::Constant;
     work.decide(f.name, "untrained",
@@ -238,12 +237,12 @@ private:
                 true, known(f, parameters));
   }
 
-  /// For the warning: where the file says, or one alone is left.
+  /// Named in the warning: those in the file's notes, or the only candidate.
   static Names known(const Folded &f, const Names &parameters) {
     return f.given || parameters.size() == 1 ? parameters : Names();
   }
 
-  /// It trains as it is: as its parameter does if elements were only moved.
+  /// Trained as is, which is equivalent if elements were only moved.
   void train(const Folded &f) {
     work.file.roles[f.name] = Role::Param;
     bool joined = f.op == "cat" || f.op == "stack";
@@ -264,13 +263,13 @@ private:
     noteTable(f);
   }
 
-  /// Where one parameter is known to be behind it, of which it may be a part.
+  /// Records the only parameter that it may be a part of.
   void noteTable(const Folded &f) {
     if (!f.computed && isMoved(f) && f.candidates.size() == 1)
       work.file.cutFrom[f.name] = *f.candidates.begin();
   }
 
-  /// A parameter that is found is no candidate for others.
+  /// A parameter that was found is no candidate for other values.
   void claim(const Folded &f) {
     if (f.candidates.size() == 1 && kCutters.count(f.op))
       cut.insert(*f.candidates.begin());
@@ -299,9 +298,10 @@ private:
                   true);
   }
 
-  //===--- what a value is ------------------------------------------------===//
+  // ===--- what a value is
+  // ------------------------------------------------===//
 
-  /// A convolution's weight has no samples, whatever its size.
+  /// The weight of a convolution has no batch dimension, whatever its size.
   bool isOfLayer(const std::string &name) const {
     static const Names open = {"MatMul", "Einsum", "Gather"};
     const auto uses = edit.uses(name);
@@ -313,14 +313,14 @@ private:
     });
   }
 
-  /// Equal numbers with a new dimension are a vector of as many, most often.
+  /// After an unsqueeze, equal elements are usually a vector, not a batch.
   bool hasBatch(const Folded &f) const {
     return batch > 1 && f.weight.shape.size() > 1 &&
            f.weight.shape[0] == batch && !isOfLayer(f.name) &&
            (f.op != "unsqueeze" || !isSplat(f.weight));
   }
 
-  /// A table's rows for each sample, moved: alike along the batch, inside.
+  /// Rows of a table per sample, transposed: an inner axis repeats the batch.
   bool repeatsBatch(const Folded &f) const {
     for (size_t axis = 1; axis + 1 < f.weight.shape.size(); ++axis)
       if (batch > 1 && f.weight.shape[axis] == batch && isMoved(f) &&
@@ -331,9 +331,9 @@ private:
 
   //===--- expressions ----------------------------------------------------===//
 
-  /// Rows that are one row of the parameter each: the parameter is the smallest
-  /// tensor that expands to the value. Equal numbers only show nothing but the
-  /// batch, and, for rows of a table, all dimensions but the last.
+  /// Rows that are copies of a parameter: the parameter is the smallest tensor
+  /// that expands to the value. If all elements are equal, only the batch is
+  /// known to be expanded, and for rows of a table all dimensions but the last.
   bool expand(const Folded &f) {
     bool splat = isSplat(f.weight), rows = f.op == "embedding";
     if (splat && !work.notes.hasSignature() && !hasBatch(f))
@@ -386,10 +386,10 @@ private:
     return true;
   }
 
-  /// Gemma's 1 + weight: it scales something, and the source's text says which
-  /// number was added to the one parameter of the module that nothing else
-  /// reads; in a file without that text it is 1 for a norm. The sum must be the
-  /// folded value again, bit for bit.
+  /// Gemma's 1 + weight, which must be a scale: the source's text has the
+  /// number that is added to the only parameter of the module without a reader;
+  /// without this text it is 1 for norms. The sum must be bitwise equal to the
+  /// folded value.
   bool undoAdd(const Folded &f) {
     auto uses = edit.uses(f.name);
     bool scales = std::all_of(uses.begin(), uses.end(), [](const Use &use) {
@@ -428,8 +428,8 @@ private:
     return true;
   }
 
-  /// exp(p) and -exp(p), where p is called a logarithm (A_log, logit_scale),
-  /// and softplus(p) of what is no weight or bias.
+  /// exp(p) and -exp(p) if p is named like a logarithm (A_log, logit_scale),
+  /// and softplus(p) unless p is a weight or bias.
   bool undoExp(Folded f) {
     const bool soft = f.op == "softplus";
     std::erase_if(f.candidates, [&](const std::string &name) {
@@ -462,8 +462,8 @@ private:
     return true;
   }
 
-  /// Gives the parameter its tensor: a new initializer, or the folded one's
-  /// own name with other contents.
+  /// Stores the parameter as a new initializer, or under the folded value's
+  /// name with new contents.
   void replaceState(const Folded &f, const std::string &state,
                     std::string bytes, const std::vector<int64_t> &shape) {
     claim(f);
@@ -475,7 +475,7 @@ private:
     work.file.roles[state] = Role::Param;
   }
 
-  /// All readers of the folded value but the new node itself.
+  /// Redirects readers of the folded value, except the new node.
   void moveUses(const std::string &folded, const std::string &state,
                 const std::string &value) {
     for (const Use &use : edit.uses(folded))
@@ -485,7 +485,7 @@ private:
 
   Restoring &work;
   GraphEdit &edit;
-  Names guessed, cut;          // parameters; those that a part was found of
+  Names guessed, cut;          // parameters; parameters with known slices
   std::vector<Folded> numbers; // constants
   NormScales norms{edit};
   ScoreReaders scoreReaders{edit};

@@ -10,7 +10,7 @@
 namespace dlc::import {
 namespace {
 
-/// Inputs of `node` that hold one value per channel and belong to the node.
+/// Per-channel vectors that belong to the node.
 bool isOwnVector(const onnx::NodeProto &node, int input) {
   static const InputBits own = {
       {"Add", ~0U},
@@ -74,8 +74,8 @@ private:
     std::vector<Use> uses;
   };
 
-  /// The older exporter reaches the merged tensor through an Identity with the
-  /// tensor's own name.
+  /// The older exporter connects readers to the merged tensor by an Identity
+  /// with the original tensor's name.
   Status replaceIdentities() {
     for (auto &node : *edit.graph.mutable_node()) {
       bool identity = node.op_type() == "Identity" && node.domain().empty() &&
@@ -84,7 +84,7 @@ private:
       const Weight *weight = identity ? edit.weight(from) : nullptr;
       if (!weight || edit.isFixed(node.output(0)))
         continue;
-      // One buffer is not another, whatever it holds.
+      // Equal buffers are still different tensors.
       const bool isBuffer = work.notes.bufferTargets().count(from) > 0;
       if (isBuffer ||
           (!isSplat(from, *weight) && !isParameter(from, node.output(0)))) {
@@ -101,14 +101,14 @@ private:
     return {};
   }
 
-  /// Tensors that are one in the source have one name, so that an Identity
-  /// with a parameter's name is another parameter of equal values.
+  /// A tensor has one name in the source, so an Identity with a parameter's
+  /// name is a different parameter with equal values.
   bool isParameter(const std::string &from, const std::string &to) {
     return isOfTorch(*work.file.model) && isFloat(edit.weight(from)->dtype) &&
            !isMadeUp(work.notes, from) && !isMadeUp(work.notes, to);
   }
 
-  /// What reads an Identity of a made-up name reads what is behind it.
+  /// Makes readers of an Identity with a generated name read its input.
   void passThrough(const onnx::NodeProto &node) {
     if (!isMadeUp(work.notes, node.output(0)))
       return;
@@ -136,8 +136,8 @@ private:
     return {};
   }
 
-  /// A group of uses for each tensor of the source that `name` stands for; the
-  /// group that keeps the name comes first.
+  /// Groups the uses of `name` by tensor of the source; the group that keeps
+  /// the name comes first.
   Status part(const std::string &name, const Weight &weight) {
     std::map<std::string, Group> groups;
     std::vector<std::string> order;
@@ -169,7 +169,7 @@ private:
     return {};
   }
 
-  /// The second call of a module reads what the first one does.
+  /// A second call of a module reads the same tensors as the first.
   static void joinCalls(std::map<std::string, Group> &groups,
                         std::vector<std::string> &order) {
     std::erase_if(order, [&](const std::string &key) {
@@ -194,7 +194,7 @@ private:
     return {};
   }
 
-  /// What is known of `part`, a part of `name` or all of it.
+  /// Records the origin of `part`, which is split off from `name` or is `name`.
   void settle(const std::string &part, const std::string &name, Group &group) {
     const Origin &origin = group.origin;
     if (origin.filledIn) {
@@ -245,7 +245,7 @@ private:
     return {};
   }
 
-  /// What tells tensors of the source apart, and what is known of this one.
+  /// A key that distinguishes tensors of the source, and the known origin.
   std::pair<std::string, Origin> identify(const std::string &name,
                                           const Use &use, const Weight &weight,
                                           bool splat) {
@@ -285,7 +285,7 @@ private:
     return {isOwn ? keyOfModule(module, parentOf(name)) : "", origin};
   }
 
-  /// Of the module that a call is in, which may be the tensor's own.
+  /// Key of the module of a call, which may own the tensor.
   std::string keyOfModule(const std::optional<std::string> &module,
                           const std::string &own) {
     if (!module)
@@ -293,15 +293,15 @@ private:
     return "module " + (withoutCount(*module) == own ? own : *module);
   }
 
-  /// A module's statistic, which a second call reads by the name of what the
-  /// first made of it.
+  /// A module's statistic: a second call reads it under the name of the first
+  /// call's update.
   bool isStatistic(const std::string &name, const Use &use) const {
     return use.node->op_type() == "BatchNormalization" && use.slot >= 3 &&
            work.notes.bufferTargets().count(name);
   }
 
-  /// Parts of one parameter that have equal numbers only, or one number, are
-  /// most often different parts of a parameter that was made so.
+  /// Parts of one parameter that are scalars or have equal elements are usually
+  /// different parts of a parameter that was initialised so.
   bool isApart(const std::string &name, const std::string &value,
                const Weight &weight) {
     auto known = work.sources.find(name);
@@ -310,8 +310,8 @@ private:
            (weight.elements() == 1 || isSplat(name, weight));
   }
 
-  /// Folded values of different modules are apart if each may hold a parameter
-  /// of its own; within a module if there are parameters for each.
+  /// Folded values of different modules are distinct if each module may own a
+  /// parameter; within a module if it has several parameters.
   std::string keyOfFolded(const std::string &value, const Origin &origin,
                           bool splat) {
     if (auto known = keys.find(value); known != keys.end())
@@ -361,7 +361,7 @@ std::optional<std::string> moduleOf(const TorchNotes &notes,
   return module;
 }
 
-/// Of either sign: folding multiplied something by 0.
+/// Zeros of either sign: folding multiplies by 0.
 static bool isZeros(const Weight &weight, size_t size) {
   const char *bytes = static_cast<const char *>(weight.data);
   for (size_t i = 0; i < weight.bytes; ++i) {
@@ -382,7 +382,7 @@ bool isSplat(const Weight &weight) {
 
 Status untieInitializers(Restoring &work) { return Untier(work).run(); }
 
-/// Elements of the bias of a Conv, ConvTranspose or Gemm; 0 if unknown.
+/// Size of the bias of a Conv, ConvTranspose or Gemm; 0 if unknown.
 static int64_t biasElements(const onnx::NodeProto &node, const Weight &weight) {
   auto attribute = [&](const char *name, int64_t otherwise) {
     for (const auto &a : node.attribute())
@@ -408,8 +408,8 @@ static bool isZero(const Weight &weight) {
                      [](char byte) { return byte == 0; });
 }
 
-/// The source's bias that `node` lost. Where a batch norm was folded into it
-/// too, its note is the norm's, and the weight's name says.
+/// The bias of the source that `node` lost. If a batch norm was folded into the
+/// node, the note is the norm's; then the weight's name is used.
 static std::optional<std::string> biasOf(const Restoring &work,
                                          const onnx::NodeProto &node) {
   const auto value = work.notes.source(node, 2, "");

@@ -12,12 +12,12 @@ namespace {
 
 struct Rule {
   std::string text;
-  std::optional<Pattern> nodes; // none: the Dropout nodes
-  std::optional<double> ratio;  // none: the node's own
+  std::optional<Pattern> nodes; // nullopt: the Dropout nodes
+  std::optional<double> ratio;  // nullopt: the node's own
   bool fits = false;
 };
 
-/// Node names may have colons.
+/// Splits at the last colon, since node names may have colons.
 Result<Rule> parse(const std::string &text) {
   if (text == "true" || text == "exported")
     return Rule{text, {}, {}};
@@ -43,7 +43,7 @@ std::string nodeLabel(const onnx::NodeProto &node) {
   return node.name().empty() ? node.output(0) : node.name();
 }
 
-/// In inference form, as far as the node itself says.
+/// In inference form, unless other nodes determine this.
 bool isIdle(const onnx::NodeProto &node, const OnnxFile &file) {
   if (node.input_size() < 3 || node.input(2).empty())
     return true;

@@ -125,7 +125,7 @@ private:
                           floats(channels, value));
       return norm.name + part;
     };
-    // A variance that is 1 when epsilon is added to it.
+    // The variance such that variance + epsilon = 1.
     const std::string weight = own(".weight", 1), bias = takeBias(layer, norm),
                       mean = own(".running_mean", 0),
                       var = own(".running_var", float(1 - norm.epsilon));
@@ -153,7 +153,7 @@ private:
     return {};
   }
 
-  /// From the call that the exporter noted on the fused node.
+  /// Reads the norm's parameters from the exporter's note on the fused node.
   FoldedNorm normOf(const onnx::NodeProto &layer) const {
     if (auto noted = notedNorm(notes, layer))
       return *noted;
@@ -179,8 +179,8 @@ private:
     return weight->shape[1] * view.integer("group", 1);
   }
 
-  /// The layer's bias as the norm's; "" where it has none, or where the source
-  /// has one in both.
+  /// Moves the layer's bias to the norm; "" if there is none, or if both have
+  /// one in the source.
   std::string takeBias(onnx::NodeProto &layer, const FoldedNorm &norm) {
     if (layer.input_size() < 3 || layer.input(2).empty())
       return "";
@@ -195,7 +195,7 @@ private:
     return own;
   }
 
-  /// What the restoring missed is there again.
+  /// Removes decisions about the lost norms, which are restored.
   void forgetLosses() {
     std::erase_if(file.decisions, [&](const Decision &decision) {
       return decision.kind == "lost" && edit.weight(decision.tensor);
@@ -216,11 +216,11 @@ std::vector<const onnx::NodeProto *> foldedNorms(const OnnxFile &file) {
         node.input_size() < 2)
       return false;
     const std::string &weight = node.input(1);
-    // A norm leaves no bias its name, and none without a bias.
+    // A folded norm gives the layer a bias with a generated name.
     const bool isFolded = weight.starts_with("onnx::Conv") &&
                           node.input_size() > 2 && !node.input(2).empty() &&
                           !node.input(2).ends_with(".bias");
-    return weight.starts_with("ConvBnFusion_W_") || // by onnxruntime
+    return weight.starts_with("ConvBnFusion_W_") || // onnxruntime's
            (isTorch && (file.foldedNorms.count(weight) || isFolded));
   };
   std::vector<const onnx::NodeProto *> found;

@@ -35,7 +35,7 @@ Doubles doublesOf(const Weight &weight) {
   return {values.begin(), values.end()};
 }
 
-/// "conv1" -> "bn1", "0" -> "1": the norm's usual names beside a layer's.
+/// "conv1" -> "bn1", "0" -> "1": usual names of a layer's norm.
 std::vector<std::string> usualNames(const std::string &layer) {
   const std::string parent = parentPath(layer),
                     leaf = layer.substr(parent.size());
@@ -86,12 +86,12 @@ public:
 
 private:
   struct Layer {
-    onnx::NodeProto *node;    // null: of a fresh norm
+    onnx::NodeProto *node;    // null: of an added norm
     std::string path;         // "layer1.0.conv1"
-    std::string weight, bias; // tensors of the model; "" for none
+    std::string weight, bias; // tensors of the model, or ""
     int64_t channels = 0;
-    bool isFresh = false; // the norm behind it is apart in the model
-    std::string own = {}; // its name there
+    bool isFresh = false; // its norm is separate in the model
+    std::string own = {}; // the norm's name there
     FoldedNorm norm = {};
     bool isNoted = false;
   };
@@ -101,7 +101,7 @@ private:
     return it == given.end() ? nullptr : &it->second;
   }
 
-  /// Norms that the model does not have under these names.
+  /// Finds norms of `given` that the model lacks under these names.
   void findNorms() {
     for (const auto &[name, variance] : given) {
       const std::string norm = withoutEnd(name, ".running_var");
@@ -139,7 +139,7 @@ private:
             {nullptr, layer, "", "", mean->elements(), true, norm});
   }
 
-  /// 0 where its weight is not in the module's own layout.
+  /// 0 if its weight does not have the module's layout.
   int64_t channelsOf(const onnx::NodeProto &node, const Weight &weight) const {
     NodeView view(node, file.opset);
     if (weight.shape.size() < 2 || !isFloat(weight.dtype))
@@ -153,7 +153,7 @@ private:
     return fits ? weight.shape[1] * groups : 0;
   }
 
-  //===--- which norm is whose --------------------------------------------===//
+  // ===--- match norms and layers ----------------------------------------===//
 
   bool isFree(const std::string &norm, int64_t channels) const {
     auto it = norms.find(norm);
@@ -175,7 +175,7 @@ private:
       }
   }
 
-  /// A name that one layer alone has a claim to.
+  /// Matches names that only one layer can use.
   void pairByNames() {
     std::map<std::string, std::vector<Layer *>> claims;
     for (Layer &layer : layers)
@@ -190,7 +190,7 @@ private:
         claim(*owners[0], {name});
   }
 
-  /// The layers of a module and its norms, if there are as many.
+  /// Matches a module's layers and norms in order, if their numbers are equal.
   void pairByOrder() {
     std::map<std::string, std::vector<Layer *>> left;
     for (Layer &layer : layers)
@@ -213,7 +213,7 @@ private:
     }
   }
 
-  //===--- what becomes of it ---------------------------------------------===//
+  // ===--- fold ----------------------------------------------------------===//
 
   void note(const Layer &layer, bool isSure) {
     const std::string both = layer.path + " with " + layer.norm.name;
@@ -226,8 +226,8 @@ private:
     result.left.erase(layer.bias);
   }
 
-  /// The norm's values by the model's names; a bias of the layer that the model
-  /// has in the norm moves the mean.
+  /// Renames the norm's values to the model's names. A bias that is in the
+  /// layer in `given` but in the norm in the model is subtracted from the mean.
   void rename(Layer &layer) {
     const std::string &from = layer.norm.name;
     if (auto bias = given.find(layer.path + ".bias");
@@ -273,7 +273,7 @@ private:
     return f;
   }
 
-  /// The channel of each element.
+  /// The channel of the element at index `at`.
   size_t channelAt(const Layer &layer, const Weight &weight, size_t at) const {
     const size_t rest =
         size_t(weight.elements() / std::max<int64_t>(1, weight.shape[0]));
@@ -294,7 +294,7 @@ private:
     return values;
   }
 
-  /// The values that the file has, but for rounding.
+  /// Whether the values are those of the file, except for rounding.
   bool isAsInFile(const Layer &layer, const Doubles &values) const {
     const Doubles held = doublesOf(*edit.weight(layer.weight));
     for (size_t i = 0; i < held.size(); ++i)
@@ -332,8 +332,8 @@ private:
     note(layer, isSure);
   }
 
-  /// The model's bias of a layer; a new one where the exporter dropped it, as
-  /// its values were zeros.
+  /// The model's bias of a layer. Adds one if the exporter dropped it because
+  /// it was zero.
   std::string biasOf(Layer &layer) {
     if (!layer.bias.empty())
       return layer.bias;

@@ -17,7 +17,7 @@ const std::map<std::string, double> kDefaults = {
     {"kaiming_normal", 0}, {"trunc_normal", 1},  {"orthogonal", 1},
     {"zeros", 0},          {"ones", 0},          {"keep", 0}};
 
-/// Numbers of one tensor by element index.
+/// Random numbers of one tensor by element index.
 class Stream {
 public:
   Stream(uint64_t seed, const std::string &name)
@@ -27,7 +27,7 @@ public:
   double uniform(uint64_t i) const {
     return philox(seed, i, tensor)[0] * 0x1p-32;
   }
-  /// By Box and Muller, from two words; each attempt gives another one.
+  /// Box-Muller transform of two words; `attempt` selects different ones.
   double normal(uint64_t i, uint64_t attempt = 0) const {
     PhiloxBlock words = philox(seed, i | attempt << 48, tensor);
     double radius = std::sqrt(-2 * std::log((words[0] + 0.5) * 0x1p-32));
@@ -54,8 +54,8 @@ double dot(const double *a, const double *b, int64_t n) {
   return sum;
 }
 
-/// Makes the rows orthonormal, from first to last: QR with a positive diagonal
-/// of R. Twice, since once loses orthogonality.
+/// Makes the rows orthonormal by QR with positive diagonal of R. Done twice,
+/// since one pass loses orthogonality.
 void orthonormalize(Numbers &rows, int64_t count, int64_t length) {
   for (int64_t i = 0; i < count; ++i) {
     double *row = &rows[static_cast<size_t>(i * length)];
@@ -81,8 +81,8 @@ Numbers transpose(const Numbers &from, int64_t rows, int64_t columns) {
   return to;
 }
 
-/// A [rows, columns] matrix whose rows, or columns if they are fewer, are
-/// orthonormal.
+/// A [rows, columns] matrix with orthonormal rows, or columns if these are
+/// fewer.
 Numbers orthogonal(int64_t rows, int64_t columns, double gain,
                    const Stream &stream) {
   int64_t few = std::min(rows, columns), many = std::max(rows, columns);
@@ -156,7 +156,7 @@ Result<InitKind> parseInitKind(const std::string &text) {
   const char *first = text.data() + open + 1;
   const char *last = text.data() + text.size() - 1;
   auto [end, error] = std::from_chars(first, last, kind.argument);
-  // Rejection takes long where little is accepted.
+  // Rejection sampling is slow for small acceptance rates.
   double high = kind.name == "trunc_normal" ? 100 : 1e6;
   bool fits = kind.argument > 0 || kind.name.starts_with("kaiming");
   if (!kind.isRandom() || text.back() != ')' || error != std::errc() ||

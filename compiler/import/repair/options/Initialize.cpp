@@ -10,13 +10,13 @@
 namespace dlc::import {
 namespace {
 
-/// What a weight is in the layer that reads it.
+/// Role of a weight in the layer that reads it.
 struct Usage {
   enum Kind { Unknown, Weight, Scale, Shift } kind = Unknown;
   bool inputsFirst = false; // Weight: [in, out] instead of [out, in]
 };
 
-/// Looks at each reader of an initializer, through nodes that only pass it on.
+/// Follows each reader of an initializer through nodes that only move elements.
 class Usages {
 public:
   explicit Usages(const OnnxFile &file) {
@@ -78,7 +78,7 @@ private:
   std::unordered_map<std::string, std::vector<Reader>> readers;
 };
 
-/// What an untrained layer has in a vector.
+/// The kind of a vector in an untrained layer.
 std::string untrained(const std::string &name, const Usage &usage) {
   if (usage.kind == Usage::Scale)
     return "ones";

@@ -15,14 +15,14 @@
 namespace dlc::import {
 namespace {
 
-constexpr size_t kMostNames = 8; // of a list in a message
+constexpr size_t kMostNames = 8; // names listed in a message
 
-/// Files have what is trained, and what only its values keep from it.
+/// Trained tensors, and those that are constant only because of their values.
 bool isWeight(const Found &found) {
   return found.role != Role::Constant || found.doubt == RoleDoubt::Values;
 }
 
-/// Counters, and what modules keep that is no weight, by their usual names.
+/// Counters, and other module state that is not a weight, by usual names.
 bool isNoWeight(const std::string &name, DType dtype) {
   static const Pattern buffer = *Pattern::parse(
       "(^|\\.)(num_batches_tracked|(original_)?inv_freq|(sin|cos)_cached|"
@@ -39,13 +39,13 @@ struct Offer {
 };
 
 Result<Offer> openSafetensors(const std::string &path) {
-  if (isFolder(path)) // StateFiles would take it for a checkpoint
+  if (isFolder(path)) // StateFiles would read a checkpoint
     return failed("'{}' is a folder, expected a file", path);
   DLC_ASSIGN(plan::StateFiles opened, plan::StateFiles::open(path));
   auto file = std::make_shared<plan::StateFiles>(std::move(opened));
   Offer offer{{}, file, {}};
   for (const std::string &key : file->names()) {
-    std::vector<std::byte> copy; // of parts, which one file has none of
+    std::vector<std::byte> copy; // for parts in several files
     const NamedTensor t = *file->find(key, copy);
     const std::string name = plan::modelName(key);
     if (isNoWeight(name, t.dtype))
@@ -157,7 +157,7 @@ private:
     ++matched;
   }
 
-  /// The file has the table whole of which the model's has a part.
+  /// The file has the whole table of which the model has rows.
   bool isCut(const std::string &name) {
     auto table = file.cutFrom.find(name);
     if (table == file.cutFrom.end() || !offer.tensors.count(table->second))
@@ -178,8 +178,8 @@ private:
             : ""));
   }
 
-  /// By the name, a second name that the source has for it, or the name that
-  /// the model's file has, in that one's layout.
+  /// Looks up the name, its aliases in the source, and the names that the
+  /// model's file has for it, in their layout.
   std::optional<Weight> find(const std::string &name) {
     auto direct = [&](const std::string &key) -> std::optional<Weight> {
       auto it = offer.tensors.find(key);
@@ -203,7 +203,7 @@ private:
     return std::nullopt;
   }
 
-  /// A tensor as the file has it, in the program's layout.
+  /// Converts a tensor of the file to the program's layout.
   std::optional<Weight> rearranged(const Replaced &replaced,
                                    const Weight &given) {
     if (given.shape != replaced.shape)
@@ -231,7 +231,7 @@ private:
     file.weights.own(name, to, from.shape, convertedBytes(from, to));
   }
 
-  /// A tensor of the file that is no weight of the model.
+  /// Classifies a tensor of the file that is not a weight of the model.
   void judge(const std::string &name, const Weight &given) {
     auto role = roles.find(name);
     const Weight *own = file.weights.find(name);
@@ -243,7 +243,7 @@ private:
     (isTaken(given) ? tied : unknown).push_back(name);
   }
 
-  /// Another name has these values, which are no mere constants.
+  /// The values were loaded under another name, and are not a mere constant.
   bool isTaken(const Weight &given) {
     if (given.elements() < 8 || isSplat(given))
       return false;
@@ -296,13 +296,13 @@ private:
   const WeightsSource &source;
   Offer offer;
   std::map<std::string, Found> roles;
-  std::string prefix; // what was done about it, in words
+  std::string prefix; // message about the changed prefix
   GivenNorms norms;
   size_t matched = 0;
   std::vector<std::string> missing, unknown, mismatched, normed, tied, cut;
   std::set<std::string> used;
   std::vector<Weight> taken;             // not yet hashed
-  std::unordered_set<uint64_t> contents; // of what was taken
+  std::unordered_set<uint64_t> contents; // of loaded tensors
   std::map<std::string, std::vector<std::string>> aliases;
   std::map<std::string, std::vector<const Replaced *>> fileNames;
 };

@@ -38,7 +38,7 @@ public:
   }
 
 private:
-  /// A tensor of the head and its dimension of classes.
+  /// A tensor of the head, and its class dimension.
   struct Part {
     std::string name;
     int dim;
@@ -51,7 +51,7 @@ private:
     return ops.count(op) || op == "SoftmaxCrossEntropyLoss";
   }
 
-  /// From an output back to the layer.
+  /// Follows producers from an output to the layer.
   Status walk(std::string value) {
     while (true) {
       const NodeProto *node = find(value);
@@ -77,7 +77,7 @@ private:
                         graph.output(0).name(), op, node->name());
     }
   }
-  /// The node of ONNX's own operators that gives it.
+  /// The node of ai.onnx that computes `value`, or null.
   const NodeProto *find(const std::string &value) const {
     auto it = producers.find(value);
     bool core = it != producers.end() && (it->second->domain().empty() ||
@@ -153,7 +153,7 @@ private:
                      std::string(size_t(elements) * sizeOf(old.dtype), '\0'));
     return {};
   }
-  /// Outputs that come from the layer have as many columns as it.
+  /// Changes the number of columns of outputs that the layer computes.
   void resizeOutput(onnx::ValueInfoProto &output) {
     if (!on.count(output.name()) || !output.type().has_tensor_type())
       return;

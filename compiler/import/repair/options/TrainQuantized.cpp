@@ -51,10 +51,10 @@ public:
   }
 
 private:
-  /// Numbers of a scale or zero point, one for all or one for each slice.
+  /// Values of a scale or zero point: one in all, or one per slice.
   struct Slices {
     HostTensor numbers;
-    int64_t inner = 1; // elements of a slice that lie side by side
+    int64_t inner = 1; // contiguous elements of a slice
     double at(int64_t i) const {
       return numbers.number(i / inner % numbers.elements());
     }
@@ -79,11 +79,11 @@ private:
     return slices;
   }
 
-  /// Integers that several nodes read are one tensor in training.
+  /// Integers that several nodes read become one trained tensor.
   struct Trained {
     std::string reader;             // for messages
     std::vector<std::string> parts; // its scale and zero point
-    std::string value, scale;       // what it reads now; no scale: a bias
+    std::string value, scale;       // what readers use now; scale "": a bias
   };
   static std::vector<std::string> partsOf(const onnx::NodeProto &node) {
     return {node.input().begin() + 1, node.input().end()};
@@ -138,7 +138,7 @@ private:
                          : trainWeight(node, whole.shape, own, type);
   }
 
-  /// In place of the node's output; its integers are finer than a step.
+  /// Replaces the node's output by a float bias; rounding it is negligible.
   Status trainBias(onnx::NodeProto &node, const std::vector<int64_t> &shape,
                    const std::string &bytes) {
     edit.remove(node);
@@ -176,7 +176,7 @@ private:
     return {};
   }
 
-  /// The scale of activations.
+  /// Trains the scale of activations.
   void learnScale(onnx::NodeProto &node) {
     const Weight *scale = edit.weight(node.input(1));
     if (!scale || scale->dtype != DType::F32)
@@ -188,7 +188,7 @@ private:
                   learned(node.input(1), node.input(0), type, false));
   }
 
-  /// `scale` as the quantization of `x` reads it.
+  /// The scale that the quantisation of `x` reads.
   std::string learned(const std::string &scale, const std::string &x, int type,
                       bool ofWeight) {
     const std::string name = edit.unusedName(scale + "_learned");

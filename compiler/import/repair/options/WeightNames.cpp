@@ -12,14 +12,14 @@ struct Prefix {
   auto operator<=>(const Prefix &) const = default;
 };
 
-/// Calls `visit` with each prefix of modules of a name and what is behind it.
+/// Calls `visit` with each module prefix of a name and the rest of it.
 template <typename Visit> void forSplits(const std::string &name, Visit visit) {
   for (size_t dot = name.find('.'); dot != std::string::npos;
        dot = name.find('.', dot + 1))
     visit(name.substr(0, dot + 1), name.substr(dot + 1));
 }
 
-/// How many names agree by each prefix.
+/// Number of matching names for each prefix.
 std::map<Prefix, size_t>
 countPrefixes(const std::set<std::string> &wanted,
               const std::map<std::string, Weight> &given) {
@@ -46,7 +46,7 @@ std::string renamed(const Prefix &prefix,
                               : has        ? name.substr(prefix.text.size())
                                            : name;
     if (!others.emplace(other, weight).second)
-      return ""; // two for one name
+      return ""; // ambiguous
   }
   given = std::move(others);
   return prefix.added

@@ -5,9 +5,9 @@
 namespace dlc::import {
 namespace {
 
-/// Operators of torch whose results are what folding leaves: a value of the
-/// source is named after them, with "_2" behind the second. Modules seldom have
-/// a parameter of such a name at their root, and below it there is a dot.
+/// Operators of torch that folding may leave as the last: folded values are
+/// named after them, with suffixes such as "_2". Modules rarely have a root
+/// parameter with such a name, and names of others have a dot.
 const std::unordered_set<std::string> kOperators = {"_to_copy",
                                                     "abs",
                                                     "add",

@@ -13,7 +13,7 @@ namespace dlc::import {
 namespace {
 
 constexpr size_t kComparedAtOnce = 64; // bytes
-constexpr double kZeroMean = 1e-5;     // of the mean size, in f32
+constexpr double kZeroMean = 1e-5;     // relative to the mean magnitude, in f32
 
 constexpr const char *kFoldedFrom = "pkg.onnxscript.optimizer.folded_from";
 
@@ -35,7 +35,7 @@ public:
   explicit FoldedFrom(Restoring &work) : work(work), edit(work.edit) {}
 
   void run() {
-    std::set<std::string> settled; // a file may say it twice
+    std::set<std::string> settled; // notes may repeat a value
     for (const auto &value : edit.graph.value_info())
       for (const auto &entry : value.metadata_props())
         if (entry.key() == kFoldedFrom && settled.insert(value.name()).second &&
@@ -57,8 +57,8 @@ private:
     });
   }
 
-  /// Equal numbers may be a parameter that the exporter merged with them, where
-  /// the source does not call them by this name.
+  /// Equal elements may be a parameter that the exporter merged with this
+  /// value, if a node's note has another name.
   bool mayBeMerged(const std::string &name) const {
     if (!isSplat(*edit.weight(name)))
       return false;
@@ -74,15 +74,15 @@ private:
     return false;
   }
 
-  /// A value of the source, named after an operator that computes.
+  /// A value of the source named after an operator that computes values.
   static bool computes(const std::string &value) {
     const std::string op = operatorOf(value);
     return !op.empty() && !kMovers.count(op) && !kRepeaters.count(op) &&
            !kCreators.count(op);
   }
 
-  /// Rows of mean zero, as no layer begins with: what F.batch_norm makes of a
-  /// weight that is standardised, whose result is called an item as parts are.
+  /// Rows of mean zero, which untrained layers do not have: a weight
+  /// standardised by F.batch_norm, whose result is named getitem like a slice.
   bool isStandardised(const std::string &name,
                       const std::vector<std::string> &sources) {
     const Weight &weight = *edit.weight(name);
@@ -139,7 +139,7 @@ private:
                   true, parameters);
   }
 
-  /// zeros x + b, such as a recurrent layer's first step: each row is b.
+  /// zeros x + b, such as the first step of a recurrent layer: each row is b.
   bool repeatRow(const std::string &name,
                  const std::vector<std::string> &sources,
                  const std::set<std::string> &parameters) {

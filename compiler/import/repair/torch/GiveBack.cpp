@@ -38,7 +38,7 @@ public:
   }
 
 private:
-  /// What tells dlc alone where gradients end or how large they are.
+  /// Removes operators of dlc that only affect gradients.
   void dropGradientMarks() {
     for (auto &node : *graph.mutable_node())
       for (std::string &input : *node.mutable_input())
@@ -51,7 +51,7 @@ private:
         }
   }
 
-  /// The tensors are as they were when they took its place.
+  /// The tensors have not changed since they replaced it.
   bool isPossible(const Replaced &replaced) const {
     if (present.count(replaced.name) || replaced.uses.empty())
       return false;
@@ -89,7 +89,7 @@ private:
     present.insert(replaced.name);
   }
 
-  /// Nodes and initializers that restoring added and nothing reads any more.
+  /// Removes added nodes and initializers that are no longer read.
   void dropUnread() {
     std::unordered_set<const onnx::NodeProto *> unread;
     std::vector<const onnx::NodeProto *> open;

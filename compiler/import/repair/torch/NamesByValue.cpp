@@ -10,7 +10,7 @@
 namespace dlc::import {
 namespace {
 
-constexpr size_t kMostGiven = 8; // of a list in a message
+constexpr size_t kMostGiven = 8; // names listed in a message
 
 std::string listed(const char *what, const std::vector<std::string> &names) {
   if (names.empty())
@@ -54,8 +54,8 @@ public:
 
 private:
   struct Group {
-    std::vector<std::string> tensors; // of the model
-    std::vector<std::string> names;   // of the file, in order
+    std::vector<std::string> tensors; // in the model
+    std::vector<std::string> names;   // in the file, in order
   };
 
   void offer(const std::string &name, const Weight &weight) {
@@ -66,7 +66,7 @@ private:
       group->second.names.push_back(name);
   }
 
-  /// Tensors and names of one content, in any order.
+  /// Matches tensors and names with equal contents in any order.
   void settle(Group &group) {
     if (group.names.empty())
       return;
@@ -93,14 +93,14 @@ private:
                      group.tensors.end());
   }
 
-  /// Each tensor has its name already.
+  /// Number of tensors that already have a name of the group.
   size_t confirm(const Group &group) {
     for (const std::string &name : group.names)
       turn(name, given.at(name));
     return group.names.size();
   }
 
-  /// Gives a tensor the file's layout.
+  /// Converts a tensor to the file's layout.
   void turn(const std::string &name, const Weight &source) {
     auto how = arrangementOf(source, *edit.weight(name));
     if (how && how->kind == Arrangement::Same)
@@ -118,7 +118,7 @@ private:
                 fmt::format("the file stores it transposed, unlike {}", path));
   }
 
-  /// One name, or one tensor.
+  /// Handles a group with one name or one tensor.
   void name(const Group &group, const Weight &source) {
     const std::string &target = group.names[0];
     for (size_t i = 1; i < group.names.size(); ++i)
@@ -144,8 +144,8 @@ private:
     }
   }
 
-  /// Rows of a table that an exporter cut, of which the file has all: the model
-  /// gets the table.
+  /// Names rows of a table that an exporter cut, if the file has the whole
+  /// table, which then replaces them.
   void nameRows() {
     std::vector<std::string> cut;
     CopyFinder finder;

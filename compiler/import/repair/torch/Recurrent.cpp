@@ -7,8 +7,7 @@
 namespace dlc::import {
 namespace {
 
-/// The gates of one of torch's tensors in ONNX's order: ifgo as iofc, rzn as
-/// zrh.
+/// Torch's index (ifgo, rzn) of each gate in ONNX's order (iofc, zrh).
 const std::vector<int64_t> &gatesOf(const std::string &op) {
   static const std::vector<int64_t> lstm = {0, 3, 1, 2}, gru = {1, 0, 2},
                                     rnn = {0};
@@ -20,7 +19,7 @@ bool isRecurrent(const onnx::NodeProto &node) {
   return node.domain().empty() && (op == "LSTM" || op == "GRU" || op == "RNN");
 }
 
-/// The parts of a layer, in both directions, as torch has them.
+/// Splits a layer's packs into torch's tensors, for both directions.
 class Recurrent {
 public:
   explicit Recurrent(Restoring &work) : work(work), edit(work.edit) {}
@@ -35,8 +34,8 @@ public:
   }
 
 private:
-  /// One of the packs W, R and B of a node: a part for each direction and
-  /// tensor of torch's, of `gates` blocks of `block` elements.
+  /// A pack W, R or B of a node: a part per direction and torch tensor, each of
+  /// `gates` blocks of `block` elements.
   struct Pack {
     std::string name;
     std::vector<std::string> parts;
@@ -66,7 +65,7 @@ private:
       part(pack, gatesOf(node.op_type()));
   }
 
-  /// Null where the input's shape is not that of a layer with the matrix `r`.
+  /// nullopt if the input's shape does not fit a layer with the matrix `r`.
   std::optional<Pack> packOf(const onnx::NodeProto &node, int slot,
                              const Weight &r,
                              const std::vector<std::string> &names) const {
@@ -119,7 +118,7 @@ private:
     return names;
   }
 
-  /// The call names the tensors of all layers; each layer is a node, in order.
+  /// The call names the tensors of all layers; layers are nodes in order.
   std::vector<std::string> noted(const TorchCall &call, size_t count) {
     std::vector<std::string> names;
     for (const std::string &tensor : call.tensors)
@@ -169,7 +168,7 @@ private:
     if (gates.size() == 1)
       return blocks.push_back(name);
     for (size_t i = 0; i < gates.size();) {
-      size_t end = i + 1; // gates that follow each other in both orders
+      size_t end = i + 1; // run of gates with the same order in both
       while (end < gates.size() && gates[end] == gates[end - 1] + 1)
         ++end;
       std::string block =
@@ -198,7 +197,7 @@ private:
 
   Restoring &work;
   GraphEdit &edit;
-  std::map<std::string, size_t> layers; // by the first name of a call
+  std::map<std::string, size_t> layers; // by the first name in a call
 };
 
 } // namespace

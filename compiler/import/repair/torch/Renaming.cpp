@@ -14,7 +14,7 @@ bool isRange(const std::vector<int64_t> &rows) {
   return true;
 }
 
-/// How the file's initializer is made of `source`.
+/// Records how the file's initializer is computed from `source`.
 Replaced recordOf(Restoring &work, const std::string &name,
                   const std::string &source, const Arrangement &how) {
   GraphEdit &edit = work.edit;

@@ -11,15 +11,15 @@ bool isBelow(const std::string &name, const std::string &module) {
   return module.empty() || name.starts_with(module + ".");
 }
 
-/// Roles that the notes settle. A tensor that nothing names keeps the rules of
-/// findRoles.
+/// Sets the roles in the notes. For tensors without a name there findRoles
+/// decides.
 void setRoles(Restoring &work) {
   for (const auto &[name, origin] : work.origins) {
     if (origin.target.empty())
       continue;
     work.file.roles[name] = origin.buffer ? Role::Constant : Role::Param;
   }
-  // Those that no call names, such as what is split in parts.
+  // Parameters that no call names, such as ones that were split.
   for (const std::string &name : work.edit.initializers())
     if (work.notes.isParameterTarget(name))
       work.file.roles.try_emplace(name, Role::Param);

@@ -65,8 +65,8 @@ ScopeNames::ScopeNames(const Restoring &work) : work(work) {
   }
 }
 
-/// A layer with a module's own bias, or a product whose result one is added to,
-/// and nothing else reads: the matrix is that module's weight.
+/// If a module's bias belongs to this layer, or is added to the product, which
+/// has no other reader, the weight or matrix is that module's.
 std::optional<std::string>
 ScopeNames::besideBias(const onnx::NodeProto &product, int64_t width) const {
   std::string bias;
@@ -100,7 +100,7 @@ std::optional<std::string> ScopeNames::ofOnlyNode(const onnx::NodeProto &node,
          leaf;
 }
 
-/// "conv_1" is the second call of "conv", if both read one weight.
+/// "conv_1" is a second call of "conv" if both read the same weight.
 bool ScopeNames::isSecondCall(const onnx::NodeProto &node,
                               const std::string &module) const {
   const std::string first = withoutCount(module);
@@ -115,7 +115,7 @@ bool ScopeNames::isSecondCall(const onnx::NodeProto &node,
   return it->second.count(first) > 0;
 }
 
-/// Weights of convolutions have names of their own, unless a norm is in them.
+/// Weights of convolutions keep their names unless a norm was folded in.
 std::optional<ScopedName> ScopeNames::ofConv(const std::string &name,
                                              const Use &use,
                                              const Weight &weight) const {
@@ -127,9 +127,9 @@ std::optional<ScopedName> ScopeNames::ofConv(const std::string &name,
     return ScopedName{parentOf(name) + ".bias", false, {}, true};
   if (use.slot < 1 || !isMadeUp(work.notes, name))
     return std::nullopt;
-  // The exporter gives a convolution with a norm a new bias: where the bias has
-  // its own name or there is none, the weight was folded for another reason,
-  // such as a cast.
+  // Folding a norm gives the convolution a new bias. If the bias has a module's
+  // name or is absent, the weight was folded for another reason, such as a
+  // cast.
   const bool isAlone =
       noted || (node.input_size() > 2 && isMadeUp(work.notes, node.input(2)));
   auto target = ofOnlyNode(node, vector ? "bias" : "weight");
@@ -140,8 +140,8 @@ std::optional<ScopedName> ScopeNames::ofConv(const std::string &name,
   return ScopedName{*target, false, {}, isAlone};
 }
 
-/// A vector [n] of the module that the exporter gave more dimensions, [n,1,1]:
-/// the slopes of a PRelu, scale and shift of a group norm.
+/// A module's vector [n] that the exporter reshaped to [n, 1, 1]: slopes of
+/// PRelu, scale and shift of group norm.
 std::optional<ScopedName> ScopeNames::ofVector(const Use &use,
                                                const Weight &weight) const {
   const std::string &op = use.node->op_type();

@@ -105,7 +105,7 @@ private:
                 fmt::format("the exporter stored it transposed, as {}", name));
   }
 
-  /// Names that scopes give, where one tensor alone has a claim to each.
+  /// Assigns names from scopes that only one tensor can have.
   void adoptScoped() {
     std::map<std::string, std::vector<std::string>> claims;
     for (const std::string &name : edit.initializers())
@@ -151,7 +151,7 @@ private:
                                 : ""));
   }
 
-  /// Convolutions with a norm in them whose weights kept their names.
+  /// Records convolutions with a folded norm whose weights kept their names.
   void noteNorms() {
     for (const auto &node : edit.graph.node())
       if (holdsNorm(node))
@@ -173,10 +173,9 @@ private:
     }
   }
 
-  /// An exporter that folds leaves copies of what is still there: the tied head
-  /// beside its embedding, rows of a table beside the table. Two tensors with
-  /// names of their own are one only if one is the other transposed and the
-  /// file does not say what its parameters are.
+  /// Folding leaves copies of existing tensors: a tied head of an embedding, or
+  /// rows of a table. Two tensors with module names are only tied if one is the
+  /// transpose of the other and the file does not list its parameters.
   void tieCopies() {
     std::vector<std::string> copies, sources;
     CopyFinder finder;
@@ -203,7 +202,7 @@ private:
     tieLookups(copies);
   }
 
-  /// What one module looks up twice in one table that is gone, such as the two
+  /// A module that looks up the same missing table twice, such as for two
   /// corners of a box: equal rows are no coincidence.
   void tieLookups(const std::vector<std::string> &copies) {
     std::map<std::pair<uint64_t, std::set<std::string>>, std::string> firsts;

@@ -11,7 +11,7 @@
 namespace dlc::import {
 namespace {
 
-constexpr size_t kLooks = 256; // at what a value is made of
+constexpr size_t kLooks = 256; // bound on the search for a value's inputs
 
 /// "detach", "detach_3", "detach__1": results of aten.detach and detach_.
 bool isDetached(const std::string &value) {
@@ -46,8 +46,7 @@ public:
 private:
   static constexpr int kFloat = onnx::TensorProto::FLOAT;
 
-  /// detach() itself, which the exporter writes as an Identity unless it
-  /// optimizes.
+  /// detach() itself, an Identity unless the exporter optimizes.
   void addCall(onnx::NodeProto &node) {
     if (node.op_type() != "Identity" || node.input_size() != 1 ||
         node.output_size() != 1)
@@ -55,7 +54,7 @@ private:
     const std::string from = node.input(0);
     if (!edit.weight(from))
       return addDetached({&node, 0});
-    // Else the Identity could pass for a parameter of its own.
+    // Else the Identity could be taken for a merged parameter.
     for (const Use &use : edit.uses(node.output(0))) {
       work.through[{use.node, use.slot}] = node.output(0);
       edit.redirect(use, from);
@@ -72,7 +71,7 @@ private:
                               printable(use.node->input(use.slot))));
   }
 
-  /// What the source detaches and the file does not have.
+  /// Values that the source detaches and that the file lacks.
   std::set<std::string> lostOf(const TorchCall &call) const {
     std::set<std::string> lost;
     for (const std::string &tensor : call.tensors)
@@ -86,7 +85,7 @@ private:
            (!edit.weight(value) || work.notes.isParameterTarget(value));
   }
 
-  /// Without the Identity, notes of who read it still call its value "detach".
+  /// If the Identity was removed, notes of its readers still say "detach".
   void addNoted(onnx::NodeProto &node, const TorchCall &call) {
     const std::set<std::string> lost = lostOf(call);
     if (lost.empty())
@@ -113,8 +112,8 @@ private:
            "as which input; gradients go through all");
   }
 
-  /// The notes call an initializer a parameter that the node does not read by
-  /// its own name: the exporter merged the two.
+  /// The notes name a parameter that the node reads under another name, since
+  /// the exporter merged it with that initializer.
   bool isMerged(const onnx::NodeProto &node, const std::string &own,
                 const std::optional<std::string> &source) const {
     if (!source || !edit.weight(own))
@@ -125,7 +124,7 @@ private:
            std::find(inputs.begin(), inputs.end(), *target) == inputs.end();
   }
 
-  /// A call of the source may become several nodes.
+  /// A call of the source may be lowered to several nodes.
   bool isOfSameCall(const std::string &value, const TorchCall &call) const {
     auto maker = makers.find(value);
     if (maker == makers.end())
@@ -134,7 +133,7 @@ private:
     return other.known && other.value == call.value;
   }
 
-  /// x + (q - x) is q, which nobody writes who does not detach the difference.
+  /// x + (q - x) equals q, so it is only written if the difference is detached.
   void addStraightThrough(onnx::NodeProto &node, const TorchCall &call) {
     const bool adds = isPlain(node, "Add");
     if (!adds && !isPlain(node, "Sub"))
@@ -161,7 +160,7 @@ private:
            node.input_size() == 2;
   }
 
-  /// Made of floats, and not of shapes or places.
+  /// Computed from floats, not from shapes or indices.
   bool isFloating(const std::string &value) const {
     static const std::set<std::string> toIntegers = {"Shape", "Size", "ArgMax",
                                                      "ArgMin", "NonZero"};

@@ -19,8 +19,8 @@ std::string sum(Upgrade &up, const std::string &a, const std::string &b) {
   return up.result();
 }
 
-/// Gelu and BiasGelu are exact, FastGelu is not; all but the first may add a
-/// bias.
+/// Gelu and BiasGelu are exact, FastGelu is approximate; all but Gelu may have
+/// a bias.
 Status contribGelu(Upgrade &up) {
   std::string x = sum(up, up.input(0), up.input(1));
   onnx::NodeProto &node = up.add("Gelu", {x});
@@ -38,8 +38,8 @@ Status quickGelu(Upgrade &up) {
   return {};
 }
 
-/// The activation that a fused node ends with, its numbers in the order of the
-/// attributes named.
+/// Adds the activation of a fused node, with its parameters in the order of the
+/// given attributes.
 void activate(Upgrade &up, const std::string &activation,
               const std::vector<float> &numbers) {
   static const std::map<std::string, std::vector<const char *>> names = {
@@ -83,7 +83,7 @@ Status fusedGemm(Upgrade &up) {
   return {};
 }
 
-/// A product of com.microsoft, and an activation.
+/// Matrix product of com.microsoft, with an activation.
 Status fusedMatMulActivation(Upgrade &up) {
   onnx::NodeProto &product = up.add("FusedMatMul", {up.input(0), up.input(1)});
   product.set_domain("com.microsoft");
@@ -110,7 +110,8 @@ Status gemmFastGelu(Upgrade &up) {
   return {};
 }
 
-/// Statistics are given by the standard operators of LayerNormalization only.
+/// An error if results 1 to `last` are used: only the standard
+/// LayerNormalization outputs statistics.
 Status onlyFirst(const Upgrade &up, int last) {
   for (int i = 1; i < up.node.output_size() && i <= last; ++i)
     if (!up.node.output(i).empty())
@@ -128,7 +129,7 @@ Status simplifiedNorm(Upgrade &up) {
   return {};
 }
 
-/// The norm of input + skip + bias, which is the fourth result.
+/// Norm of input + skip + bias; the sum is the fourth result.
 Status skipNorm(Upgrade &up) {
   const bool isSimple = up.node.op_type() != "SkipLayerNormalization";
   DLC_TRY(onlyFirst(up, 2));
@@ -169,8 +170,8 @@ std::string transposed(Upgrade &up, const std::string &x,
 
 const std::vector<int64_t> kToFirst{0, 3, 1, 2}, kToLast{0, 2, 3, 1};
 
-/// Conv, Z, if any, and an activation. Of images with channels last, weights
-/// have them last, too, but for NhwcFusedConv.
+/// Conv, plus Z if present, and an activation. With channels last, weights are
+/// channels last too, except for NhwcFusedConv.
 Status fusedConv(Upgrade &up) {
   const std::string &op = up.node.op_type();
   const bool isLast = op.starts_with("Nhwc");
@@ -196,7 +197,7 @@ Status fusedConv(Upgrade &up) {
   return {};
 }
 
-/// x + skip + bias is the second result of SkipGroupNorm.
+/// SkipGroupNorm: x + skip + bias is the second result.
 Status contribGroupNorm(Upgrade &up) {
   const bool isLast = up.view.integer("channels_last", 1);
   std::string x = up.input(0);
@@ -228,7 +229,7 @@ Status contribGroupNorm(Upgrade &up) {
   return {};
 }
 
-/// Half of x + bias, by Gelu of the other half.
+/// (x + bias) is split in halves a, b; the result is a * Gelu(b).
 Status biasSplitGelu(Upgrade &up) {
   std::string x = sum(up, up.input(0), up.input(1));
   onnx::NodeProto &split = up.add("Split", {x});
@@ -258,7 +259,7 @@ Status biasDropout(Upgrade &up) {
   return {};
 }
 
-/// One of ai.onnx that is the same.
+/// The equivalent operator of ai.onnx.
 Status renamed(Upgrade &up) {
   onnx::NodeProto &node = up.same();
   node.clear_domain();

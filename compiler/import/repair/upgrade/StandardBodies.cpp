@@ -24,7 +24,7 @@ bool isCore(const onnx::NodeProto &node) {
   return node.domain().empty() || node.domain() == "ai.onnx";
 }
 
-/// The node, noted as one of an operator's body.
+/// The node with the note that it belongs to an operator's body.
 onnx::NodeProto partOf(onnx::NodeProto node, const std::string &whole) {
   auto *note = node.add_metadata_props();
   note->set_key(kPartOf);
@@ -32,8 +32,8 @@ onnx::NodeProto partOf(onnx::NodeProto node, const std::string &whole) {
   return node;
 }
 
-/// Puts other nodes in the place of some, in order, also in the graphs inside
-/// of nodes. The model stays as it is: new nodes are the file's, `made`.
+/// Replaces nodes by others, in order, also in subgraphs. The model is
+/// unchanged: new nodes are in file.made.
 class Rewriter {
 public:
   explicit Rewriter(OnnxFile &file) : file(file) {}
@@ -48,10 +48,10 @@ public:
   }
 
 protected:
-  /// Adds the node, or others in its place.
+  /// Adds the node, or its replacement.
   virtual Status visit(const onnx::NodeProto &node) = 0;
 
-  /// The node, which stays, but for the graphs in it.
+  /// Adds the node unchanged, except for its subgraphs.
   Status add(const onnx::NodeProto &node) {
     const bool hasGraph =
         std::any_of(node.attribute().begin(), node.attribute().end(),
@@ -77,7 +77,7 @@ protected:
     nodes.push_back(&keep(std::move(copy)));
     return {};
   }
-  /// `newer` in the place of `node`; none: the node stays.
+  /// Replaces `node` by `newer`, unless that is empty.
   Status replace(const onnx::NodeProto &node,
                  Result<std::vector<onnx::NodeProto>> newer) {
     DLC_TRY(newer.status());
@@ -95,7 +95,7 @@ protected:
   }
 
   OnnxFile &file;
-  std::vector<const onnx::NodeProto *> nodes; // the new ones of this graph
+  std::vector<const onnx::NodeProto *> nodes; // of this graph, rewritten
   int replaced = 0;
   UnusedName unused = [this](std::string name) {
     if (taken.empty())
@@ -106,7 +106,7 @@ protected:
   };
 
 private:
-  /// Names of all values; few files need a new one.
+  /// Collects names of all values; done on demand, as few files need it.
   void takeNames() {
     for (const auto &input : file.model->graph().input())
       taken.insert(input.name());

@@ -25,7 +25,7 @@ void setInput(NodeProto &node, int slot, const std::string &name) {
   node.set_input(slot, name);
 }
 
-/// `attribute` of `op` is input `slot` from opset `until` on.
+/// `attribute` of `op` became input `slot` in opset `until`.
 struct Moved {
   const char *op;
   int until;
@@ -82,7 +82,7 @@ Status moveAttributes(Upgrade &up) {
   return {};
 }
 
-/// Over all dimensions from `axis` on at once.
+/// Softmax over all dimensions from `axis` on, flattened.
 Status flattenSoftmax(Upgrade &up) {
   const int64_t axis = up.view.integer("axis", 1);
   if (up.view.opset >= 13 || axis == -1)
@@ -96,7 +96,7 @@ Status flattenSoftmax(Upgrade &up) {
   return {};
 }
 
-/// Upsample, and Resize as it was in opset 10: pixels are at their lower edge.
+/// Upsample, and Resize of opset 10: asymmetric pixel coordinates.
 Status upsample(Upgrade &up) {
   if (up.node.op_type() == "Resize" && up.view.opset >= 11)
     return {};
@@ -125,7 +125,7 @@ Status scatter(Upgrade &up) {
   return {};
 }
 
-/// Scale and bias were one for each group.
+/// Scale and bias were per group.
 Status groupNorm(Upgrade &up) {
   if (up.view.opset >= 21)
     return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of com.microsoft, by ONNX's Attention.
+// Attention operators of com.microsoft, composed of ONNX's Attention.
 #include "compiler/import/rows/contrib/Compose.h"
 #include "onnx-ml.pb.h"
 #include <cmath>
@@ -14,19 +14,19 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// What the family's operators share: queries, keys and values [B, T, heads *
-/// D], a mask that is added to scores, and a cache [B, heads, P, D].
+/// Common operands: queries, keys and values [B, T, heads * D], an additive
+/// mask, and a cache [B, heads, P, D].
 struct Heads {
   std::string q, k, v, mask = {}, pastKey = {}, pastValue = {};
   int64_t count = 0, keyCount = 0;
 };
 
-/// The number that attention's mask adds for keys that are not seen.
+/// The addend of masked scores.
 double filterOf(const Node &n) {
   return n.number("mask_filter_value", -10000.0);
 }
 
-/// Keys before an end, and from a start on where one is given: [B] each.
+/// Keys before `end` and, if given, from `start` on: [B] each.
 std::string between(Composer &c, const std::string &end,
                     const std::string &start, int64_t keys) {
   std::string places = c.integers(c.upTo(keys));
@@ -37,8 +37,8 @@ std::string between(Composer &c, const std::string &end,
   return c.add("And", {seen, from});
 }
 
-/// Which keys are seen, [B or 1, 1, T or 1, keys] booleans, of a mask in one of
-/// its forms.
+/// Boolean mask of keys to attend to, [B or 1, 1, T or 1, keys], from one of
+/// the mask's forms.
 std::string seenBy(Composer &c, const std::string &mask, int64_t batch,
                    int64_t queries, int64_t keys) {
   const Shape s = c.shape(mask);
@@ -62,7 +62,7 @@ std::string seenBy(Composer &c, const std::string &mask, int64_t batch,
   return "";
 }
 
-/// A mask of keys and a bias as one number added to each score.
+/// Combines a key mask and a bias in one addend of scores.
 std::string joinedMask(Composer &c, const std::string &seen,
                        const std::string &bias, const std::string &like) {
   if (seen.empty() || !c.isGood())
@@ -77,7 +77,7 @@ int64_t lengthOf(Composer &c, const std::string &x, size_t axis) {
   return axis < s.size() ? s[axis] : 0;
 }
 
-/// The attention, with results 1 and 2 the keys and values and those before.
+/// Attention; results 1 and 2 are keys and values including the cache.
 Names attended(Composer &c, const Heads &h, bool causal,
                const std::string &lengths = "", int64_t left = -1) {
   std::vector<Setting> settings{{"q_num_heads", h.count},
@@ -94,7 +94,7 @@ Names attended(Composer &c, const Heads &h, bool causal,
                   settings, h.pastKey.empty() ? 1 : 3);
 }
 
-/// [B, T, heads * D] as [B, heads, T, D].
+/// Reshapes [B, T, heads * D] to [B, heads, T, D].
 std::string parted(Composer &c, const std::string &x, int64_t heads) {
   const Shape s = c.shape(x);
   if (s.size() != 3 || heads < 1)
@@ -103,7 +103,7 @@ std::string parted(Composer &c, const std::string &x, int64_t heads) {
                      {0, 2, 1, 3});
 }
 
-/// [B, heads, T, D] as [B, T, heads * D].
+/// Reshapes [B, heads, T, D] to [B, T, heads * D].
 std::string merged(Composer &c, const std::string &x) {
   const Shape s = c.shape(x);
   if (s.size() != 4)
@@ -111,7 +111,7 @@ std::string merged(Composer &c, const std::string &x) {
   return c.reshape(c.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
-/// Keys and values as results `at` and the next: all so far.
+/// Sets results `at` and `at` + 1 to all keys and values so far.
 void givePresent(Composer &c, const Heads &h, const Names &results, size_t at) {
   for (size_t i = 0; i < 2; ++i)
     if (c.n.uses(at + i))
@@ -119,7 +119,7 @@ void givePresent(Composer &c, const Heads &h, const Names &results, size_t at) {
                                         : parted(c, i ? h.v : h.k, h.keyCount));
 }
 
-/// Attention over one projection of the input: [B, T, Dq + Dk + Dv].
+/// Attention with one projection of the input to [B, T, Dq + Dk + Dv].
 LogicalResult attention(const Node &n) {
   if (failed(refuseInputs(n, {6})))
     return failure();
@@ -161,8 +161,8 @@ LogicalResult attention(const Node &n) {
   return c.done();
 }
 
-/// Queries, keys and values that may come packed: [B, T, heads, 3, D], or keys
-/// and values [B, T, heads, 2, D], or these of their own [B, heads, T, D].
+/// Queries, keys and values, which may be packed: [B, T, heads, 3, D], or keys
+/// and values [B, T, heads, 2, D], or separate [B, heads, T, D].
 Names unpacked(Composer &c) {
   Names qkv{c.in(0), c.in(1), c.in(2)};
   auto parts = [&](const std::string &x, int64_t count) {
@@ -213,7 +213,7 @@ LogicalResult multiHeadAttention(const Node &n) {
   return c.done();
 }
 
-/// [B, T, heads * D] with each head over its root of mean squares.
+/// RMS norm of each head of [B, T, heads * D].
 std::string normed(Composer &c, const std::string &x, const std::string &scale,
                    int64_t heads) {
   const Shape s = c.shape(x);
@@ -236,8 +236,7 @@ std::string turned(Composer &c, const std::string &x, const std::string &places,
                 {"interleaved", c.n.integer("rotary_interleaved", 0)}});
 }
 
-/// Which keys are seen by causality and window, as what is added to scores
-/// [1, 1, T, keys].
+/// Causal and window mask as an addend of scores [1, 1, T, keys].
 std::string causalMask(Composer &c, int64_t queries, int64_t keys, int64_t left,
                        const std::string &like) {
   std::string q = c.integers(c.upTo(queries), {1, 1, queries, 1});
@@ -253,8 +252,8 @@ std::string causalMask(Composer &c, int64_t queries, int64_t keys, int64_t left,
                 c.number(-std::numeric_limits<double>::infinity(), like)});
 }
 
-/// One more key and value of zeros, before the others; its score is a number of
-/// each head, which is what a sink adds to the sum of the softmax.
+/// Prepends a key and value of zeros whose score is a number per head: a sink
+/// only adds to the softmax's denominator.
 void addSink(Composer &c, Heads &h, int64_t left) {
   const Shape q = c.shape(h.q), k = c.shape(h.k), v = c.shape(h.v);
   if (!c.isGood())
@@ -276,8 +275,8 @@ void addSink(Composer &c, Heads &h, int64_t left) {
   h.v = c.join({zeros(h.v, v), h.v}, 1);
 }
 
-/// The cache with the new keys, or values, behind those that it holds: as many
-/// as seqlens_k says.
+/// The cache with new keys or values written after the valid ones, whose number
+/// comes from seqlens_k.
 std::string extended(Composer &c, const std::string &past,
                      const std::string &fresh, const std::string &first,
                      int64_t total) {
@@ -289,7 +288,7 @@ std::string extended(Composer &c, const std::string &past,
   return c.add("TensorScatter", {cache, fresh, first}, {{"axis", int64_t(2)}});
 }
 
-/// With a cache: the queries are the last ones of each sample's keys.
+/// With a cache the queries are the last positions of each sample's keys.
 LogicalResult withCache(Composer &c, Heads h, const std::string &lengths,
                         int64_t left) {
   const int64_t fresh = lengthOf(c, h.q, 1);
@@ -310,7 +309,7 @@ LogicalResult withCache(Composer &c, Heads h, const std::string &lengths,
   return c.done();
 }
 
-/// The forms that are refused, by what they need.
+/// Reports unsupported forms.
 LogicalResult checkGroups(const Node &n) {
   if (failed(refuseInputs(n, {12, 13})))
     return failure();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of com.microsoft around attention: places, words, distances.
+// Operators of com.microsoft around attention: rotary embeddings, embeddings,
+// position biases.
 #include "compiler/import/rows/contrib/Compose.h"
 #include "onnx-ml.pb.h"
 #include <cmath>
@@ -29,9 +30,9 @@ LogicalResult rotaryEmbedding(const Node &n) {
   return c.done();
 }
 
-/// Of T5: one number a head for each distance, distances in buckets.
-/// Of a key so far before its query: T5's, each for one distance first, then
-/// by logarithm.
+/// Bucket of a key at `distance` before its query, as in T5: one per distance
+/// for small ones, then logarithmic. RelativePositionBias has a number per head
+/// and bucket.
 int64_t bucketOf(int64_t distance, int64_t count, int64_t most, bool isBoth) {
   const int64_t buckets = isBoth ? count / 2 : count, exact = buckets / 2;
   const int64_t base = isBoth && distance < 0 ? buckets : 0;
@@ -72,7 +73,7 @@ LogicalResult relativePositionBias(const Node &n) {
   return c.done();
 }
 
-/// Words, places and segments looked up, summed and normalised.
+/// Sum of word, position and segment embeddings, normalised.
 LogicalResult embedLayerNorm(const Node &n) {
   Composer c(n);
   const Shape ids = c.shape(c.in(0));
@@ -102,7 +103,7 @@ LogicalResult embedLayerNorm(const Node &n) {
   return c.done();
 }
 
-/// Over all dimensions from the axis on.
+/// Softmax over all dimensions from the axis on.
 LogicalResult biasSoftmax(const Node &n) {
   Composer c(n);
   std::string x = c.add("Add", {c.in(0), c.in(1)});
@@ -120,7 +121,8 @@ LogicalResult biasSoftmax(const Node &n) {
   return c.done();
 }
 
-/// Of WavLM: distances, each head's by a gate that the query opens.
+/// WavLM's position bias, multiplied per head by a gate computed from the
+/// query.
 LogicalResult gatedPositionBias(const Node &n) {
   if (failed(refuseInputs(n, {6})))
     return failure();

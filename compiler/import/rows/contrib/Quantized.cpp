@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of com.microsoft with weights of few bits.
+// Operators of com.microsoft with low-bit weights.
 #include "compiler/import/rows/contrib/Compose.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
@@ -13,8 +13,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// Numbers of `bits` packed in bytes, the lowest bits first, or the highest: a
-/// further dimension.
+/// Unpacks numbers of `bits` bits from bytes, lowest bits first or highest
+/// first, into a new dimension.
 std::string split(Composer &c, const std::string &x, int64_t bits,
                   bool highFirst = false) {
   const std::string bytes = c.unsqueeze(x, {-1});
@@ -27,7 +27,7 @@ std::string split(Composer &c, const std::string &x, int64_t bits,
                               c.number(double((1 << bits) - 1), x)});
 }
 
-/// The same, packed along the last dimension.
+/// The same, unpacked into the last dimension.
 std::string unpacked(Composer &c, const std::string &x, int64_t bits,
                      bool highFirst = false) {
   Shape shape = c.shape(x);
@@ -38,7 +38,7 @@ std::string unpacked(Composer &c, const std::string &x, int64_t bits,
 
 int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// A B', with B [N, K] of few bits in blocks of K, each with a scale and a zero
+/// A B' with low-bit B [N, K] in blocks along K, each with a scale and a zero
 /// point.
 LogicalResult matmulBits(const Node &n) {
   const int64_t bits = n.integer("bits", 4), block = n.integer("block_size", 0),
@@ -75,7 +75,7 @@ LogicalResult matmulBits(const Node &n) {
   return c.done();
 }
 
-/// The sixteen numbers of bitsandbytes' types of four bits.
+/// The 16 values of bitsandbytes' 4-bit types.
 const std::vector<double> &levelsOf(bool isNormal) {
   static const std::vector<double> normal{-1.0,
                                           -0.6961928009986877,
@@ -104,7 +104,7 @@ const std::vector<double> &levelsOf(bool isNormal) {
   return isNormal ? normal : floats;
 }
 
-/// A B', with B [N, K] of such numbers in blocks, each with its largest.
+/// A B' with B [N, K] of such values in blocks, each with its absolute maximum.
 LogicalResult matmulLevels(const Node &n) {
   const int64_t block = n.integer("block_size", 0), rows = n.integer("N", 0),
                 size = n.integer("K", 0), count = rows * size;
@@ -131,7 +131,7 @@ LogicalResult matmulLevels(const Node &n) {
   return c.done();
 }
 
-/// Rows of a table in few bits.
+/// Gathers rows of a low-bit table.
 LogicalResult gatherBits(const Node &n) {
   Composer c(n);
   const Shape table = c.shape(c.in(0)), scales = c.shape(c.in(2));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// If, Loop and Scan become the nodes of their bodies: a branch that is known,
-// or both and a choice; an iteration after the other, as many as the trip count
-// allows where the data decides when a loop ends.
+// Expands If, Loop and Scan to the nodes of their bodies: the branch of a known
+// condition, or both with a select; iterations in sequence, as many as the trip
+// count allows if data decides when a loop ends.
 #include "compiler/import/rows/Bodies.h"
 
 using namespace mlir;
@@ -34,7 +34,7 @@ LogicalResult expandKnown(const BodyExpander &e, const onnx::GraphProto &graph,
   return success();
 }
 
-/// `a` where the condition, of one element, is true, else `b`, of one type.
+/// `a` if the condition (one element) is true, else `b`, of the same type.
 FailureOr<std::string> choose(const BodyExpander &e, std::string condition,
                               const std::string &a, const std::string &b) {
   if (e.type(condition).getRank() > e.type(a).getRank()) {
@@ -48,7 +48,7 @@ FailureOr<std::string> choose(const BodyExpander &e, std::string condition,
   return e.apply("Where", {condition, a, b}, e.label + "/chosen");
 }
 
-/// Both branches are computed, so that both have gradients.
+/// Computes both branches, so that both have gradients.
 LogicalResult chooseBetween(const BodyExpander &e, const onnx::GraphProto &yes,
                             const onnx::GraphProto &no) {
   const Node &n = e.n;
@@ -95,7 +95,7 @@ LogicalResult ifElse(const Node &n) {
 
 //===--- what Loop and Scan share -----------------------------------------===//
 
-/// The values of one output, an iteration each, along a new dimension.
+/// Stacks the values of one output, one per iteration, along a new dimension.
 FailureOr<std::string> stackIterations(const BodyExpander &e,
                                        const std::vector<std::string> &parts,
                                        int64_t axis, const char *what) {
@@ -124,13 +124,13 @@ FailureOr<std::string> stackIterations(const BodyExpander &e,
   return e.apply("Concat", wide, e.label + "/stacked", *at);
 }
 
-/// One iteration's name: LABEL[i].
+/// Name of an iteration: LABEL[i].
 std::string iterationOf(const BodyExpander &e, int64_t i) {
   return fmt::format("{}[{}]", e.label, i);
 }
 
-/// What an iteration takes beside its nodes: one without any may be one of
-/// many, too.
+/// Charges the cost of an iteration besides its nodes, since there may be many
+/// iterations of an empty body.
 LogicalResult keepIteration(const BodyExpander &e,
                             const onnx::GraphProto &body) {
   constexpr size_t kValueBytes = 64;
@@ -142,7 +142,7 @@ LogicalResult keepIteration(const BodyExpander &e,
 
 //===--- Loop -------------------------------------------------------------===//
 
-/// Iterations at most: the trip count, or any number.
+/// Maximum number of iterations: the trip count, or unlimited.
 FailureOr<int64_t> mostTrips(const Node &n) {
   if (!n.has(0))
     return INT64_MAX;
@@ -155,7 +155,7 @@ FailureOr<int64_t> mostTrips(const Node &n) {
                      "of iterations is known at compile time are supported";
 }
 
-/// Whether a loop goes on, as far as that is known.
+/// Whether a loop continues, if known.
 enum class More { Yes, No, Unknown };
 FailureOr<More> goesOn(const Node &n, const std::string &condition,
                        int64_t most) {
@@ -170,14 +170,14 @@ FailureOr<More> goesOn(const Node &n, const std::string &condition,
                      "at most that is known at compile time are supported";
 }
 
-/// The iterations of a loop whose end the data decides: all that there may be
-/// are computed, and one behind the end leaves the states as they were, so that
-/// their gradients are those of the iterations before.
+/// Iterations of a loop whose end depends on data: the maximum number is
+/// computed, and iterations after the end keep the states, so that gradients
+/// are those of the iterations before.
 class Masked {
 public:
   explicit Masked(const BodyExpander &e) : e(e) {}
 
-  /// From here on, iterations count where this holds as well.
+  /// Further iterations are active only if `condition` is true, too.
   LogicalResult require(const std::string &condition) {
     if (active.empty()) {
       active = condition;
@@ -189,7 +189,7 @@ public:
     active = *both;
     return success();
   }
-  /// `now` where the iteration counts, else `before`.
+  /// `now` if the iteration is active, else `before`.
   LogicalResult keep(const std::string &before, std::string &now) const {
     if (active.empty() || now == before)
       return success();
@@ -209,11 +209,10 @@ public:
 
 private:
   const BodyExpander &e;
-  std::string active; // all conditions so far, empty: none is unknown
+  std::string active; // conjunction of conditions; empty: none yet
 };
 
-/// What a loop leaves: its states, then the scan outputs that are used, each
-/// stacked along its axis.
+/// Sets the results of a loop: states, then the used scan outputs, stacked.
 LogicalResult giveResults(BodyExpander &e,
                           const std::vector<std::string> &state,
                           const std::vector<std::vector<std::string>> &stacked,
@@ -296,7 +295,7 @@ LogicalResult unrollLoop(const Node &n) {
 
 //===--- Scan -------------------------------------------------------------===//
 
-/// An attribute that has a number for each of `count`, zeros by default.
+/// An attribute with `count` numbers, zeros by default.
 FailureOr<std::vector<int64_t>> numberEach(const Node &n, const char *name,
                                            int count) {
   auto numbers = n.integers(name, std::vector<int64_t>(count, 0));
@@ -306,7 +305,7 @@ FailureOr<std::vector<int64_t>> numberEach(const Node &n, const char *name,
                   << count;
 }
 
-/// What Scan goes over.
+/// An input that Scan iterates over.
 struct ScanInput {
   std::string name;
   int64_t axis, steps;
@@ -336,7 +335,7 @@ FailureOr<std::vector<ScanInput>> scanInputs(const Node &n, int states,
   return all;
 }
 
-/// Step `at` of a scan input, without the axis.
+/// Slice `at` of a scan input, without the axis.
 FailureOr<std::string> stepOf(const BodyExpander &e, const ScanInput &input,
                               int64_t at, const std::string &prefix) {
   const Node &n = e.n;

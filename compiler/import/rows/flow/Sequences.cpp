@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of tensors: lists that are known when a model is compiled. What is
-// in them is not.
+// Sequences of tensors: lists of known length whose elements are computed.
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 
@@ -9,7 +8,7 @@ using namespace mlir;
 namespace dlc::import {
 
 LogicalResult giveSequence(const Node &n, std::vector<Value> parts) {
-  constexpr size_t kPartBytes = 2 * sizeof(Value); // while one is copied, too
+  constexpr size_t kPartBytes = 2 * sizeof(Value); // copies included
   Status kept =
       n.table.budget().keep(parts.size() * kPartBytes, "a sequence of tensors");
   if (!kept.ok())
@@ -23,7 +22,7 @@ namespace {
 
 using Parts = std::vector<Value>;
 
-/// Input `i`; null, and an error, if it is none.
+/// Input `i`; reports an error and returns null if it is no sequence.
 const Parts *sequenceOf(const Node &n, size_t i) {
   const Parts *parts = n.has(i) ? n.table.sequence(n.inputName(i)) : nullptr;
   if (!parts)
@@ -31,7 +30,7 @@ const Parts *sequenceOf(const Node &n, size_t i) {
   return parts;
 }
 
-/// Input `i` as one of `count` places, counted from the end where negative.
+/// Input `i` as one of `count` positions; negative ones are from the end.
 FailureOr<size_t> placeOf(const Node &n, size_t i, size_t count, size_t most) {
   auto at = n.integers(i, "the position");
   if (failed(at))
@@ -47,7 +46,7 @@ FailureOr<size_t> placeOf(const Node &n, size_t i, size_t count, size_t most) {
   return size_t(place < 0 ? place + places : place);
 }
 
-/// Of a part that is there.
+/// The index of an existing element.
 FailureOr<size_t> partOf(const Node &n, size_t i, size_t count) {
   if (count)
     return placeOf(n, i, count, count - 1);
@@ -74,7 +73,7 @@ LogicalResult at(const Node &n) {
   return failed(place) ? failure() : n.result((*parts)[*place]);
 }
 
-/// Before a place, or at the end.
+/// Inserts before a position, or at the end.
 LogicalResult insert(const Node &n) {
   const Parts *from = sequenceOf(n, 0);
   Value part = from ? n.in(1) : Value();
@@ -86,7 +85,7 @@ LogicalResult insert(const Node &n) {
   if (failed(place))
     return failure();
   Parts parts;
-  parts.reserve(from->size() + 1); // an insert would double what it takes
+  parts.reserve(from->size() + 1); // an insert could allocate twice as much
   parts = *from;
   parts.insert(parts.begin() + ptrdiff_t(*place), part);
   return giveSequence(n, std::move(parts));
@@ -115,7 +114,7 @@ LogicalResult length(const Node &n) {
   return n.result(0, HostTensor::scalar(DType::I64, double(parts->size())));
 }
 
-/// Along a dimension that they have, or one that is new.
+/// Along an existing dimension, or a new one.
 LogicalResult concat(const Node &n) {
   const Parts *from = sequenceOf(n, 0);
   if (!from)

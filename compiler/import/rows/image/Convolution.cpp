@@ -53,8 +53,8 @@ Value convolution(const Node &n, Value x, Value w, Value bias) {
 
 namespace {
 
-/// Sizes of ConvTranspose's result. Where the file gives the size (or SAME,
-/// in * stride), pads follow from it.
+/// Spatial sizes of ConvTranspose's result. If the size is given (or SAME: in *
+/// stride), the pads are derived from it.
 FailureOr<Shape> transposedSizes(const Node &n, ArrayRef<int64_t> in,
                                  Window &w) {
   size_t dims = in.size();
@@ -88,7 +88,7 @@ FailureOr<Shape> transposedSizes(const Node &n, ArrayRef<int64_t> in,
   return out;
 }
 
-/// The gradient of a convolution that has its weights, by their other name.
+/// The input gradient of a convolution with these weights.
 LogicalResult convTranspose(const Node &n) {
   Value x = n.in(0), w = n.in(1);
   if (!x || !w)
@@ -118,7 +118,7 @@ LogicalResult convTranspose(const Node &n) {
 
 void addConvolutionRows(Rows &rows) {
   rows["Conv"] = [](const Node &n) {
-    Value x = n.in(0), w = n.in(1); // in this order in the program, too
+    Value x = n.in(0), w = n.in(1); // fixes their order in the program
     return n.result(convolution(n, x, w, biasOf(n, 2)));
   };
   rows["ConvTranspose"] = convTranspose;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions whose window's elements each read where the model says.
+// Deformable convolutions: each tap reads at an offset that the model computes.
 #include "compiler/import/rows/image/Sample.h"
 #include "compiler/import/rows/image/Window.h"
 #include "onnx-ml.pb.h"
@@ -9,7 +9,8 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// Sizes of x [N, C, D...], its result [N, O, E...] and the window [K...].
+/// Shapes of x [N, C, D...], of the result [N, O, E...] and of the window
+/// [K...].
 struct Deform {
   Shape x, w, out; // out: E...
   int64_t group, offsets;
@@ -44,8 +45,8 @@ FailureOr<Deform> deformOf(const Node &n, const Shape &x, const Shape &w) {
   return d;
 }
 
-/// Input `i`, [N, offsets * taps * each, E...], as [N, offsets, taps, each,
-/// points].
+/// Reshapes input `i` from [N, offsets * taps * each, E...] to [N, offsets,
+/// taps, each, points].
 FailureOr<Expr> perTap(const Node &n, const Deform &d, size_t i, int64_t each) {
   auto given = input(n, i);
   if (failed(given))
@@ -59,8 +60,8 @@ FailureOr<Expr> perTap(const Node &n, const Deform &d, size_t i, int64_t each) {
   return given->reshape({d.x[0], d.offsets, d.taps(), each, d.points()});
 }
 
-/// [1, 1, taps, points]: where each element of each window is along dimension
-/// `at` of the input.
+/// Coordinates of the taps without offsets along dimension `at` of the input:
+/// [1, 1, taps, points].
 Expr regularPlaces(const Node &n, const Deform &d, int64_t at, Type element) {
   Sliding along = d.window.along(at);
   const Shape &kernel = d.window.kernel;
@@ -75,7 +76,7 @@ Expr regularPlaces(const Node &n, const Deform &d, int64_t at, Type element) {
   return place.broadcast(grid).reshape({1, 1, d.taps(), d.points()});
 }
 
-/// x at each element of each window, [N, offsets, taps, points, C / offsets].
+/// x sampled at each tap, [N, offsets, taps, points, C / offsets].
 FailureOr<Expr> columns(const Node &n, const Deform &d, Expr x, Expr offset) {
   const int64_t batch = d.x[0], channels = d.x[1] / d.offsets;
   const Shape at{batch, d.offsets, d.taps(), d.points()};

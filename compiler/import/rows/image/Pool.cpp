@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools: the maximum, mean or norm of each window, or of the whole image.
+// Pools: maximum, mean or norm of each window, or of the whole image.
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/rows/image/Window.h"
@@ -11,8 +11,9 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// ceil_mode as padding at the end: an output counts when its window starts
-/// inside the input or the padding before it. Returns whether it added any.
+/// Converts ceil_mode to padding at the end; a window counts if it starts
+/// inside of the input or the padding before it. Returns whether it added
+/// padding.
 bool applyCeil(ArrayRef<int64_t> in, Window &w) {
   bool added = false;
   for (size_t i = 0, dims = in.size(); i < dims; ++i) {
@@ -29,7 +30,7 @@ bool applyCeil(ArrayRef<int64_t> in, Window &w) {
   return added;
 }
 
-/// The window of a pool over images of sizes `in`, with ceil_mode's padding.
+/// The window of a pool over images of spatial sizes `in`, with ceil_mode.
 FailureOr<Window> ceiledWindow(const Node &n, ArrayRef<int64_t> in) {
   auto w = window(n, in, {});
   if (succeeded(w) && n.integer("ceil_mode", 0))
@@ -43,8 +44,8 @@ Operation *maxOver(const Node &n, Value x, const Window &w) {
       ArrayRef<int64_t>(w.pads), ArrayRef<int64_t>(w.dilations), "nchw");
 }
 
-/// Where in the whole input each maximum is, by its position in the window.
-/// With storage_order 1 an image's first dimension is the fastest.
+/// Flat index in the input of each maximum, from its position in the window.
+/// With storage_order 1 the first spatial dimension varies fastest.
 Expr placesOf(const Node &n, Value taps, const Shape &in, const Window &w) {
   Expr tap = Expr(n.b, n.loc, taps).cast(n.b.getI64Type());
   const Shape out = shapeOf(tap);
@@ -69,7 +70,7 @@ Expr placesOf(const Node &n, Value taps, const Shape &in, const Window &w) {
   return place;
 }
 
-/// The part of a window that is dimension d.
+/// Restricts a window to dimension d.
 Window only(const Window &w, size_t d) {
   const size_t dims = w.kernel.size();
   Window part{Shape(dims, 1), Shape(dims, 1), Shape(2 * dims, 0),
@@ -82,14 +83,14 @@ Window only(const Window &w, size_t d) {
   return part;
 }
 
-/// A window of more positions than an index tells apart is done a dimension at
-/// a time, the last first: of equal values the first still wins.
+/// A window with more positions than an index can distinguish is split by
+/// dimension, the last first; ties still select the first maximum.
 LogicalResult maxPool(const Node &n) {
   Value x = n.in(0);
   if (!x || failed(checkImage(n, shapeOf(x))))
     return failure();
   const Type element = ir::elementType(x);
-  if (!isa<FloatType>(element)) // of 8 bits, by ONNX
+  if (!isa<FloatType>(element)) // of 8 bits, according to ONNX
     x = n.cast(x, n.b.getF32Type());
   Shape sx = shapeOf(x);
   auto in = ArrayRef<int64_t>(sx).drop_front(2);
@@ -116,9 +117,9 @@ LogicalResult maxPool(const Node &n) {
   return n.result(n.cast(x, element));
 }
 
-/// x in the places that its indices name of zeros as large as the pool's input
-/// at least was; output_shape may have more behind.
-/// An image of at least a size, of as many samples and channels.
+/// Whether `image` is at least as large as `least`, with as many samples and
+/// channels. MaxUnpool scatters x by its indices into zeros of the least size
+/// that the pool's input had; output_shape may add zeros after these.
 bool holds(const Shape &image, const Shape &least) {
   return image.size() == least.size() && image[0] == least[0] &&
          image[1] == least[1] &&
@@ -164,8 +165,8 @@ LogicalResult maxUnpool(const Node &n) {
   return n.result(y);
 }
 
-/// Means over all taps as means over those that count: padding that ceil_mode
-/// added to `exact` does not. Along each dimension it is the last window's.
+/// Corrects means over all taps to means without the padding that ceil_mode
+/// added to `exact`, which only affects the last window of each dimension.
 Value uncounted(const Node &n, Value y, ArrayRef<int64_t> in,
                 const Window &exact) {
   for (size_t d = 0; y && d < in.size(); ++d) {
@@ -211,7 +212,7 @@ LogicalResult averagePool(const Node &n) {
   return n.result(y);
 }
 
-/// |x|^p, of which LpPool's windows are added up.
+/// |^p, which LpPool sums over windows.
 Value powered(const Node &n, Value x, int64_t p) {
   if (p == 2)
     return n.make<ir::MulOp>(x, x);
@@ -231,7 +232,7 @@ LogicalResult checkPower(const Node &n, int64_t p) {
   return n.fail() << "p is " << p << ", expected at least 1";
 }
 
-/// Padding counts as zeros.
+/// Padding contributes zeros.
 LogicalResult lpPool(const Node &n) {
   Value x = n.in(0);
   const int64_t p = n.integer("p", 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions of interest, whose corners the model computes.
+// Pooling of regions of interest, whose corners the model computes.
 #include "compiler/import/rows/image/Sample.h"
 #include "onnx-ml.pb.h"
 
@@ -29,8 +29,8 @@ LogicalResult checkRois(const Node &n, const Rois &r, int64_t height,
       "the regions' copies of the input", int64_t(1) << 31);
 }
 
-/// [R, count, size]: how much each element counts for each of `count` bins, the
-/// mean of `samples` tents in each.
+/// Interpolation weights [R, count, size] of elements for each of `count` bins:
+/// the mean of `samples` tent functions per bin.
 Expr tents(const Node &n, Expr start, Expr bin, int64_t count, int64_t samples,
            int64_t size) {
   const Type element = start.type().getElementType();
@@ -48,10 +48,10 @@ Expr tents(const Node &n, Expr start, Expr bin, int64_t count, int64_t samples,
   return tent.mean(axis);
 }
 
-/// The same for as many samples in each bin as keep them at most 1 apart. They
-/// are then more than 1/2 apart, so of a bin's at most four count for an
-/// element, whose tent is 2 wide; that the bin has one sample is the exception,
-/// which keeps the first index at 0.
+/// The same with as many samples per bin as make their spacing at most 1. It is
+/// then above 1/2, so at most four samples of a bin overlap an element's tent
+/// of width 2, except for bins with one sample, for which the first index is
+/// clamped to 0.
 Expr adaptiveTents(const Node &n, Expr start, Expr bin, int64_t count,
                    int64_t size) {
   const Type element = start.type().getElementType();
@@ -77,7 +77,7 @@ Expr adaptiveTents(const Node &n, Expr start, Expr bin, int64_t count,
   return total / maximum(squeezed(samples, 3), total.scalar(1));
 }
 
-/// What RoiAlign's attributes say of the regions along one dimension.
+/// RoiAlign's attributes along one dimension.
 struct Align {
   int64_t height, width, samples;
   double scale, offset;
@@ -93,7 +93,7 @@ struct Align {
   }
 };
 
-/// The means of each bin's samples: of columns and rows one behind the other.
+/// Means of each bin's samples, along columns, then rows.
 Expr meansOf(const Node &n, const Rois &r, const Align &a) {
   const Shape s = shapeOf(r.x);
   auto weights = [&](int64_t corner, int64_t count, int64_t size) {
@@ -110,8 +110,8 @@ Expr meansOf(const Node &n, const Rois &r, const Align &a) {
                                  StringAttr());
 }
 
-/// The two elements beside each sample along one dimension, [R, count *
-/// samples] of them; none counts outside.
+/// The two elements next to each sample along one dimension, [R, count *
+/// samples] each, with weight 0 outside of the image.
 std::vector<Tap> besides(const Node &n, const Align &a, Expr start, Expr bin,
                          int64_t count, int64_t size) {
   const Type element = start.type().getElementType();
@@ -126,7 +126,8 @@ std::vector<Tap> besides(const Node &n, const Align &a, Expr start, Expr bin,
   return taps;
 }
 
-/// ONNX's maximum of a bin is that of the weighted elements beside its samples.
+/// ONNX's maximum is over weighted elements next to the samples, not over
+/// interpolated values.
 FailureOr<Expr> maximaOf(const Node &n, const Rois &r, const Align &a) {
   const Shape s = shapeOf(r.x);
   const int64_t count = r.batch.shape()[0], lines = a.height * a.samples,
@@ -183,13 +184,13 @@ LogicalResult roiAlign(const Node &n) {
   return failed(maxima) ? failure() : n.result(*maxima);
 }
 
-/// The maximum of x along its last axis where `mask` is; 0 where it is nowhere.
+/// Maximum of x along its last axis where `mask` is set; 0 if nowhere.
 Expr maskedMax(Expr mask, Expr x) {
   const int64_t axis[] = {std::max(x.rank(), mask.rank()) - 1};
   return select(mask, x, x.scalar(-INFINITY)).max(axis);
 }
 
-/// [R, 1, 1, count, size]: the elements of each bin of a region from the
+/// Mask [R, 1, 1, count, size] of each bin's elements, for a region from the
 /// rounded start to the rounded end.
 Expr bins(const Node &n, Expr first, Expr last, int64_t count, int64_t size) {
   const Type element = first.type().getElementType();
@@ -218,7 +219,7 @@ LogicalResult maxRoiPool(const Node &n) {
   if (failed(checkRois(n, r, pooled[0], pooled[1])))
     return failure();
   const double scale = n.number("spatial_scale", 1);
-  auto rounded = [&](int64_t i) { // half away from 0, of what is not below it
+  auto rounded = [&](int64_t i) { // half away from 0, for values >= 0
     return floorOf(r.corner(i) * scale + 0.5);
   };
   const Shape s = shapeOf(*x);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize and Upsample, an axis after the other: an element of the result is a
-// sum of weighted elements, its taps, which are known at import. Nearest ones
-// are copies; others are a product with the matrix of weights, or, where
-// weights repeat by an integer factor, sums of shifted copies.
+// Resize and Upsample, one axis after the other: each element is a weighted sum
+// of taps that are known at import. Nearest neighbours are copies; others are a
+// product with a weight matrix or, if weights repeat by an integer factor, sums
+// of shifted copies.
 #include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 #include "llvm/ADT/StringExtras.h"
@@ -14,12 +14,12 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// Taps of all elements of one axis: element i has weights[i] of the elements
-/// from first[i] on, which may lie outside and then are the nearest ones.
+/// Taps of all elements along one axis: element i has weights[i] for the
+/// elements from first[i] on, clamped to the border.
 struct Taps {
   std::vector<int64_t> first;
   std::vector<std::vector<double>> weights;
-  std::vector<bool> outside; // the element is the extrapolation value
+  std::vector<bool> outside; // use the extrapolation value
 };
 
 struct Form {
@@ -60,7 +60,7 @@ double cubicWeight(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/// Weights of the neighbours of an element at `ratio`, in (0, 1], between two.
+/// Interpolation weights of the neighbours at `ratio` in (0, 1] between two.
 std::vector<double> weightsAt(const Form &f, double ratio, double scale) {
   if (f.mode == "nearest") {
     bool right = ratio > 0.5;
@@ -89,8 +89,7 @@ std::vector<double> weightsAt(const Form &f, double ratio, double scale) {
   return weights;
 }
 
-/// The first of `count` elements around x, the smaller one of two that are
-/// equally near.
+/// The first of `count` neighbours of x; the smaller one of equally near ones.
 int64_t firstAround(double x, int64_t count) {
   const double below = std::floor(x), rest = x - below;
   if (count % 2 == 0)
@@ -120,7 +119,7 @@ Taps tapsOf(const Form &f, const Axis &a) {
   return t;
 }
 
-/// Element by element the one that it is a copy of.
+/// For each element the index of the one that it copies.
 std::vector<int64_t> copiesOf(const Taps &t, const Axis &a) {
   std::vector<int64_t> from;
   for (auto [first, weights] : llvm::zip_equal(t.first, t.weights))
@@ -129,7 +128,7 @@ std::vector<int64_t> copiesOf(const Taps &t, const Axis &a) {
   return from;
 }
 
-/// Repeats, then a stride; else by index.
+/// Repeats, then strides if possible; else a gather.
 FailureOr<Expr> copied(const Node &n, Expr x, const Axis &a,
                        const std::vector<int64_t> &from) {
   const int64_t times = a.from ? a.to / a.from : 0;
@@ -162,8 +161,8 @@ bool areNear(const std::vector<double> &a, const std::vector<double> &b) {
   return near;
 }
 
-/// The factor by which weights repeat: element s i + p has the weights of p
-/// from i + an offset of p on; 0: they do not.
+/// The factor s by which weights repeat: element s i + p has the weights of p,
+/// from i + an offset of p on; 0 if they do not repeat.
 int64_t phasesOf(const Taps &t, const Axis &a) {
   constexpr int64_t kMostPhases = 4;
   const int64_t s = a.from ? a.to / a.from : 0;
@@ -182,7 +181,7 @@ Expr byPhases(Expr x, const Taps &t, const Axis &a, int64_t phases) {
   int64_t high = 0;
   for (int64_t p = 0; p < phases; ++p)
     high = std::max<int64_t>(high, t.first[p] + t.weights[p].size() - 1);
-  // The elements at the borders count as often as taps reach over them.
+  // Replicates border elements as far as taps exceed the image.
   std::vector<Expr> parts;
   Shape edge = shapeOf(x);
   if (edge[a.axis] = low; low > 0)
@@ -242,7 +241,7 @@ FailureOr<Expr> byMatrix(const Node &n, Expr x, const Taps &t, const Axis &a) {
   return y.reshape(result);
 }
 
-/// The extrapolation value in the places outside.
+/// Replaces elements outside of the image by the extrapolation value.
 FailureOr<Expr> extrapolated(const Node &n, Expr y, const Taps &t,
                              const Axis &a, double value) {
   if (llvm::none_of(t.outside, [](bool is) { return is; }))
@@ -270,7 +269,7 @@ FailureOr<Expr> resizeAxis(const Node &n, Expr x, const Form &f,
   if (a.to == 0)
     return part(x, a.axis, 0, 0);
   const double reach =
-      f.antialias ? 8 / std::min(a.scale, 1.0) : 8; // taps of an element
+      f.antialias ? 8 / std::min(a.scale, 1.0) : 8; // taps per element
   const Status worked =
       n.table.budget().work(uint64_t(double(a.to) * reach), "a resize");
   if (!worked.ok())
@@ -289,7 +288,7 @@ FailureOr<Expr> resizeAxis(const Node &n, Expr x, const Form &f,
 FailureOr<Form> formOf(const Node &n) {
   Form f;
   f.mode = n.text("mode", "nearest");
-  // Before opset 11 there was one rule of coordinates.
+  // Before opset 11 there was only one coordinate rule.
   const bool isOld = n.opset < 11;
   f.coordinates = n.text("coordinate_transformation_mode",
                          isOld ? "asymmetric" : "half_pixel");
@@ -339,7 +338,7 @@ bool isGiven(const Node &n, size_t i) {
   return n.has(i) && !(n.type(i) && n.type(i).getNumElements() == 0);
 }
 
-/// The result's sizes as given, or by one scale for all axes.
+/// Result sizes as given, or with one scale for all axes.
 LogicalResult sizeBySizes(const Node &n, size_t input,
                           std::vector<Axis> &axes) {
   auto sizes = numbers(n, input, "sizes", axes.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images sampled by a grid.
+// GridSample and AffineGrid.
 #include "compiler/import/rows/image/Sample.h"
 #include "onnx-ml.pb.h"
 
@@ -18,7 +18,7 @@ Expr ramp(const Node &n, int64_t rank, int64_t axis, int64_t size,
 
 namespace {
 
-/// Brings floats that are whole numbers into the dimension.
+/// Maps floats with integral values into the dimension, by the padding mode.
 Expr inDimension(const Grid &g, Expr at, int64_t size) {
   if (g.padding == "reflection") {
     const double period = g.align ? 2 * (size - 1) : 2 * size;
@@ -70,7 +70,7 @@ std::vector<Tap> tapsOf(const Grid &g, Expr x, int64_t size) {
   for (auto [at, weight] : places) {
     if (g.padding == "zeros")
       weight = select(inside(at, size), weight, weight.scalar(0));
-    // Coordinates that are no numbers must not become addresses.
+    // NaN coordinates must not become indices.
     Expr index = inDimension(g, at, size).cast(at.b->getI64Type());
     index = minimum(maximum(index, index.scalar(0)), index.scalar(size - 1));
     taps.push_back({index, weight});
@@ -108,8 +108,8 @@ FailureOr<Grid> gridOf(const Node &n) {
   return g;
 }
 
-/// X [N, C, D...], grid [N, E..., dims of D]; the grid's last number is that of
-/// the first dimension.
+/// X [N, C, D...], grid [N, E..., dims of D] in reversed order: the last number
+/// is the coordinate of the first dimension.
 LogicalResult gridSample(const Node &n) {
   auto x = input(n, 0), grid = input(n, 1);
   auto form = gridOf(n);
@@ -146,7 +146,7 @@ LogicalResult gridSample(const Node &n) {
   return n.result(transposed(sampled(rows, taps), {0, 2, 1}).reshape(result));
 }
 
-/// theta [N, dims, dims + 1] times (x, y, ..., 1) of each place of a grid.
+/// theta [N, dims, dims + 1] times (x, y, ..., 1) at each grid position.
 LogicalResult affineGrid(const Node &n) {
   auto theta = input(n, 0);
   auto size = n.integers(1, "the size");

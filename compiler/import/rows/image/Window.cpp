@@ -30,7 +30,7 @@ LogicalResult checkWindow(const Node &n, const Window &w) {
   return success();
 }
 
-/// Resolves auto_pad: SAME keeps ceil(in / stride) outputs.
+/// Resolves auto_pad: SAME gives ceil(in / stride) outputs.
 LogicalResult resolvePads(const Node &n, ArrayRef<int64_t> in, Window &w) {
   std::string mode = n.text("auto_pad", "NOTSET");
   size_t dims = w.kernel.size();
