@@ -35,7 +35,7 @@ std::vector<int64_t> withoutOnes(std::vector<int64_t> shape) {
   return shape;
 }
 
-/// Labels of several dimensions a sample may come flat, but not turned round.
+/// Labels with several dimensions may be flattened, but not transposed.
 Status checkLabelShape(const Array &array, const InputSpec &spec) {
   const auto found = withoutOnes(sampleShape(array.shape));
   const auto expected = withoutOnes(sampleShape(spec.shape));
@@ -69,7 +69,7 @@ Status checkShape(const Array &array, const InputSpec &spec, int64_t batch,
                     fmt::join(found, ", "), fmt::join(expected, ", "),
                     describe(array.dtype, array.shape),
                     adviceOnShape(spec.key, found, expected));
-    // No rows, and more in each than can be counted.
+    // Rejects arrays without rows whose row size overflows.
     if (!checkedElements(found))
       return failed("is too big: {}", describe(array.dtype, array.shape));
     elements = *checkedElements(found);
@@ -104,7 +104,7 @@ Status checkDType(const Array &array, const InputSpec &spec, int64_t batch) {
   return {};
 }
 
-// What can be said of an array before its content is read.
+// Checks that are possible before the content is read.
 Status check(const Array &array, const InputSpec &spec, int64_t batch,
              const SampleOptions &options) {
   uint64_t elements = 0;
@@ -113,7 +113,7 @@ Status check(const Array &array, const InputSpec &spec, int64_t batch,
                     becomesShares(array, spec, batch, options), elements);
 }
 
-// The factor from the file's numbers to the program's.
+// The scale factor of the conversion.
 double scaleOf(const Array &array, const InputSpec &spec,
                std::optional<double> scale) {
   if (spec.isLabel || !isFloat(spec.dtype))
@@ -123,8 +123,8 @@ double scaleOf(const Array &array, const InputSpec &spec,
 
 } // namespace
 
-// Most data that has such numbers has them by mistake (-100 where a label is to
-// be ignored), but to ONNX they are places.
+// Negative integers are usually a mistake, such as -100 for ignored labels, but
+// in ONNX they index from the end.
 static void tellFromEnd(const InputSpec &spec, int64_t value, uint64_t row) {
   static std::once_flag told;
   std::call_once(told, [&] {
@@ -134,7 +134,7 @@ static void tellFromEnd(const InputSpec &spec, int64_t value, uint64_t row) {
   });
 }
 
-// Data of no bytes is not scaled by itself.
+// Only integers in u8 arrays are scaled automatically.
 static void tellBytes(const std::string &file, const std::string &key) {
   static std::once_flag told;
   std::call_once(told, [&] {
@@ -177,7 +177,7 @@ Status Column::checkRange(const std::byte *values, int64_t firstRow,
   return {};
 }
 
-// Of rows that are made of what is in memory.
+// Checks rows that are computed from arrays in memory.
 Status Column::checkRows(int64_t rows) const {
   std::vector<std::byte> values(stride());
   for (int64_t row = 0; row < rows && !isFloat(spec_.dtype); ++row) {
@@ -310,7 +310,7 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
   return {};
 }
 
-// What was asked for is done to one input at least.
+// An error if normalisation or erasing applies to no input.
 Status Dataset::checkFinish() const {
   bool normalizes = options_.mean.empty(), erases = options_.randomErase == 0;
   std::string found;
@@ -333,7 +333,7 @@ Status Dataset::checkFinish() const {
   return {};
 }
 
-// Batches are mixed in f32: pictures, other numbers, shares of classes.
+// Only f32 inputs are mixed: pictures, other numbers, class probabilities.
 Status Dataset::checkMix() const {
   if (!options_.mixes())
     return {};

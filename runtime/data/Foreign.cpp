@@ -11,7 +11,7 @@ namespace {
 using namespace std::string_view_literals;
 
 struct ForeignKind {
-  std::string_view begin, part; // of the content; of the file's name
+  std::string_view begin, part; // prefix of content; part of the name
   std::string_view what, wayOut;
 };
 
@@ -65,7 +65,7 @@ constexpr ForeignKind kForeign[] = {
 bool isKind(const ForeignKind &kind, std::string_view text,
             const std::string &name) {
   const size_t at = name.rfind(kind.part);
-  // TFRecords are numbered behind their ending.
+  // TFRecord files may have a shard number after the extension.
   const bool isNamed =
       at != name.npos && (at + kind.part.size() == name.size() ||
                           name[at + kind.part.size()] == '-');

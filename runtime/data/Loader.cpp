@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kRing = 3; // one in use, two ahead
 
-// Of a stream, all that an update needs are there before it begins.
+// For a stream all batches of an update are buffered before it begins.
 int64_t ringOf(const Sampling &sampling, bool isStream) {
   return isStream ? std::max(kRing, sampling.window + 2) : kRing;
 }
@@ -29,8 +29,8 @@ Status fillRow(const Dataset &dataset, int64_t row, const TrainingPass *pass,
   return {};
 }
 
-// Each thread takes the next row; of errors the first row's is told, whoever
-// was faster.
+// Threads take the next row each. If several fail, the first row's error is
+// returned, independent of timing.
 Status fillRows(const Dataset &dataset, std::span<const int64_t> rows,
                 const TrainingPass *pass, Batch &batch) {
   std::atomic<size_t> next = 0;
@@ -96,7 +96,7 @@ Loader::Loader(std::span<const Dataset> sets, const Sampling &sampling,
       order_(sampling, countsOf(sets)),
       rows_(static_cast<size_t>(sampling.batch)) {
   for (const Dataset &set : sets)
-    for (Made &made : ring_) // room for the largest
+    for (Made &made : ring_) // capacity for the largest
       resizeBatch(set, sampling.batch, made.batch);
   if ((stream_ = sets[0].source().stream()))
     records_.resize(static_cast<size_t>(sampling.batch) *
@@ -115,7 +115,7 @@ Loader::~Loader() {
   thread_.join();
 }
 
-// Until it is made, and true, or is never.
+// Blocks until the batch is made; false if it never will be.
 bool Loader::waitFor(int64_t batch) {
   std::unique_lock lock(mutex_);
   const auto since = std::chrono::steady_clock::now();
@@ -151,7 +151,7 @@ void Loader::work() {
 Status Loader::makeBatches() {
   for (int64_t number = made_; number < last_; ++number) {
     {
-      // The batch before next_ is still in use.
+      // The batch before next_ is in use by the caller.
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] {
         return stop_ || number - next_ + 1 < int64_t(ring_.size());
@@ -191,7 +191,7 @@ Status Loader::makeBatchOf(int64_t number, Made &made) {
   return {};
 }
 
-// The next ones of the stream, which begins anew in each epoch.
+// Reads the next samples of the stream, which restarts in each epoch.
 Status Loader::readBatch(int64_t number, Made &made) {
   const int64_t samples = sets_[0].samples();
   const int64_t done = number / sampling_.window;
@@ -222,7 +222,7 @@ Status Loader::readBatch(int64_t number, Made &made) {
   return {};
 }
 
-// The samples of an update that are there, whose `first` is the batch's.
+// Sets weights of the update's existing samples; `first` is the batch's first.
 void Loader::weigh(const Dataset &dataset, const SampleOrder::Update &update,
                    size_t first, Batch &batch) const {
   const size_t present = update.rows.size();
@@ -238,7 +238,7 @@ void Loader::weigh(const Dataset &dataset, const SampleOrder::Update &update,
   }
 }
 
-// A batch whose samples are the update's from `first` on.
+// Mixes a batch of the update's samples from `first` on.
 Status Loader::mix(const Dataset &dataset, const SampleOrder::Update &update,
                    size_t first, const TrainingPass &pass, Batch &batch) {
   const size_t there = update.rows.size();

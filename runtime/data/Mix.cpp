@@ -13,7 +13,7 @@ double drawNormal(SampleDraws &draws) {
   return radius * std::cos(2 * std::numbers::pi * draws.uniform(0, 1));
 }
 
-// Logarithm of one of Gamma(alpha), for alpha < 1 by that of alpha + 1
+// Logarithm of a Gamma(alpha) sample; alpha < 1 is reduced to alpha + 1
 // (Marsaglia and Tsang 2000).
 double drawLogGamma(double alpha, SampleDraws &draws) {
   const double by = alpha < 1 ? std::log(1 - draws.uniform(0, 1)) / alpha : 0.0;

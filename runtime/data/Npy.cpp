@@ -14,15 +14,15 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMaxHeader = 64 << 10;
 
-// What the Python dictionary at the head of a .npy file says.
+// The Python dictionary at the start of a .npy file.
 struct Header {
   std::string descr;
   bool fortranOrder = false;
   std::vector<int64_t> shape;
 };
 
-// Reads {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } and no more
-// of Python than that.
+// Parses {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } and no
+// other Python.
 class HeaderParser {
 public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
@@ -85,7 +85,7 @@ private:
 
   bool readDescr(Header &header) {
     std::optional<std::string> name = string();
-    // A list of fields: a structured type, reported by what it begins with.
+    // A list is a structured type; errors quote its start.
     header.descr = name ? *name : std::string(text_.substr(0, 40));
     if (!name)
       text_ = text_.substr(std::min(text_.size(), text_.find("'fortran")));
@@ -127,7 +127,7 @@ template <class From, class To> SharedBytes widen(const SharedBytes &from) {
   return {*wide, wide};
 }
 
-// Column-major elements of so many bytes, row by row.
+// Converts column-major elements of `size` bytes to row-major order.
 SharedBytes inRows(const SharedBytes &from, const std::vector<int64_t> &shape,
                    uint64_t size) {
   auto rows = std::make_shared<std::vector<std::byte>>(from.bytes.size());
@@ -152,7 +152,7 @@ SharedBytes inRows(const SharedBytes &from, const std::vector<int64_t> &shape,
   return {*rows, rows};
 }
 
-// How a dtype of numpy is stored here.
+// The DType of a numpy dtype.
 struct Kind {
   std::string_view code; // without byte order
   uint64_t size;
@@ -233,7 +233,7 @@ std::string describe(DType dtype, const std::vector<int64_t> &shape) {
   return fmt::format("{} [{}]", nameOf(dtype), fmt::join(shape, ", "));
 }
 
-// `content` may be the first bytes only, of `size`: then the array has none.
+// `content` may be only the first bytes of `size`; then the array has no data.
 static Result<Array> parseNpyOf(const SharedBytes &content, uint64_t size) {
   size_t start = 0;
   DLC_ASSIGN(std::string_view text, headerText(content.bytes, start));

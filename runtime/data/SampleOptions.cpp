@@ -16,7 +16,7 @@ struct NamedNumbers {
   std::vector<double> mean, std;
 };
 
-// As timm calls them.
+// timm's names of normalisation constants.
 const std::vector<NamedNumbers> &normalisations() {
   static const std::vector<NamedNumbers> all = {
       {"imagenet", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}},
@@ -27,7 +27,7 @@ const std::vector<NamedNumbers> &normalisations() {
   return all;
 }
 
-// "0.5", or "3/4".
+// Parses "0.5" or "3/4".
 Result<double> fraction(const std::string &word, double low, double high) {
   const size_t bar = word.find('/');
   if (bar == std::string::npos)
@@ -93,7 +93,7 @@ void addRange(OptionTable &table, const std::string &key, DrawRange &field,
   row.get = [&field] { return textsOf(std::array{field.low, field.high}); };
 }
 
-// A switch that may be told how likely it is.
+// A switch with an optional probability.
 void addChance(OptionTable &table, const std::string &key, double &field,
                double usual, const std::string &help) {
   Option &row = table.add(

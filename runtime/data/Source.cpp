@@ -47,7 +47,7 @@ private:
   uint64_t stride_ = 0;
 };
 
-// Of a file, whose arrays --columns may name.
+// The error of a file, whose arrays --columns can rename.
 Status lacks(const Source &source, const std::string &key) {
   const Status status = noSuchArray(source, key);
   return {status.code(), status.message() + adviceOnNames(source.keys(), key)};
@@ -81,8 +81,8 @@ private:
   ArrayFile file_;
 };
 
-// Its tensors are mapped; nobody says of them that they are ours, so that an
-// error is one of data.
+// Tensors of a mapped .safetensors file. The file is not dlc's own, so a
+// damaged one is an error of the data.
 class TensorSource final : public Source {
 public:
   static Result<std::shared_ptr<const Source>> open(const std::string &path) {
@@ -204,7 +204,7 @@ Result<std::shared_ptr<const Source>> openSource(const std::string &path,
   if (isText(path, options))
     return openText(path, options);
   if (options.pack &&
-      !path.ends_with(".safetensors")) // may be of dlc-data pack
+      !path.ends_with(".safetensors")) // may be from dlc-data pack
     return usageError("--pack is for text (.txt, .jsonl), found '{}'", path);
   if (isTable(path))
     return openTable(path, options);
@@ -255,7 +255,7 @@ openSources(const std::string &list, const SampleOptions &options) {
     DLC_ASSIGN(auto source, openSource(path, options));
     sources.push_back(std::move(source));
   }
-  if (sources.empty()) // an error, of an empty path
+  if (sources.empty()) // reports an empty path
     return openSource(list, options).status();
   return sources;
 }

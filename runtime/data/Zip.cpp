@@ -16,8 +16,8 @@ constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50,
 constexpr uint32_t kAll32 = 0xffffffff;
 constexpr uint16_t kZip64Extra = 1, kEncrypted = 1;
 
-// What all compressed members of a file may be inflated to: so many bytes, or
-// so many for each byte of the file. Data that shrinks further says little.
+// Limit on the total size of inflated members: these bytes, or this multiple of
+// the file's size. Data with a higher ratio has little information.
 constexpr uint64_t kMaxInflated = 96 << 20, kMaxRatio = 48;
 
 using Bytes = std::span<const std::byte>;
@@ -36,7 +36,7 @@ bool hasSignature(Bytes bytes, uint64_t at, uint32_t signature, uint64_t size) {
   return isInside(bytes, at, size) && load<uint32_t>(bytes, at) == signature;
 }
 
-// Where the end record begins; it is followed by a comment of any length.
+// Offset of the end record, which a comment of any length may follow.
 std::optional<size_t> findEnd(Bytes bytes) {
   constexpr size_t kSize = 22, kMaxComment = 65535;
   if (bytes.size() < kSize)
@@ -50,8 +50,7 @@ std::optional<size_t> findEnd(Bytes bytes) {
   return std::nullopt;
 }
 
-// The values of a zip64 extra field replace, in this order, those that are
-// full.
+// Values of a zip64 extra field replace, in this order, fields of all ones.
 void readZip64(Bytes extra, std::initializer_list<uint64_t *> values) {
   while (extra.size() >= 4) {
     size_t size = load<uint16_t>(extra, 2);
@@ -76,10 +75,10 @@ uint32_t checksum(Bytes bytes) {
       0, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
 }
 
-// The first `size` bytes, or nothing; `isAll`: there must be no more.
+// Inflates `size` bytes, or returns null; with `isAll` there must be no more.
 std::shared_ptr<std::vector<std::byte>> inflateTo(Bytes from, uint64_t size,
                                                   bool isAll) {
-  // Deflate cannot shrink by more than 1032 times: more is a lie or a bomb.
+  // Deflate's maximum ratio is 1032: a higher one is an error or a zip bomb.
   if (size / 1040 > from.size() + 1)
     return nullptr;
   auto content = std::make_shared<std::vector<std::byte>>(size);
@@ -162,7 +161,7 @@ Status ZipFile::readDirectory() {
   return index();
 }
 
-// By what the directory says: another size of a member is damage.
+// Checks the sizes in the directory; members of other sizes are damaged.
 Status ZipFile::checkInflated() const {
   const uint64_t most =
       std::max<uint64_t>(kMaxInflated, kMaxRatio * file_->bytes().size());
@@ -178,7 +177,7 @@ Status ZipFile::checkInflated() const {
   return {};
 }
 
-// Readers differ in which of two members of one name they take.
+// Duplicate names are errors: readers differ in which member they use.
 Status ZipFile::index() {
   for (size_t i = 0; i < entries_.size(); ++i)
     if (!index_.emplace(entries_[i].name, i).second)
@@ -266,15 +265,15 @@ template <class T> void put(std::string &to, T value) {
   to.append(reinterpret_cast<const char *>(&value), sizeof value);
 }
 
-// The fields that local and central headers share, from "version needed" on.
-// Sizes are always in a zip64 extra field, as numpy writes them.
+// Fields shared by local and central headers, from "version needed" on. Sizes
+// are always in a zip64 extra field, as in numpy's files.
 void putCommon(std::string &to, const ZipMember &member, uint32_t crc,
                uint16_t extraSize) {
   put<uint16_t>(to, 45);
   put<uint16_t>(to, 0);
   put<uint16_t>(to, 0); // stored
   put<uint16_t>(to, 0);
-  put<uint16_t>(to, 0x21); // 1980-01-01: the same content gives the same file
+  put<uint16_t>(to, 0x21); // 1980-01-01: makes the file reproducible
   put<uint32_t>(to, crc);
   put<uint32_t>(to, kAll32);
   put<uint32_t>(to, kAll32);

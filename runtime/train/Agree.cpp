@@ -8,7 +8,7 @@
 namespace dlc {
 
 Status agree(Communicator &communicator, const Status &own) {
-  // A lost peer cannot be told anything.
+  // A lost peer cannot be reached.
   if (own.code() == Code::PeerLost || communicator.size() == 1)
     return own;
   std::string text =
@@ -18,8 +18,8 @@ Status agree(Communicator &communicator, const Status &own) {
     size_t space = other.find(' ');
     int code = std::atoi(other.c_str());
     if (code != 0) {
-      // Whoever leaves now is lost to those that have not heard it yet. One
-      // that ends while another is here has been heard by it.
+      // A rank that leaves now would be lost for ranks that have not received
+      // the errors. After the barrier all have.
       if (communicator.barrier().ok())
         communicator.agreeToEnd();
       return Status(static_cast<Code>(code), other.substr(space + 1));
@@ -40,10 +40,10 @@ Result<SignalRequest> SignalAgreement::ask(SignalRequest own, int64_t step) {
   const int64_t steps = std::max<int64_t>(1, step - agreedAt_);
   const double ahead =
       kSeconds * static_cast<double>(steps) / std::max(passed.count(), 1e-9);
-  // At most twice as far as the last time: one quick step proves little.
+  // At most twice the last distance: one fast step is weak evidence.
   const double limit = 2.0 * static_cast<double>(steps);
-  // How many ranks have caught each signal; whether one is asked to save, or to
-  // end; whether rank 0's clock is; its steps until they ask again.
+  // Counts of ranks: one per stop signal, save requested, end requested, rank
+  // 0's clock expired; and rank 0's number of steps until the next exchange.
   constexpr size_t kSave = kStopSignals.size(), kEnd = kSave + 1,
                    kTimed = kEnd + 1, kAhead = kTimed + 1;
   int64_t values[kAhead + 1] = {};

@@ -29,12 +29,12 @@ RankTime parseTime(const std::string &text) {
   return time;
 }
 
-// What others may wait for.
+// Time that other ranks may have to wait for.
 double workOf(const RankTime &time) {
   return time.waited + (std::isnan(time.computed) ? 0 : time.computed);
 }
 
-// The lower one of two.
+// The lower median.
 double medianOf(std::span<const RankTime> ranks, const auto &valueOf) {
   std::vector<double> values;
   for (const RankTime &rank : ranks)

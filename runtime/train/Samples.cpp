@@ -15,7 +15,7 @@ bool isStreamed(const TrainOptions &o) {
   return !o.dataCommand.empty() || o.data == kStandardInput;
 }
 
-// Options that ask for other samples than the next ones, or for pictures.
+// Code::Usage for options that need random access, or pictures.
 Status checkStreamed(const TrainOptions &o, int world) {
   if (!o.dataCommand.empty() && !o.data.empty())
     return usageError("--data and --data-command are both given, expected one");

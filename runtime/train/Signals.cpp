@@ -11,7 +11,7 @@ namespace dlc {
 namespace {
 
 std::atomic<bool> caught[kStopSignals.size()], save;
-std::atomic<int> interrupts[2]; // of the process that started this one, others
+std::atomic<int> interrupts[2]; // by sender: this one's parent, others
 std::atomic<bool> isRank;
 
 void remember(int signal, siginfo_t *info, void *) {
@@ -51,7 +51,7 @@ SignalRequest RunSignals::take() {
 }
 
 SignalRequest RunSignals::takeSoon() {
-  constexpr int kTurns = 100; // of 10 ms
+  constexpr int kTurns = 100; // of 10 ms each
   for (int i = 0;
        i < kTurns && !std::count(std::begin(caught), std::end(caught), true);
        ++i)

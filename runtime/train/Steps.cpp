@@ -34,7 +34,7 @@ Status Steps::start(Loader &loader) {
   started_.push_back({step, since, waited,
                       making - std::exchange(madeBefore_, making),
                       loader.waited() - waitedUntil, blockedBefore});
-  if (first_) { // which waits for the loader to begin
+  if (first_) { // its wait includes the loader's start
     waited_ += waited;
   } else {
     first_ = since;
@@ -74,7 +74,7 @@ Result<StepReport> Steps::read() {
 }
 
 double Steps::shareWaited() const {
-  constexpr double kNothing = 0.1; // s: of a run that is over at once
+  constexpr double kNothing = 0.1; // s: too short to judge
   if (waited_ < kNothing)
     return 0;
   const std::chrono::duration<double> all = Clock::now() - *first_;

@@ -89,7 +89,7 @@ void addSamples(OptionTable &table, TrainOptions &o) {
       .notKept();
 }
 
-// "90s", "10min", "2h" in seconds; nothing for another text.
+// "90s", "10min", "2h" in seconds; nullopt for other text.
 std::optional<double> secondsOf(const std::string &word) {
   for (const auto &[unit, factor] :
        {std::pair("min", 60.0), std::pair("h", 3600.0), std::pair("s", 1.0)})
@@ -226,7 +226,7 @@ void addRanks(OptionTable &table, TrainOptions &o) {
                "saved; broadcast: rank 0's; mean: over ranks");
 }
 
-// The key in config.yaml: "save_every".
+// The option's key in config.yaml: "save_every".
 std::string keyInRun(const Option &option) {
   std::string key = option.key.substr(option.key.find('.') + 1);
   std::replace(key.begin(), key.end(), '-', '_');
@@ -244,8 +244,8 @@ Words wordsOf(const YAML::Node &value) {
   return value.IsNull() ? Words() : Words{value.as<std::string>()};
 }
 
-// Sets the option that an entry of the file at `path` is of, unless it is one
-// of `except`.
+// Sets the option for an entry of the file at `path`, unless its key is in
+// `except`.
 Status readEntry(const YAML::Node &name, const YAML::Node &value,
                  const OptionTable &table, const OptionTable::Given &except,
                  const std::string &path) {
@@ -334,7 +334,7 @@ Result<SampleOptions> samplesOf(const Model &model) {
   return trained.samples;
 }
 
-// All that samples are made by.
+// Keys of all sample options.
 static Words sampleKeys(SampleOptions samples) {
   OptionTable table;
   samples.addTo(table, "run");
@@ -364,7 +364,7 @@ Result<TrainOptions> resumeOptions(const TrainOptions &given) {
     return failed("'{}' is not a run: it has no config.yaml", given.resume);
   OptionTable::Given except = given.given;
   if (isGiven(except, "run.steps") || isGiven(except, "run.epochs"))
-    except.insert(except.end(), {"run.steps", "run.epochs"}); // either's length
+    except.insert(except.end(), {"run.steps", "run.epochs"}); // either one
   TrainOptions options = given;
   DLC_TRY(readFileInto(path, except, options));
   return options;

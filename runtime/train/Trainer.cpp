@@ -28,7 +28,7 @@ public:
         guard_(
             {setup_, folder_, progress_, checkpointing_, steps_, recorders_}) {}
 
-  // Before loop(), which is called once.
+  // Call before loop(), which is called once.
   Status open() {
     DLC_TRY(checkpointing_.open());
     DLC_TRY(checkpointing_.restore(progress_));
@@ -105,7 +105,7 @@ public:
     return TrainResult{folder_.path(), progress_.step, asked.stop, asked.end};
   }
 
-  // After an error: steps that were done before it.
+  // After an error: processes reports of steps completed before it.
   void keepReports() {
     recorders_.tell(&Recorder::onPause);
     while (folder_.isOwn() && steps_.unread() > 0) {
@@ -116,8 +116,8 @@ public:
     }
   }
 
-  // Then the checkpoint that is being written, which is one to go on from, and
-  // what the ranks did together.
+  // Then completes the checkpoint in progress, from which the run can be
+  // resumed, and writes the flight record.
   void keepRest(const Status &error) {
     doing_ = kSaves;
     warnOf(folder_.isOwn() ? checkpointing_.settle(true) : Status());
@@ -126,7 +126,7 @@ public:
   }
 
 private:
-  // What this rank does, for the message of one that hangs.
+  // This rank's current activity, for the report of a hang.
   using Doing = const char *;
   static constexpr Doing kReads = "waits for samples of",
                          kSteps = "does a step of", kValidates = "validates",
@@ -150,8 +150,8 @@ private:
 
   bool isPatienceOver() const { return setup_.isPatienceOver(progress_.best); }
 
-  // A signal to all processes of a job may end the one that makes the samples
-  // before it comes here: it is a request like others, and no error.
+  // A signal to all processes of a job may end the samples' program before it
+  // arrives here; the failed read is then treated as a stop request.
   SignalRequest takeRequest(Loader &loader) {
     SignalRequest request = signals_ ? signals_->take() : SignalRequest();
     doing_ = kReads;
@@ -167,7 +167,7 @@ private:
     return request;
   }
 
-  // Starts a step and reads what has been reported meanwhile.
+  // Starts a step, and processes available reports.
   Status step(Loader &loader) {
     if (guard_.isDecisive(steps_.unread()))
       DLC_TRY(readReports(0));
@@ -178,13 +178,13 @@ private:
     if (isFolderThere)
       recorders_.tell(&Recorder::onSecond);
     doing_ = kReads;
-    (void)loader.ready().ok(); // start() tells of an error
+    (void)loader.ready().ok(); // start() returns the error
     doing_ = kSteps;
     DLC_TRY(steps_.start(loader));
     return readReports(decisive ? 0 : steps_.ahead());
   }
 
-  // Until no more than `unread` are left.
+  // Processes reports until at most `unread` are left.
   Status readReports(int64_t unread) {
     while (steps_.unread() > unread) {
       DLC_ASSIGN(const StepReport report, steps_.read());
@@ -197,7 +197,7 @@ private:
     return {};
   }
 
-  // With its validation, which may end the run.
+  // Ends an epoch, with its validation, which may end the run.
   Status endEpoch(Due &due) {
     EpochEvent event{progress_.cursor.epoch, progress_.step, due.endsEpoch, {}};
     if (due.validates) {
@@ -219,7 +219,7 @@ private:
     return {};
   }
 
-  // Whether it is the best; the same on all ranks: so are the values.
+  // Updates the best value; the same on all ranks, as the values are.
   bool takeBest(const EpochEvent &event) {
     if (!setup_.bestBy)
       return false;
@@ -230,7 +230,7 @@ private:
     return false;
   }
 
-  // The schedule looks at what decides about the best, or at the loss.
+  // The plateau schedule uses the value that decides the best, or the loss.
   Status takePlateau(const EpochEvent &event) {
     Executor &executor = setup_.session->executor();
     const BestBy by = setup_.bestBy.value_or(BestBy{"val_loss", "loss"});
@@ -258,7 +258,7 @@ private:
   }
 
   std::atomic<bool> tells_ = true;    // of its error
-  std::atomic<Doing> doing_ = kSteps; // before the setup ends, and the loader
+  std::atomic<Doing> doing_ = kSteps; // outlives setup and loader
   const std::unique_ptr<RunSetup> ownSetup_;
   RunSetup &setup_;
   RunFolder folder_;
@@ -275,7 +275,7 @@ private:
   Guard guard_;
   RankTimes rankTimes_ = {setup_.ranks, setup_.options.logEvery};
   std::optional<EqualRanks> equalRanks_; // with --check-ranks
-  std::optional<RunSignals> signals_;    // from then on: all ranks are ready
+  std::optional<RunSignals> signals_;    // set when all ranks are ready
 };
 
 Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -304,7 +304,7 @@ const std::string &Trainer::folder() const { return impl_->folder(); }
 bool Trainer::tells() const { return impl_->tells(); }
 
 Result<TrainResult> Trainer::run() {
-  std::unique_ptr<Loader> loader; // its end may wait for a read that hangs
+  std::unique_ptr<Loader> loader; // its destructor may wait for a hanging read
   auto result = [&]() -> Result<TrainResult> {
     try {
       loader = impl_->makeLoader();

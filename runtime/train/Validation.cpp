@@ -34,7 +34,7 @@ static Status evaluateInto(std::string_view name, RunSetup &setup,
   return {};
 }
 
-// Tells after each batch of the session how far it is with all `sweeps`.
+// Reports the completed share of all `sweeps` after each batch of the session.
 static void tellBatches(RunSetup &setup, int64_t sweeps,
                         const std::function<void(double)> &tell) {
   const int64_t batch = setup.sampling.batch * setup.sampling.world;

@@ -23,8 +23,7 @@ std::string shapeText(const std::vector<int64_t> &axes) {
   return fmt::format("{}", fmt::join(axes, ", "));
 }
 
-// The samples of a column as its program reads them, if they are f32 and cheap
-// to read.
+// Whether a column's samples are f32 and cheap to read.
 bool isReadable(const Dataset &data, const Column &column) {
   return column.spec().dtype == DType::F32 && !column.spec().isWeight &&
          !column.spec().isShared && !data.source().isSlow() &&

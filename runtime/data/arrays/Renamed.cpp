@@ -33,7 +33,7 @@ private:
     return found == names_.end() ? key : found->second;
   }
 
-  std::map<std::string, std::string> names_; // by the inputs' own
+  std::map<std::string, std::string> names_; // by name of the input
 };
 
 } // namespace

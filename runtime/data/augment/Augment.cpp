@@ -7,7 +7,7 @@
 namespace dlc {
 namespace {
 
-// In a black frame.
+// Adds a black border.
 Picture padded(const Picture &image, int by) {
   Picture result{image.height + 2 * by, image.width + 2 * by, {}};
   result.rgb.resize(size_t(result.height) * size_t(result.width) * 3);
@@ -32,14 +32,14 @@ bool Augmentation::changes() const {
 }
 
 PictureSize sizeToFit(PictureSize picture, PictureSize sample, double cropPct) {
-  constexpr int64_t kMost = 1 << 30; // of a picture a pixel high
+  constexpr int64_t kMost = 1 << 30; // for a picture with a height of 1
   const auto part = [&](int side) {
     return std::max(side, int(std::min(side / cropPct, double(kMost))));
   };
   const int height = part(sample.height), width = part(sample.width);
   const int64_t byHeight = int64_t(picture.width) * height;
   const int64_t byWidth = int64_t(picture.height) * width;
-  if (byWidth <= byHeight) // the height is what is short
+  if (byWidth <= byHeight) // the height determines the scale
     return {height,
             std::max(width, int(std::min(byHeight / picture.height, kMost)))};
   return {std::max(height, int(std::min(byWidth / picture.width, kMost))),

@@ -7,7 +7,7 @@
 namespace dlc {
 namespace {
 
-// 0.299 red + 0.587 green + 0.114 blue, of fixed point with 16 bits.
+// 0.299 red + 0.587 green + 0.114 blue, in fixed point with 16 fraction bits.
 int lumaOf(const uint8_t *rgb) {
   return (rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16;
 }
@@ -17,7 +17,7 @@ uint8_t blended(int plain, int value, float factor) {
   return uint8_t(std::clamp(result, 0.0F, 255.0F));
 }
 
-// plainOf(pixel): what the pixel's channels move away from.
+// Blends each pixel with plainOf(pixel).
 template <class Plain>
 void moveFrom(Picture &image, float factor, Plain plainOf) {
   for (size_t i = 0; i < image.rgb.size(); i += 3) {
@@ -32,7 +32,7 @@ struct HueSaturation {
   uint8_t hue = 0, saturation = 0;
 };
 
-// 255 for the whole circle and for full saturation, rounded down.
+// Hue and saturation as bytes: 255 is the full circle or full saturation.
 HueSaturation hueOf(const uint8_t *rgb, int most, int least) {
   if (most == least)
     return {};

@@ -11,8 +11,8 @@
 namespace dlc {
 namespace {
 
-// Keeps these numbers apart from those of dropout and of the samples' order,
-// which the same seed gives.
+// Separates this stream from those of dropout and of the sample order, which
+// use the same seed.
 constexpr uint64_t kAugmentKey = 0x61756D656E740000;
 
 int roundedToEven(double value) { return int(std::nearbyint(value)); }
@@ -88,7 +88,7 @@ void applyJitter(Picture &image, const Jitter &jitter) {
   for (int which : jitter.order) {
     const double amount = jitter.amount[size_t(which)];
     if (amount == (which == 3 ? 0 : 1))
-      continue; // through hue and back is not exact, the rest takes time
+      continue; // conversion to hue and back is inexact and slow
     if (which == 3) {
       adjustHue(image, amount);
       continue;

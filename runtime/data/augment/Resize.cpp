@@ -23,7 +23,7 @@ double filterAt(PictureFilter filter, double x) {
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
 
-// Which pixels make one pixel of the result, with weights of fixed point.
+// The source pixels of a result pixel, with fixed-point weights.
 struct FixedTaps {
   int first = 0;
   std::vector<int32_t> weights;
@@ -49,7 +49,7 @@ FixedTaps fixedTaps(PictureFilter filter, int from, double scale, int index) {
   return taps;
 }
 
-// Of the pixels [begin, begin + count) of a line scaled from `from` to `to`.
+// Taps of pixels [begin, begin + count) of a line resized from `from` to `to`.
 std::vector<FixedTaps> someTaps(PictureFilter filter, int from, int to,
                                 int begin, int count) {
   std::vector<FixedTaps> result;
@@ -87,7 +87,7 @@ Picture scaledAcross(const Picture &image, const PictureBox &box,
   return result;
 }
 
-// Of an image that begins with row `first` of what the taps are of.
+// Vertical pass. `image` starts at row `first` of the image that taps refer to.
 Picture scaledDown(const Picture &image, int first,
                    const std::vector<FixedTaps> &taps) {
   Picture result{int(taps.size()), image.width, {}};
@@ -108,8 +108,8 @@ Picture scaledDown(const Picture &image, int first,
   return result;
 }
 
-// The pixel that holds the middle of each of the result's; by sums, whose last
-// bits decide where a middle is on an edge.
+// The source pixel at each result pixel's centre. Centres are accumulated, as
+// the last bits decide which pixel a centre on an edge belongs to.
 std::vector<int> nearestPixels(int from, int to, int begin, int count) {
   const double step = double(from) / to;
   std::vector<int> result;
@@ -133,7 +133,7 @@ Picture nearestScaled(const Picture &image, const PictureBox &box, int height,
   return result;
 }
 
-// `part` of what `box` is as `height` x `width` pixels.
+// The rectangle `part` of `box` resized to `height` x `width`.
 Picture scaledPart(const Picture &image, const PictureBox &box, int height,
                    int width, const PictureBox &part, PictureFilter filter) {
   if (box.height == height && box.width == width)
@@ -163,7 +163,7 @@ Picture resizedPart(const Picture &image, int height, int width,
 }
 
 PictureBox middleBox(int fromHeight, int fromWidth, int height, int width) {
-  // Halves to even, as Python rounds.
+  // Rounds halves to even, as in Python.
   const auto half = [](int n) { return int(std::nearbyint(n / 2.0)); };
   return {half(fromHeight - height), half(fromWidth - width), height, width};
 }

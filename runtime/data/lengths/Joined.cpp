@@ -24,7 +24,7 @@ std::vector<std::string> hashesIn(const std::string &text) {
 
 class JoinedRows final : public RowReader {
 public:
-  // `firsts`: how many rows lie before each.
+  // `firsts`: number of rows before each source.
   JoinedRows(std::vector<std::shared_ptr<const RowReader>> rows,
              std::vector<int64_t> firsts)
       : rows_(std::move(rows)), firsts_(std::move(firsts)) {}
@@ -38,7 +38,7 @@ private:
     const int64_t own = row - firsts_[part];
     if (!pass || part == 0)
       return act(*rows_[part], own, pass);
-    // Row 5 of each draws something else.
+    // Equal row numbers of different sources get different random numbers.
     const TrainingPass drawn{pass->seed + 0x9e3779b97f4a7c15 * part,
                              pass->epoch};
     return act(*rows_[part], own, &drawn);
@@ -120,7 +120,7 @@ public:
   }
 
 private:
-  // Which has a row, that becomes its own.
+  // The source of a row, which becomes the row number in that source.
   const Source &ownerOf(int64_t &row) const {
     for (const std::string &key : sources_[0]->keys())
       if (!shared_.contains(key))

@@ -19,7 +19,7 @@ public:
     return z ^ (z >> 31);
   }
 
-  // Uniform in [0, bound), without bias: values that do not divide are redrawn.
+  // Uniform in [0, bound), without bias, by rejection.
   uint64_t below(uint64_t bound) {
     const uint64_t rest = -bound % bound;
     uint64_t value = next();
@@ -95,7 +95,7 @@ void SampleOrder::begin(int64_t epoch) {
       order.resize(static_cast<size_t>(all));
       std::iota(order.begin(), order.end(), 0);
     }
-    if (counts_.size() == 1) { // large: there is one copy
+    if (counts_.size() == 1) { // large: avoids a copy
       rows_[0] = std::move(order);
       order.clear();
     }
@@ -115,7 +115,7 @@ void SampleOrder::begin(int64_t epoch) {
   epoch_ = epoch;
 }
 
-// The one whose next update is full first.
+// The data set whose next update is full first.
 size_t SampleOrder::nextSet() const {
   size_t next = 0;
   int64_t earliest = -1;

@@ -20,7 +20,7 @@ Result<std::vector<std::byte>> valueAs(double value, DType type) {
         reinterpret_cast<const std::byte *>(&value), bytes.data(), 1, 1);
     return bytes;
   }
-  // A f64 has every whole number up to 2^53, and no array a bigger padding.
+  // f64 represents all integers up to 2^53; larger padding is not supported.
   const double most = 9007199254740992.0;
   const IntegerRange range = rangeOf(type);
   if (value != std::floor(value) || std::abs(value) > most ||
@@ -54,7 +54,7 @@ public:
   }
 
 private:
-  // Axes from `axis` on, of which the last lies together.
+  // Copies axes from `axis` on, the last one contiguously.
   void copy(size_t axis, const std::byte *from, std::byte *to) const {
     if (axis + 1 >= from_.size()) {
       std::memcpy(to, from,

@@ -21,8 +21,8 @@ DecoderBudget &decoderBudget() {
   return budget;
 }
 
-constexpr int64_t kFreePixels = 150'000'000; // of all scans
-constexpr int64_t kPixelsPerByte = 150;      // of the file
+constexpr int64_t kFreePixels = 150'000'000; // in all scans
+constexpr int64_t kPixelsPerByte = 150;      // bytes of the file
 
 } // namespace
 

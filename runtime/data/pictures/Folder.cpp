@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct PictureFile {
-  std::string path; // below the folder
+  std::string path; // relative to the folder
   uint64_t size = 0;
 };
 
@@ -54,7 +54,7 @@ bool endsInOneOf(std::string_view name,
 }
 
 constexpr std::string_view kRead[] = {"jpg", "jpeg", "png", "webp"};
-// Pictures, too, which other programs would have among the samples.
+// Extensions of pictures that are not supported but may be among samples.
 constexpr std::string_view kNotRead[] = {"bmp", "tif", "tiff", "ppm",  "pgm",
                                          "pbm", "gif", "avif", "heic", "jfif",
                                          "jpe", "jp2", "jxl"};
@@ -65,7 +65,7 @@ public:
   explicit Collector(fs::path root)
       : root_(std::move(root)), real_(fs::canonical(root_)) {}
 
-  // What is in a folder, sorted, without hidden names.
+  // Entries of a folder, sorted, without hidden names.
   std::vector<fs::directory_entry> list(const fs::path &folder) const {
     std::vector<fs::directory_entry> entries;
     for (const auto &entry : fs::directory_iterator(folder))
@@ -90,7 +90,7 @@ public:
                   entry.path().string(), root_.string(), target.string());
   }
 
-  // Recursively if `below`; links to folders are not followed there.
+  // Recursive if `below`; links to folders are not followed there.
   Status collect(const fs::path &folder, bool below,
                  std::vector<PictureFile> &files) {
     for (const auto &entry : list(folder)) {
@@ -127,7 +127,7 @@ private:
   std::string firstNotRead_;
 };
 
-// Of a folder without pictures: which other samples are in it.
+// For a folder without pictures: mentions other samples in it.
 std::string adviceOnOthers(const Collector &collector,
                            const std::string &folder) {
   constexpr std::string_view kOthers[] = {".npz", ".npy",     ".safetensors",
@@ -161,7 +161,8 @@ Status collectClasses(Collector &collector, PictureFolder &folder) {
   return {};
 }
 
-// Pictures and what is to be found in them, side by side, are no classes.
+// An error for folders of inputs and targets (such as masks) side by side,
+// which are not classes.
 Status checkNoTargets(const std::string &path) {
   for (const auto &[targets, command] :
        {std::pair("masks", "masks"), std::pair("labels", "boxes")})
@@ -173,7 +174,7 @@ Status checkNoTargets(const std::string &path) {
   return {};
 }
 
-// Folders train and val that have folders of their own are no classes.
+// An error for folders train and val with subfolders, which are not classes.
 Status checkNoSplit(const Collector &collector, const PictureFolder &folder) {
   constexpr std::string_view kParts[] = {"train", "training",   "val",
                                          "valid", "validation", "test"};

@@ -30,14 +30,14 @@ JpegErrors &errorsOf(j_common_ptr info) {
   longjmp(errors.jump, 1);
 }
 
-// A warning goes on with grey; so does nobody who trains on it knowingly.
+// libjpeg continues with grey after a warning, so warnings are errors.
 void onMessage(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER))
     giveUp(info);
 }
 
-// Each scan of a progressive picture costs a pass over all pixels.
+// Each scan of a progressive picture is a pass over all pixels.
 bool hasTooManyScans(j_decompress_ptr info) {
   JpegErrors &errors = errorsOf(j_common_ptr(info));
   const Status status = checkScans(
@@ -54,7 +54,7 @@ void onProgress(j_common_ptr info) {
     longjmp(errorsOf(info).jump, 1);
 }
 
-// A row of four inks to RGB; Adobe's programs write them inverted.
+// Converts a row of CMYK to RGB; Adobe's programs write it inverted.
 void fromCmyk(const uint8_t *inks, size_t pixels, bool inverted, uint8_t *rgb) {
   for (size_t i = 0; i < pixels; ++i) {
     const auto paper = [&](size_t ink) -> unsigned {
@@ -66,7 +66,7 @@ void fromCmyk(const uint8_t *inks, size_t pixels, bool inverted, uint8_t *rgb) {
   }
 }
 
-// Nothing with a destructor lives where longjmp passes.
+// No object with a destructor may be in scope when longjmp is called.
 struct JpegReader {
   jpeg_decompress_struct info;
   JpegErrors errors;
@@ -101,7 +101,7 @@ struct JpegReader {
     return true;
   }
 
-  // Through `inks`, a row of a picture of four inks.
+  // Reads rows of a CMYK picture through the buffer `inks`.
   bool readRows(RowReducer &to, unsigned char *inks) {
     if (setjmp(errors.jump))
       return false;
@@ -129,7 +129,7 @@ int orientationOf(const jpeg_decompress_struct &info) {
   return 1;
 }
 
-// Denominator of the smallest scale that leaves `least`.
+// Denominator of the smallest scale that is at least `least`.
 unsigned scaleFor(const jpeg_decompress_struct &info, PictureSize least) {
   unsigned scale = 1;
   if (least.width > 0)
@@ -139,7 +139,7 @@ unsigned scaleFor(const jpeg_decompress_struct &info, PictureSize least) {
   return scale;
 }
 
-// What libjpeg holds: the coefficients of a picture in several scans.
+// Memory of libjpeg: the coefficients of a picture with several scans.
 int64_t coefficientBytes(jpeg_decompress_struct &info) {
   if (!jpeg_has_multiple_scans(&info))
     return 0;

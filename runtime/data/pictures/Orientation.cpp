@@ -6,7 +6,7 @@
 namespace dlc {
 namespace {
 
-// Numbers of a TIFF block, which has a byte order of its own; 0 beyond its end.
+// Reads numbers of a TIFF block in its byte order; 0 beyond its end.
 class TiffNumbers {
 public:
   explicit TiffNumbers(std::span<const uint8_t> block) : block_(block) {}
@@ -32,8 +32,8 @@ private:
   bool big_ = false;
 };
 
-// Chunks of a name of four letters and a size of four bytes; what the first of
-// a name holds. A chunk's content is behind both, and `tail` bytes end it.
+// Finds the content of the first chunk with a name: chunks have a four-letter
+// name, a four-byte size, the content, and `tail` bytes.
 struct Chunks {
   bool isBigEndian, sizeIsFirst;
   size_t begin, tail, alignment;

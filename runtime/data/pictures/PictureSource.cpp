@@ -16,7 +16,7 @@
 namespace dlc {
 namespace {
 
-// A JPEG may be decoded smaller, as long as it is no larger than it becomes.
+// Lower limit on a JPEG's reduced size: it must not be enlarged later.
 PictureSize leastFor(PictureSize picture, const PictureBox &box,
                      PictureSize sample) {
   const auto least = [](int whole, int part, int needed) {
@@ -27,7 +27,7 @@ PictureSize leastFor(PictureSize picture, const PictureBox &box,
           least(picture.width, box.width, sample.width)};
 }
 
-// `box` of a picture that was decoded in another size than `size`.
+// Scales `box` of a picture of `size` to the size that was decoded.
 PictureBox scaledBox(const PictureBox &box, PictureSize size,
                      const Picture &decoded) {
   const double down = double(decoded.height) / size.height;
@@ -61,7 +61,7 @@ Result<Picture> sampleOf(std::span<const std::byte> file, PictureSize sample,
   return image;
 }
 
-// The samples in one shape. What is known to be bad stays known.
+// Samples in one shape. Remembers which pictures are bad.
 class ShapedPictures {
 public:
   ShapedPictures(std::shared_ptr<const Pictures> pictures, PixelLayout layout,
@@ -75,7 +75,7 @@ public:
     return readable(row, pass, to).status();
   }
 
-  // The label of the picture that read() gives for this row.
+  // Label of the picture that read() returns for this row.
   Result<int64_t> label(int64_t row) const {
     if (states_[size_t(row)] != State::Good) {
       std::vector<std::byte> pixels(layout_.bytes());
@@ -84,7 +84,7 @@ public:
     return pictures_->labels()[size_t(row)];
   }
 
-  // Whether it is known to be bad.
+  // Whether the picture is known to be bad.
   bool isReplaced(int64_t row) const {
     return !states_.empty() && states_[size_t(row)] == State::Bad;
   }
@@ -92,7 +92,7 @@ public:
 private:
   enum class State : uint8_t { Unknown, Good, Bad };
 
-  // The first row from `row` on that can be decoded, decoded.
+  // Decodes the first valid picture from `row` on, and returns its row.
   Result<int64_t> readable(int64_t row, const TrainingPass *pass,
                            std::byte *to) const {
     const int64_t count = pictures_->count();
@@ -145,7 +145,7 @@ private:
   std::shared_ptr<const ShapedPictures> pictures_;
 };
 
-// Labels of pictures of which any may be skipped.
+// Labels if pictures may be skipped: those of the pictures read instead.
 class LabelRows final : public RowReader {
 public:
   explicit LabelRows(std::shared_ptr<const ShapedPictures> pictures)
@@ -177,10 +177,10 @@ private:
   std::shared_ptr<const Pictures> pictures_;
 };
 
-// Pictures whose classes have other numbers.
+// Pictures whose classes are renumbered.
 class RenumberedPictures final : public Pictures {
 public:
-  // Those of `classes`, which has all that the pictures have.
+  // `classes` must include all classes of the pictures.
   static Result<std::shared_ptr<const Pictures>>
   create(std::shared_ptr<const Pictures> of,
          const std::vector<std::string> &classes) {
@@ -288,7 +288,7 @@ public:
 private:
   std::shared_ptr<const Pictures> pictures_;
   BadSamples bad_;
-  std::vector<int64_t> shape_; // of a sample; none yet: empty
+  std::vector<int64_t> shape_; // of a sample; empty before shaped()
   std::shared_ptr<const ShapedPictures> shaped_;
 };
 

@@ -11,7 +11,7 @@
 namespace dlc {
 namespace {
 
-// Of pixels as the file has them: a few bytes of a file can inflate to any.
+// In the file's pixel format, since a small file can inflate to any size.
 constexpr int64_t kMaxInflated = 400 << 20;
 
 // Nothing with a destructor lives where longjmp passes.
@@ -58,7 +58,7 @@ struct PngReader {
     return png_get_interlace_type(png, info) != PNG_INTERLACE_NONE;
   }
 
-  // Everything to 8 bits RGB, three bytes a pixel.
+  // Converts all formats to 8-bit RGB.
   void toRgb() {
     png_set_expand(png);
     png_set_strip_16(png);
@@ -83,7 +83,7 @@ struct PngReader {
     return true;
   }
 
-  // Those of an interlaced picture, which come in seven passes.
+  // Reads the seven passes of an interlaced picture.
   bool readPasses(png_bytep *rows) {
     if (setjmp(png_jmpbuf(png)))
       return false;

@@ -23,8 +23,8 @@ Result<WebPBitstreamFeatures> featuresOf(std::span<const std::byte> file) {
 
 constexpr int kLossless = 2; // WebPBitstreamFeatures::format
 
-// What libwebp holds besides the result: a lossless picture whole, four bytes a
-// pixel; of others some rows, and transparency, which is lossless.
+// Memory of libwebp besides the result: a lossless picture whole, at four bytes
+// per pixel; otherwise some rows, and the alpha channel, which is lossless.
 int64_t heldBytes(const WebPBitstreamFeatures &features) {
   const int64_t pixels = int64_t(features.width) * features.height;
   return features.format == kLossless ? pixels * 4

@@ -23,7 +23,7 @@ std::string_view withoutBlanks(std::string_view text) {
   return first == text.npos ? "" : text.substr(first, last - first + 1);
 }
 
-// Octal digits between blanks, or GNU's binary form, whose first bit is set.
+// Octal digits between blanks, or GNU's binary form if the first bit is set.
 std::optional<uint64_t> numberOfField(const char *block, size_t at,
                                       size_t size) {
   const auto *bytes = reinterpret_cast<const unsigned char *>(block) + at;
@@ -47,7 +47,7 @@ std::optional<uint64_t> numberOfField(const char *block, size_t at,
 bool isOfSum(const char *block) {
   constexpr size_t kSumAt = 148, kSumSize = 8;
   uint64_t sum = 0;
-  int64_t asSigned = 0; // of some old writers
+  int64_t asSigned = 0; // as some old writers
   for (size_t i = 0; i < kBlock; ++i) {
     const bool isSum = i >= kSumAt && i < kSumAt + kSumSize;
     sum += isSum ? ' ' : static_cast<unsigned char>(block[i]);
@@ -57,13 +57,13 @@ bool isOfSum(const char *block) {
   return wanted && (*wanted == sum || int64_t(*wanted) == asSigned);
 }
 
-// What pax says of the member that follows.
+// A pax header, which describes the following member.
 struct Pax {
   std::string path;
   std::optional<uint64_t> size;
 };
 
-// Records "LENGTH KEY=VALUE\n", where the length is that of the record.
+// Parses records "LENGTH KEY=VALUE\n" with LENGTH that of the record.
 Result<Pax> paxFrom(std::string_view text) {
   Pax pax;
   while (!text.empty()) {
@@ -106,7 +106,7 @@ struct TarReader::Header {
   std::string name;
   uint64_t offset = 0, size = 0;
 
-  // Where the next one begins.
+  // Offset of the next header.
   uint64_t end() const {
     return offset + (size + kBlock - 1) / kBlock * kBlock;
   }

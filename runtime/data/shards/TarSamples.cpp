@@ -63,7 +63,7 @@ public:
   }
 };
 
-// "a/b.left.png" is a's sample b; its part is "left.png".
+// "a/b.left.png" is sample b in a, with the extension "left.png".
 std::pair<std::string, std::string> partsOf(const std::string &name) {
   const size_t slash = name.rfind('/');
   const size_t dot = name.find('.', slash == name.npos ? 0 : slash + 1);
@@ -72,7 +72,7 @@ std::pair<std::string, std::string> partsOf(const std::string &name) {
              : std::pair(name.substr(0, dot), name.substr(dot + 1));
 }
 
-// Puts the samples of one archive together.
+// Groups the members of one archive to samples.
 class ShardIndexer {
 public:
   ShardIndexer(ShardPictures &all, std::span<const std::byte> bytes)
@@ -153,7 +153,7 @@ private:
   bool isOpen_ = false;
 };
 
-// All samples have a class, or none.
+// Either all samples have a class, or none.
 Status settleLabels(ShardPictures &all) {
   const auto hasLabel = [](const ShardSample &s) { return s.label >= 0; };
   const auto labelled =
@@ -171,7 +171,7 @@ Status settleLabels(ShardPictures &all) {
   return {};
 }
 
-// The archives of a folder; empty if there is anything else to train on.
+// The archives in a folder; empty if it has other training data.
 std::vector<std::string> shardsIn(const std::string &folder) {
   std::vector<std::string> found;
   std::error_code error;

@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What dlc and dlc-data agree on (dlc_data/__init__.py).
+// Version of the protocol between dlc and dlc-data (dlc_data/__init__.py).
 constexpr int kDataFormat = 1;
 constexpr const char *kDataProgram = "dlc-data";
 constexpr std::chrono::hours kKeptFor(30 * 24);
-constexpr std::string_view kPart = ".part-"; // what dlc-data has not finished
+constexpr std::string_view kPart = ".part-"; // unfinished outputs of dlc-data
 
 Status runDataProgram(const SpoolJob &job, const std::string &output) {
   DLC_ASSIGN(const std::string program, findDataProgram(job.data));
@@ -54,7 +54,7 @@ std::string keyOf(const SpoolJob &job) {
   return sha256(std::as_bytes(std::span(text)));
 }
 
-// It was of use just now.
+// Whether the file exists; updates its time of last use.
 bool isThere(const std::string &path) {
   return ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -121,7 +121,7 @@ Result<std::shared_ptr<const SpooledFile>> spool(const std::string &folder,
     return spoolForOneself(
         job, fmt::format("another process is not done with it after {} s",
                          limit.count() / 1000));
-  if (isThere(path)) // made while this one waited
+  if (isThere(path)) // made while this process waited
     return std::make_shared<const SpooledFile>(path);
   removeOld(own);
   DLC_TRY(runDataProgram(job, path));

@@ -102,7 +102,7 @@ private:
   std::string hash_;
   std::shared_ptr<const SafetensorsFile> file_;
   std::span<const std::byte> bytes_;
-  std::vector<int64_t> offsets_, rows_; // rows_: of each file
+  std::vector<int64_t> offsets_, rows_; // rows_: per file
 };
 
 } // namespace

@@ -19,7 +19,7 @@
 namespace dlc {
 namespace {
 
-// Files of what `path` names.
+// Files of the table at `path`.
 Result<std::vector<std::string>> filesOfTable(const std::string &path) {
   std::vector<std::string> files;
   for (size_t at = 0; at != path.npos;) {
@@ -35,7 +35,7 @@ std::string wordOf(BadSamples bad) {
   return bad == BadSamples::Skip ? "--bad-samples=skip" : "--bad-samples=error";
 }
 
-// What dlc-data is asked of a table. Any thread may ask.
+// Runs dlc-data for a table. Thread-safe.
 class TableFiles {
 public:
   static Result<std::shared_ptr<const TableFiles>>
@@ -50,7 +50,7 @@ public:
     return table;
   }
 
-  // The same with other columns.
+  // The same files with other columns.
   std::shared_ptr<const TableFiles> with(const std::string &columns) const {
     auto table = std::make_shared<TableFiles>();
     table->path_ = path_, table->columns_ = columns;
@@ -110,7 +110,7 @@ std::vector<std::string> stringsIn(const Json &list) {
   return strings;
 }
 
-// Arrays that dlc-data has written.
+// Arrays in dlc-data's output.
 class MadeTable final : public SourceOver {
 public:
   static Result<std::shared_ptr<const MadeTable>>
@@ -163,7 +163,7 @@ private:
   std::vector<std::string> classes_;
 };
 
-// A table whose arrays are made when somebody asks for some.
+// A table whose arrays are made on first use.
 class TableSource final : public Source {
 public:
   TableSource(std::shared_ptr<const TableFiles> files,

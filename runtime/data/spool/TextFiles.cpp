@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTxt = ".txt";
 
-// "dlctoken", u64 each: version 1, bytes of a token, texts, each text's tokens;
-// then all tokens, little-endian.
+// Format: "dlctoken"; u64 version 1, bytes per token, number of texts, number
+// of tokens of each text; then all tokens, little-endian.
 Result<TokenLists> readMadeTokens(const std::string &path,
                                   const std::vector<std::string> &texts) {
   constexpr std::string_view kMagic = "dlctoken";
@@ -111,7 +111,7 @@ private:
   mutable TokenLists lists_;
 };
 
-// Rows that dlc-data has packed.
+// Rows packed by dlc-data.
 class PackedText final : public SourceOver {
 public:
   static Result<std::shared_ptr<const Source>>

@@ -37,13 +37,13 @@ TextProgram::start(const std::string &tokenizer) {
   if (!child)
     return child.status().withContext(fmt::format("cannot run '{}'", program));
   chat->program_ = *child;
-  DLC_TRY(chat->readAnswer(kStarting).status()); // it is ready
+  DLC_TRY(chat->readAnswer(kStarting).status()); // wait until it is ready
   return chat;
 }
 
 TextProgram::~TextProgram() {
   if (socket_ >= 0)
-    ::close(socket_); // the end of its input, which ends it
+    ::close(socket_); // closes its input, which ends it
   if (program_ < 0)
     return;
   int status = 0;

@@ -20,11 +20,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A stop is seen so late.
+// Polling interval for stop requests.
 constexpr milliseconds kSlice = RunningClock::kSlice;
 constexpr size_t kLastWords = 2000; // bytes
-// Waits for the end of this process, which holds the other end of its input;
-// then ends its group.
+// Waits until this process ends, which closes the guard's input, and then kills
+// the process group.
 constexpr const char *kGuard = "read nothing; kill -s KILL 0";
 
 struct PipeEnds {
@@ -45,7 +45,7 @@ void closeEnd(int &end) {
   end = -1;
 }
 
-// Runs `command` by /bin/sh in the group (0: a new one).
+// Runs `command` with /bin/sh in the group (0: a new one).
 Result<pid_t> startShell(const char *command, std::array<int, 3> streams,
                          pid_t group,
                          const std::vector<std::string> &variables = {}) {
@@ -101,15 +101,15 @@ PipeProgram::~PipeProgram() {
       ::kill(-guard_, SIGKILL);
       hasEnded(program_, std::chrono::hours(1), status);
     }
-    // What the program has started, too; the guard is not waited for yet, so
-    // the group is still this one.
+    // Kills children of the program, too. The guard is not reaped yet, so the
+    // group id is still valid.
     ::kill(-guard_, SIGKILL);
     hasEnded(guard_, std::chrono::hours(1), status);
   }
   closeEnd(life_);
 }
 
-// 0: there will be no more; none: not yet.
+// Returns 0 at the end, nullopt if no data is available yet.
 static Result<std::optional<size_t>> readSome(int from, std::byte *to,
                                               size_t most) {
   const ssize_t some = ::read(from, to, most);
@@ -165,7 +165,8 @@ std::string PipeProgram::ending() {
     return "";
   int status = 0;
   const bool ended = hasEnded(program_, milliseconds(1000), status);
-  // What is left of what it said; others of its group may hold the pipe.
+  // Reads remaining output; other processes of the group may keep the pipe
+  // open.
   while (errors_ >= 0) {
     pollfd file = {errors_, POLLIN, 0};
     if (::poll(&file, 1, 0) <= 0)
@@ -175,7 +176,7 @@ std::string PipeProgram::ending() {
   std::string text = "it closed its output";
   if (ended) {
     program_ = -1;
-    // A shell ends with 128 + the signal that has ended its last program.
+    // A shell exits with 128 + signal if a signal ended its last command.
     const int signal =
         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
     stopped_ = std::ranges::find(kStopSignals, signal) != kStopSignals.end();

@@ -10,7 +10,7 @@
 namespace dlc {
 namespace {
 
-// A program that has said its header, and its words for that.
+// A program whose header was read, with text about it for messages.
 struct BegunProgram {
   std::unique_ptr<PipeProgram> program;
   std::string line;
@@ -55,7 +55,7 @@ public:
     }
   }
 
-  // All of it, or an error that says `when` it ended.
+  // Reads `size` bytes; the error says `when` the program ended.
   Status read(PipeProgram &program, std::byte *to, uint64_t size,
               std::string_view when, const std::atomic<bool> &stop) {
     const auto found = program.read(to, size, options_.patience, stop);
@@ -66,7 +66,7 @@ public:
     return failed("'{}' ended {}{}", printable(name()), when, endOf(program));
   }
 
-  // For the end of a message.
+  // The end of an error message.
   std::string endOf(PipeProgram &program) {
     const std::string how = program.ending();
     wasStopped_ = program.wasStopped();
@@ -79,7 +79,7 @@ private:
   bool wasStopped_ = false;
 };
 
-// The header's process waits for the first who wants its samples.
+// Keeps the process whose header was read for the first reader of samples.
 class WaitingProgram {
 public:
   explicit WaitingProgram(BegunProgram begun) : begun_(std::move(begun)) {}
@@ -114,7 +114,7 @@ public:
                       : failed("standard input cannot be read twice");
     if (running_)
       return {};
-    waiting_->take(); // and ends
+    waiting_->take(); // which ends the process
     DLC_ASSIGN(BegunProgram begun, program_.begin(place, stopped_));
     if (begun.line != waiting_->line())
       return failed("'{}' writes another header for epoch {} after {} samples: "
@@ -170,7 +170,7 @@ private:
   int64_t read_ = 0; // samples since the start
 };
 
-// What Dataset binds: no row can be asked for.
+// Readers of a stream's arrays, which have no row access.
 class NoRows final : public RowReader {
 public:
   Status read(int64_t row, const TrainingPass *, std::byte *) const override {

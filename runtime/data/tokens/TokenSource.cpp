@@ -24,14 +24,14 @@ public:
   int64_t count() const { return ends_.back(); }
   int64_t length() const { return length_; }
 
-  // Window `row`, `ahead` tokens later.
+  // Reads window `row`, shifted by `ahead` tokens.
   void read(int64_t row, const TrainingPass *pass, int64_t ahead,
             int64_t *to) const {
     const auto [file, first] = placeOf(row, pass);
     file->read(first + ahead, length_, to);
   }
 
-  // Its file, and its first token there.
+  // The window's file, and its first token there.
   std::pair<const TokenFile *, int64_t>
   placeOf(int64_t row, const TrainingPass *pass) const {
     const auto end = std::upper_bound(ends_.begin(), ends_.end(), row);
@@ -44,14 +44,14 @@ public:
 
 private:
   int64_t offsetOf(const TrainingPass &pass) const {
-    constexpr uint64_t kStream = 0x746f6b656e73; // of nothing else's draws
+    constexpr uint64_t kStream = 0x746f6b656e73; // unique random number stream
     const PhiloxBlock drawn = philox(pass.seed, uint64_t(pass.epoch), kStream);
     return int64_t((uint64_t(drawn[1]) << 32 | drawn[0]) % uint64_t(length_));
   }
 
   TokenLists files_;
   int64_t length_;
-  std::vector<int64_t> ends_; // windows up to the end of each file
+  std::vector<int64_t> ends_; // cumulative windows by file
 };
 
 class WindowRows final : public RowReader {
@@ -145,7 +145,7 @@ public:
 
 private:
   std::shared_ptr<const TokenFiles> files_;
-  std::shared_ptr<const TokenWindows> windows_; // null: not shaped yet
+  std::shared_ptr<const TokenWindows> windows_; // null before shaped()
 };
 
 } // namespace

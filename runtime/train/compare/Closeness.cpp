@@ -12,7 +12,7 @@
 namespace dlc {
 namespace {
 
-// Orders in which one device or layout may keep what another keeps as it is.
+// Permutations that different devices or layouts may use.
 std::vector<std::vector<int>> likelyOrders(int rank) {
   std::vector<int> same(static_cast<size_t>(rank));
   std::iota(same.begin(), same.end(), 0);
@@ -160,7 +160,7 @@ std::vector<int64_t> positionOf(size_t element,
 
 namespace {
 
-// About `center`, of the finite elements.
+// Root mean square deviation from `center`, of the finite elements.
 double rootMeanSquareAbout(double center, const std::vector<double> &values) {
   double sum = 0;
   size_t count = 0;

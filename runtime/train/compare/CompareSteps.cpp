@@ -10,7 +10,7 @@
 namespace dlc {
 namespace {
 
-// One of the two, with its samples in the order of the data set.
+// One of the two models, with its samples in the order of the data set.
 class ComparedSide {
 public:
   ComparedSide(Session &session, const Dataset &data, std::string kind)
@@ -24,8 +24,8 @@ public:
   int64_t batch() const { return plan::batchOf(session_.plan(), size()); }
   int size() const { return sizeOf(session_.plan(), kind_, data_); }
 
-  // Micro-batch `number`, from 0; behind the last sample the first comes again.
-  // Its loss, if the program has one.
+  // Runs micro-batch `number`, from 0; samples repeat after the last. Returns
+  // its loss, if the program has one.
   Result<std::optional<double>> run(const plan::Program &program,
                                     int64_t number, Probe &probe) {
     std::vector<int64_t> rows(static_cast<size_t>(batch()));
@@ -67,7 +67,7 @@ Status checkSides(const ComparedSide &a, const ComparedSide &b) {
   return {};
 }
 
-// 1 without a scaler.
+// The loss scale; 1 without a scaler.
 Result<double> lossScaleOf(Executor &executor) {
   std::vector<std::byte> copy;
   for (const plan::State &state : executor.plan().states())

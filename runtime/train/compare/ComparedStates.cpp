@@ -10,7 +10,7 @@
 namespace dlc {
 namespace {
 
-// What of a state a step is judged by. A rounding of the whole remains.
+// The change of a state in a step; it includes the rounding error of the state.
 WideTensor movedFrom(const WideTensor &before, WideTensor now) {
   for (size_t i = 0; i < now.values.size(); ++i)
     now.values[i] -= before.values[i];

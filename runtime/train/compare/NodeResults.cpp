@@ -31,11 +31,11 @@ public:
       outputs_[port.buffer()] = port.name();
   }
 
-  // A's places are numbers of results.
+  // Pairs the program's results with numbers of reference results.
   ResultPairs pairs() {
     ResultPairs pairs;
     pairs.resultsA = static_cast<int>(results_.size());
-    std::map<size_t, ResultPlace> last; // of each result
+    std::map<size_t, ResultPlace> last; // by reference result
     for (int i = 0; i < program_.commands_size(); ++i)
       for (int k = 0; k < program_.commands(i).outputs_size(); ++k) {
         const uint32_t buffer = program_.commands(i).outputs(k);
@@ -79,7 +79,7 @@ private:
   std::map<uint32_t, std::string> outputs_;
 };
 
-// Results as if commands of A had given them.
+// Reference results in the form of a program's results.
 class KeptNodes {
 public:
   explicit KeptNodes(std::vector<NodeResult> &results) {

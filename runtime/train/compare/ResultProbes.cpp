@@ -26,7 +26,7 @@ Result<WideTensor> fetchWide(Device &device, const Operand &operand) {
   return widen(*operand.type, data);
 }
 
-// Where an operand lies, as plan::LastWriters has it.
+// Addresses of an operand, as in plan::LastWriters.
 std::pair<uint64_t, uint64_t> addressesOf(const Operand &operand) {
   const auto begin = reinterpret_cast<uintptr_t>(operand.data);
   return {begin, begin + plan::bytesOf(*operand.type).value_or(0)};
@@ -181,7 +181,7 @@ ResultComparer::measure(const ResultPlace &place, bool isBackward,
 std::optional<ResultComparer::Chosen>
 ResultComparer::nearest(const std::vector<ResultPlace> &candidates,
                         bool isBackward, const WideTensor &b) const {
-  // Farther apart, as a share of how much its elements vary, it is another
+  // With a larger error, relative to the standard deviation, it is another
   // tensor.
   constexpr double kSame = 0.1;
   std::optional<Chosen> best;
@@ -206,12 +206,12 @@ Status ResultComparer::take(const Chosen &chosen, const ProbedCommand &c,
   const WideTensor expected =
       scaled(permute(a.values, close.axes), chosen.factor);
   const RoundingNoise noise = noise_.of(output);
-  // Rounding may choose other maxima of windows, whose gradients then are
-  // elsewhere: that says nothing of the rest.
+  // Rounding may change which element of a window is the maximum, and so where
+  // its gradient goes; this does not discredit the other elements.
   const bool isBackward = c.index > loss_;
   const bool chooses = isBackward && a.noise.epsilon != noise.epsilon;
-  // So it may choose terms of sums: a share of them that come or go changes a
-  // sum of many signs by the root of that share.
+  // It may also change the terms of sums: if a share of the terms changes, a
+  // sum of random signs changes by the square root of that share.
   const bool choosesTerms = chooses && values.shape.size() == 1 &&
                             plan::intAttribute(c.command, "has_bias", 0);
   const double tolerance =

@@ -14,7 +14,7 @@ namespace {
 
 struct LabelledResult {
   ResultPlace place;
-  std::string label; // of nodes
+  std::string label; // node names
   std::string operation;
   std::string like; // side of the loss, dimensions
 };
@@ -97,7 +97,7 @@ ResultPairs pairResults(const plan::Plan &planA, const plan::Program &a,
             [](const ResultPair &x, const ResultPair &y) { return x.a < y.a; });
 
   std::map<std::string, std::vector<ResultPlace>>
-      byNode; // of a's that are not certain
+      byNode; // of uncertain results of a
   for (const LabelledResult &one : all[0])
     if (!isCertain(one.label + one.like))
       for (const std::string &node : nodesOfLabel(one.label))

@@ -12,7 +12,7 @@
 namespace dlc {
 namespace {
 
-constexpr double kMostRatio = 1e6; // beyond it rounding is most of a movement
+constexpr double kMostRatio = 1e6; // above it the change is mostly rounding
 
 Status checkProportional(const plan::Plan &plan) {
   for (const plan::Attribute &attribute : plan.schedule()) {
@@ -32,7 +32,7 @@ Status checkProportional(const plan::Plan &plan) {
   return {};
 }
 
-// Where the parameters were, and how far they go.
+// The parameters before a step, and their change in it.
 class Movement {
 public:
   explicit Movement(Executor &executor) : executor_(executor) {}
@@ -64,7 +64,7 @@ public:
     return {};
   }
 
-  // As if the step since begin() had been `ratio` as long.
+  // Scales the change since begin() by `ratio`.
   Status stretch(double ratio) {
     for (Parameter &p : parameters_) {
       DLC_TRY(executor_.readState(p.name, p.after.data(), 4 * p.after.size()));
@@ -88,7 +88,7 @@ private:
   std::vector<Parameter> parameters_;
 };
 
-// Whether losses have left the range in which they fell.
+// Whether losses have risen far above their minimum.
 class Divergence {
 public:
   bool isReached(double loss) {
@@ -124,8 +124,8 @@ Status checkRatio(double rate, double own, int64_t step) {
                     step, own);
 }
 
-// The model's first state, which no run folder keeps. The schedule stays where
-// it begins: it is one of many times the steps.
+// Loads the model's initial state without a run folder. The schedule's counter
+// stays at the start, so that the compiled rate is constant.
 Status loadApart(RunSetup &setup) {
   constexpr int64_t kLong = 1000;
   Session &session = *setup.session;

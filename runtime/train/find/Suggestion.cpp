@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a range test's losses say, and their table.
+// Suggests rates from the losses of a range test, and writes its table.
 #include "runtime/train/find/RateTest.h"
 
 #include "runtime/base/files/Files.h"
@@ -12,12 +12,12 @@ namespace dlc {
 
 namespace {
 
-// To each side of a point whose mean is taken.
+// Half width of the smoothing window.
 int64_t reachOf(size_t count) {
   return std::max<int64_t>(1, static_cast<int64_t>(count) / 20);
 }
 
-// One leap of the loss moves no mean of medians.
+// Medians, so that single outliers do not affect the means of medians.
 std::vector<double> mediansOf(std::span<const RateTestPoint> points) {
   const auto count = static_cast<int64_t>(points.size());
   const int64_t reach = std::max<int64_t>(1, count / 40);
@@ -51,8 +51,8 @@ std::vector<double> smoothed(std::span<const RateTestPoint> points) {
   return result;
 }
 
-// How far losses are from the smooth ones; those up to `end`, as leaps come
-// behind the least. By medians: 1.48 of them is a standard deviation.
+// Noise of losses up to `end` (they jump after the minimum), as a standard
+// deviation: 1.48 times the median absolute deviation from the smooth ones.
 double noiseOf(std::span<const RateTestPoint> points,
                std::span<const double> smooth, size_t end) {
   std::vector<double> away;
@@ -71,7 +71,7 @@ RateSuggestion suggestRate(std::span<const RateTestPoint> points) {
   const auto &loss = found.smooth;
   const auto least = static_cast<size_t>(
       std::min_element(loss.begin(), loss.end()) - loss.begin());
-  // Means of few points at the ends are noise.
+  // Means of few points at the ends are noisy.
   const auto first = static_cast<size_t>(reachOf(loss.size()));
   if (loss.size() < 3 || least <= first ||
       loss[first] - loss[least] <= noiseOf(points, loss, least))

@@ -38,7 +38,7 @@ portsText(const plan::Program &program,
   return text;
 }
 
-// A row of the numbers, and zeros behind them, for each row of the input.
+// Fills each row of the input with the numbers, followed by zeros.
 void fillRows(std::span<const int64_t> numbers, const plan::TensorType &type,
               std::vector<std::byte> &to) {
   const auto length = size_t(type.shape(1)), rows = size_t(type.shape(0));
@@ -57,7 +57,8 @@ bool isIntegers(const plan::TensorType &type) {
   return type.dtype() == plan::I64 || type.dtype() == plan::I32;
 }
 
-// What Hugging Face's models read beside tokens: all count, in their order.
+// Values of further inputs of Hugging Face models: all tokens are valid and in
+// order.
 std::optional<std::vector<int64_t>> numbersBeside(const std::string &name,
                                                   int64_t length) {
   std::vector<int64_t> numbers(size_t(length), 1);
@@ -209,8 +210,8 @@ Status Generator::run(Form &form, std::span<const int64_t> tokens,
   return {};
 }
 
-// Other tokens must leave the logits of those before them: in the second half,
-// and the last one, which what is causal by halves or blocks alone does not.
+// Changing tokens must not change logits before them. Tests the last token and
+// the second half, as a model may be causal only between halves or blocks.
 Status Generator::checkCausal() {
   Form &form = forms_.back();
   if (form.length < 2)
@@ -233,14 +234,14 @@ Status Generator::checkCausal() {
   return one_ ? checkCache(tokens, one) : Status();
 }
 
-// The first logits, so many.
+// Compares the first `count` logits.
 Status Generator::checkSame(std::span<const float> one,
                             std::span<const float> other, size_t count) const {
   constexpr double kRounding = 1e-5;
   double largest = 0, difference = 0;
   for (size_t i = 0; i < count; ++i) {
     if (!std::isfinite(one[i]) && one[i] == other[i])
-      continue; // such as the minus infinity of tokens that never come
+      continue; // such as minus infinity of tokens that never occur
     if (std::isfinite(one[i]))
       largest = std::max(largest, std::abs(double(one[i])));
     const double apart = std::abs(double(one[i]) - double(other[i]));
@@ -255,8 +256,9 @@ Status Generator::checkSame(std::span<const float> one,
   return {};
 }
 
-// What is kept of the tokens before one, and of others behind it, gives the
-// logits that it has among all: but for the order of sums, also of halves.
+// Logits from the cache must equal those without it, also if the cache was
+// filled with other tokens after the position; orders of sums may differ, also
+// in 16 bits.
 Status Generator::checkCache(std::span<const int64_t> tokens,
                              std::span<const float> logits) {
   constexpr double kRounding = 0.05;
@@ -292,8 +294,8 @@ Generator::next(std::span<const int64_t> tokens) try {
                            cached_.begin(),
                        tokens.size() - 1);
   cached_.clear();
-  // A row alone is bound by memory: it costs about as much as eight rows of a
-  // whole pass.
+  // One row is bound by memory bandwidth, and costs about as much as eight rows
+  // of a complete pass.
   constexpr int64_t kFaster = 8;
   if (one_ && tokens.size() - known <=
                   size_t(std::max<int64_t>(1, context() / kFaster))) {

@@ -10,7 +10,7 @@
 namespace dlc {
 namespace {
 
-// Of the seed's streams of numbers that of generated tokens: "text".
+// Stream of the seed's random numbers for generated tokens: "text".
 constexpr uint64_t kTextStream = 0x74657874;
 
 double uniformAt(uint64_t seed, uint64_t place) {
@@ -23,7 +23,7 @@ struct Candidate {
   uint32_t token;
 };
 
-// The largest first.
+// Sorts the `count` largest candidates to the front.
 void sortLargest(std::vector<Candidate> &all, size_t count) {
   std::partial_sort(all.begin(), all.begin() + ptrdiff_t(count), all.end(),
                     [](const Candidate &a, const Candidate &b) {
@@ -93,7 +93,7 @@ Result<uint32_t> chooseToken(std::span<const float> logits, uint64_t place,
   for (const Candidate &candidate : all)
     if ((sum += candidate.weight) > at)
       return candidate.token;
-  return all.back().token; // where rounding made the sum no more than that
+  return all.back().token; // if rounding made the sum smaller
 }
 
 } // namespace dlc

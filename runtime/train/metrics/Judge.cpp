@@ -13,7 +13,7 @@
 namespace dlc {
 namespace {
 
-// The labels of an output among those that the loss reads.
+// Index of the output's labels among those that the loss reads.
 Result<size_t> findLabels(const Dataset &data, const Scores &scores) {
   std::vector<size_t> all;
   for (size_t i = 0; i < data.columns().size(); ++i) {

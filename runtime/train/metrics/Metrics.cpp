@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics, as sklearn and torchmetrics define them. For several classes
-// the mean is macro where nothing else is said; a class that neither labels nor
-// outputs have does not count in it. 0 / 0 is 0.
+// Metrics as defined by sklearn and torchmetrics. For several classes the
+// default average is macro; a class that occurs neither in labels nor in
+// outputs is excluded. 0 / 0 is 0.
 #include "runtime/train/metrics/Metrics.h"
 
 #include "runtime/base/options/Nearest.h"
@@ -31,12 +31,12 @@ struct MetricRow {
   std::string_view name;
   unsigned tasks;
   unsigned uses;
-  bool more; // is better
-  // Either of one class, averaged over all,
+  bool more; // larger values are better
+  // Either computed per class and averaged,
   double (*ofClass)(const ClassCounts &) = nullptr;
-  // or of all at once; without one it is no number.
+  // or from all counts; null: not a scalar.
   double (*ofAll)(const Tally &, Average) = nullptr;
-  bool averages = false; // whether ofAll knows macro and weighted
+  bool averages = false; // ofAll supports macro and weighted
 };
 
 namespace {
@@ -49,7 +49,7 @@ double f1(const ClassCounts &n) {
 double iou(const ClassCounts &n) { return over(n.tp, n.tp + n.fp + n.fn); }
 double specificity(const ClassCounts &n) { return over(n.tn, n.tn + n.fp); }
 
-// Means over the classes that are there, by `weight`.
+// Mean over occurring classes, weighted by `weight`.
 template <class Value, class Weight>
 double meanOver(const Tally &t, const Value &value, const Weight &weight) {
   double sum = 0, weights = 0;
@@ -89,7 +89,7 @@ double accuracy(const Tally &t, Average average) {
                   (t.scores().task == Task::Labels ? t.scores().classes : 1));
 }
 
-// The mean of the recalls of classes that the labels have.
+// Mean recall of classes that occur in labels.
 double balancedAccuracy(const Tally &t, Average) {
   if (t.scores().task == Task::Binary) {
     const ClassCounts n = t.countsOf(0);
@@ -100,8 +100,8 @@ double balancedAccuracy(const Tally &t, Average) {
       [&](size_t c) { return t.actual(c) > 0; });
 }
 
-// Rows of all, those that agree, and sums over the classes of found times
-// actual, found squared and actual squared.
+// Number of rows, number of correct ones, and sums over classes of found *
+// actual, found^2 and actual^2.
 struct Agreement {
   double rows, same, both = 0, found = 0, actual = 0;
 };
@@ -130,7 +130,8 @@ double kappa(const Tally &t, Average) {
   return over(a.same * a.rows - a.both, a.rows * a.rows - a.both);
 }
 
-// Of a class against the rest: by trapezoids, equal scores as one.
+// Area under the ROC curve of a class against the rest, by trapezoids; equal
+// scores are one point.
 double areaUnderCurve(const Tally &t, size_t c) {
   double yes = 0, no = 0, area = 0;
   const bool known = t.inOrder(c, [&](int64_t positive, int64_t negative) {
@@ -139,7 +140,7 @@ double areaUnderCurve(const Tally &t, size_t c) {
   });
   return known && yes > 0 && no > 0 ? area / yes / no : NAN;
 }
-// The sum of precision times what recall grows by.
+// Sum of precision times increase of recall.
 double averagePrecision(const Tally &t, size_t c) {
   double yes = 0, all = 0, sum = 0;
   const bool known = t.inOrder(c, [&](int64_t positive, int64_t negative) {
@@ -162,7 +163,7 @@ double elementsOf(const Tally &t) {
 double mae(const Tally &t, Average) { return over(t.sum(0), elementsOf(t)); }
 double mse(const Tally &t, Average) { return over(t.sum(1), elementsOf(t)); }
 double rmse(const Tally &t, Average) { return std::sqrt(mse(t, {})); }
-// The mean over the elements of a sample; of equal labels 1 or 0.
+// Mean over the elements of a sample; 1 or 0 for constant labels.
 double r2(const Tally &t, Average) {
   const auto n = double(t.rows());
   const auto columns = static_cast<size_t>(t.scores().elements());
@@ -218,7 +219,7 @@ const MetricRow *findRow(std::string_view name) {
   return nullptr;
 }
 
-// "top5": 5; else 0.
+// 5 for "top5"; 0 for other names.
 int topOf(const std::string &name) {
   if (!std::string_view(name).starts_with(kTop))
     return 0;

@@ -49,7 +49,7 @@ Result<Task> taskOf(const std::string &name) {
   return corrupt("'{}' is not one of classes, binary, values", name);
 }
 
-// The output's elements of a sample around the axis of the classes.
+// Sizes of a sample's output before, along and after the class axis.
 Status findExtents(const plan::Plan &plan, int size, int64_t axis,
                    Scores &scores) {
   const plan::Program *predict = plan::findProgram(plan, "predict", size);

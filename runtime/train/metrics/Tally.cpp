@@ -123,7 +123,7 @@ Status Tally::addClasses(int64_t sample, int64_t batch,
 }
 
 void Tally::addTops(size_t actual) {
-  size_t before = 0; // better scores, or equal ones of earlier classes
+  size_t before = 0; // larger scores, or equal ones of earlier classes
   for (size_t c = 0; c < row_.size(); ++c)
     before += row_[c] > row_[actual] || (row_[c] == row_[actual] && c < actual);
   for (size_t i = 0; i < needs_.tops.size(); ++i)
@@ -154,7 +154,7 @@ void Tally::addBinary(int64_t sample, std::span<const float> out,
       predicted_[c] += found;
       actual_[c] += actual;
       right_ += found == actual;
-      if (needs_.order) // a logit orders as its probability, and has more bits
+      if (needs_.order) // logits have the same order, with more bits
         keepScore(sample * rows + r, c,
                   scores_.probabilities || !binned_ ? score : sigmoid(score),
                   actual);
@@ -162,8 +162,8 @@ void Tally::addBinary(int64_t sample, std::span<const float> out,
   }
 }
 
-// Sums of |e| and e e; of each column e e, d and d d, d being the distance from
-// the first sample's label, so that its variance keeps its digits.
+// Sums of |e| and e^2; per column sums of e^2, d and d^2, where d is the
+// difference to the first sample's label, which keeps the variance accurate.
 void Tally::addValues(int64_t batch, std::span<const float> out,
                       std::span<const double> labels,
                       std::span<const double> first) {

@@ -47,8 +47,7 @@ Status Guard::check(const StepReport &report) {
                              std::isnan(loss) ? NAN : loss, report.step)});
 }
 
-// Leaves a replay if the run ends, and says where the overflow is if that is
-// asked for.
+// Writes a replay if the run ends, and locates the overflow if requested.
 Status Guard::examine(const Bad &bad) {
   const RunSetup &setup = run_.setup;
   const int64_t step = bad.report.step;
@@ -96,13 +95,13 @@ Status Guard::examine(const Bad &bad) {
                   bad.text, run_.folder.path(), replay);
 }
 
-// To the state before the step; what was started after it is undone.
+// Restores the state before the step, discarding later steps.
 Status Guard::goBack(const Bad &bad) {
   RunSetup &setup = run_.setup;
   Progress &progress = run_.progress;
   const int64_t step = bad.report.step;
   DLC_TRY(run_.steps.discard());
-  if (bad.skipped || setup.options.debugOverflow) // then it was decisive
+  if (bad.skipped || setup.options.debugOverflow) // the step was decisive
     return before_.restore(setup.session->executor());
   DLC_TRY(run_.checkpointing.restore(progress));
   if (progress.step + 1 < step)

@@ -12,11 +12,11 @@
 namespace dlc {
 namespace {
 
-// How much a place explains. One of a lower kind counts before all others.
+// Kind of location. A lower kind takes precedence over all others.
 enum class Kind {
-  Origin, // finite values become others, or are others from nowhere
-  Mask,   // finite values become minus infinity
-  Sum,    // what arrived from the ranks is not finite
+  Origin, // a result is not finite, but no operand
+  Mask,   // a result has minus infinity only
+  Sum,    // an all-reduced value is not finite
 };
 
 struct Place {
@@ -25,7 +25,7 @@ struct Place {
   int command; // -1: before the first
   std::string text;
 
-  // Places sort as their keys do.
+  // Locations are sorted by key.
   std::string key() const {
     return fmt::format("{}{:08}{:08}", static_cast<int>(kind), microBatch,
                        command + 1);
@@ -37,7 +37,7 @@ bool isHalf(const Operand &operand) {
          operand.type->dtype() == plan::BF16;
 }
 
-// The nodes of a label as a regular expression that finds no others.
+// A regular expression that matches exactly the nodes of a label.
 std::string patternOf(const std::string &label) {
   std::string text;
   for (size_t i = 0; i < label.size(); ++i) {
@@ -55,13 +55,13 @@ std::string patternOf(const std::string &label) {
                                              : "^(" + text + ")$";
 }
 
-// A range of a region; programs share regions.
+// A range of a memory region; programs share regions.
 struct Memory {
   uint32_t region;
   uint64_t begin, end;
 };
 
-// Of a plan::State or plan::Buffer.
+// For a plan::State or plan::Buffer.
 template <class Place> Memory memoryOf(const Place &place) {
   return {place.region(), place.offset(),
           place.offset() + plan::bytesOf(place.type()).value_or(0)};
@@ -115,14 +115,14 @@ public:
     return {};
   }
 
-  // What is not finite already counts before all commands.
+  // Records a location that precedes all commands.
   void noteBefore(std::string text) {
     if (found_)
       return;
     place_ = {Kind::Origin, microBatch_, -1, std::move(text)};
     found_ = true;
   }
-  // Memory that holds infinities on purpose.
+  // Marks memory that has infinities on purpose.
   void taint(const Memory &memory) { tainted_.push_back(memory); }
   const std::optional<Place> &place() const { return place_; }
 
@@ -196,20 +196,20 @@ private:
   const plan::Program &program_;
   int64_t microBatch_;
   int loss_;
-  std::vector<Range> reads_; // of the command that runs
+  std::vector<Range> reads_; // of the current command
   std::vector<Memory> tainted_;
   std::optional<Place> place_;
-  bool found_ = false; // nothing later can count
+  bool found_ = false; // later locations are irrelevant
 };
 
-// What is not finite before the update.
+// Finds states that are not finite before the update.
 Status checkStates(Session &session, Finder &finder) {
-  std::vector<std::byte> copy; // of a state that the host cannot see
+  std::vector<std::byte> copy; // for states that the host cannot access
   for (const plan::State &state : session.plan().states()) {
     DLC_ASSIGN(TensorView view,
                session.executor().fetchState(state.name(), copy));
     const Range range = rangeOf(*view.type, view.data);
-    // What the last window has left is not used.
+    // The last window's accumulators are not read.
     if (state.role() == "accumulator" ||
         (!range.finite() && state.role() == "const"))
       finder.taint(memoryOf(state));
@@ -239,8 +239,8 @@ void checkInputs(const plan::Program &program, const Batch &batch,
   }
 }
 
-// Of the places that ranks have found, keys before their texts, the first one's
-// text; empty: none was found.
+// The text of the location with the lowest key, among keys and texts of all
+// ranks; empty if there is none.
 std::string textOfFirst(const std::vector<std::string> &all, bool inWindow) {
   constexpr size_t kKey = 17;
   size_t best = all.size();

@@ -19,13 +19,14 @@ std::string durationText(double seconds) {
   return fmt::format("{:02}:{:02}", total / 60, total % 60);
 }
 
-// Columns of the terminal; 0: it does not say.
+// Columns of the terminal; 0 if unknown.
 size_t terminalWidth() {
   struct winsize size {};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// What is shown; on a narrow terminal those of the highest rank go first.
+// A part of the line; on a narrow terminal those of the highest rank are
+// omitted first.
 struct ShownPart {
   std::string text;
   int rank;
@@ -64,7 +65,7 @@ public:
 
   void onPause() override {
     if (validates_)
-      write(""); // of which an error follows
+      write(""); // an error message follows
     else if (terminal_ && (open_ || !shown_))
       write(barText(terminalWidth()) + "\n");
     open_ = validates_ = false;
@@ -86,7 +87,7 @@ public:
   void onValidation(const ValidationEvent &) override { pace_.resume(); }
   void onSaved(const SavedEvent &event) override {
     if (event.asked)
-      onPause(); // it is told
+      onPause(); // a message follows
   }
   void onEnd(const EndEvent &) override { onPause(); }
 
@@ -118,8 +119,8 @@ private:
     return parts;
   }
 
-  // For a terminal of so many columns (0: not known): a longer line would be
-  // shown as two, and rewritten as one.
+  // The line for a terminal of `width` columns (0: unknown); a longer one would
+  // wrap and could not be rewritten.
   std::string barText(size_t width) const {
     std::vector<ShownPart> all = parts();
     while (width && joined(all).size() >= width) {

@@ -8,7 +8,7 @@
 namespace dlc {
 namespace {
 
-// It is made anew each time, so that none less is no error.
+// The file is rewritten each time, so failure to write is not an error.
 class Classes : public Recorder {
 public:
   explicit Classes(std::string path) : path_(std::move(path)) {}

@@ -61,7 +61,7 @@ private:
     warning_.check(columns_.size() == before ? append() : write());
   }
 
-  // Creates none: the folder may have been replaced.
+  // Does not create the file, as the folder may have been replaced.
   Status append() const {
     DLC_ASSIGN(const int file, openOwnFile(path_, O_WRONLY | O_APPEND));
     const std::string row = fmt::format("{}\n", fmt::join(rows_.back(), ","));
@@ -73,7 +73,7 @@ private:
     return status;
   }
 
-  // All of it: a run that goes on may have more columns.
+  // Rewrites the file, since a resumed run may have more columns.
   Status write() const {
     std::string text = fmt::format("{}\n", fmt::join(columns_, ","));
     for (Words row : rows_) {

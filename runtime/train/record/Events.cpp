@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorBoard's files: records of a Protobuf message tensorflow.Event, each
-// [u64 length][u32 check of it][message][u32 check of it], the check being
-// CRC32C, turned right by 15 bits, plus 0xa282ead8.
+// [u64 length][u32 checksum of it][message][u32 checksum of it]. The checksum
+// is CRC32C, rotated right by 15 bits, plus 0xa282ead8.
 #include "runtime/train/record/Recorder.h"
 
 #include "runtime/base/files/Files.h"
@@ -42,7 +42,7 @@ template <class Number> std::string raw(Number x) { // little-endian, as the CPU
   return bytes;
 }
 
-// Fields of a Protobuf message by number.
+// Encodings of Protobuf fields.
 std::string varint(uint64_t x) {
   std::string bytes;
   for (; x >= 0x80; x >>= 7)
@@ -65,7 +65,7 @@ std::string field(int number, int64_t x) {
 // tensorflow.Event
 constexpr int kWallTime = 1, kEventStep = 2, kFileVersion = 3,
               kEventSummary = 5, kSessionLog = 7;
-// Summary.value; of a value its tag and simple_value; SessionLog.status
+// Fields Summary.value; its tag and simple_value; SessionLog.status.
 constexpr int kSummaryValue = 1, kValueTag = 1, kValueNumber = 2,
               kLogStatus = 1;
 constexpr int64_t kLogStart = 1;
@@ -117,7 +117,7 @@ public:
     write(field(kEventStep, event.step) + field(kEventSummary, summary));
   }
 
-  // What is behind a step from which a run goes on is forgotten by the reader.
+  // Tells readers to drop values after the step from which a run is resumed.
   void begin(int64_t step) {
     write(field(kFileVersion, std::string("brain.Event:2")));
     if (step > 0)
@@ -132,7 +132,7 @@ private:
                      field(kValueNumber, static_cast<float>(number)));
   }
 
-  // A record is whole or not there: behind a torn one nothing would be read.
+  // Writes a record with one write(): readers stop at an incomplete one.
   void write(const std::string &fields) {
     const std::string event = field(kWallTime, wallTime()) + fields;
     const std::string length = raw(static_cast<uint64_t>(event.size()));

@@ -8,7 +8,7 @@
 namespace dlc {
 namespace {
 
-// "48.0 MiB: ...": what the device holds for this rank.
+// "48.0 MiB: ...": device memory of this rank.
 std::string memoryText(const Executor &executor) {
   const auto mebibytes = [](uint64_t bytes) {
     return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));

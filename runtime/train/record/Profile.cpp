@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dlc train --profile reports.
+// Reports of dlc train --profile.
 #include "runtime/train/record/Recorder.h"
 
 #include "runtime/base/Json.h"
@@ -32,7 +32,7 @@ std::string shareText(double part, double whole) {
   return whole > 0 ? fmt::format("{:.0f}", 100 * part / whole) : "-";
 }
 
-// Billions a second; "-" where the plan counts nothing.
+// Billions per second; "-" if the plan has no count.
 std::string rate(uint64_t count, double seconds) {
   return count && seconds > 0
              ? fmt::format("{:.1f}", static_cast<double>(count) / seconds / 1e9)
@@ -45,10 +45,10 @@ std::string shortened(const std::string &label) {
   return fmt::format("{}...", label.substr(0, kLabelWidth - 3));
 }
 
-// The commands of `program` by time, most first: milliseconds of a step and
-// share of it, rates, what it is and which ONNX nodes it came from. All after
-// the first are one line. With `machine` also which share of the time is the
-// command's roofline, and of a step; above 100 %: caches were faster.
+// Commands of `program`, the slowest first: milliseconds per step and their
+// share, rates, the command and its ONNX nodes; commands after the first are
+// summed up in one line. With `machine` also the roofline's share of the time,
+// per command and step; above 100 % data was in caches.
 std::string profileTable(const std::vector<CommandProfile> &commands,
                          std::string_view program, const Machine &machine) {
   std::vector<const CommandProfile *> sorted;
@@ -61,7 +61,7 @@ std::string profileTable(const std::vector<CommandProfile> &commands,
     }
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](auto *a, auto *b) { return perCall(*a) > perCall(*b); });
-  // The column is there if there is something to compare with.
+  // Only present if there is something to compare with.
   const auto column = [&](const std::string &share) {
     return machine ? fmt::format(" {:>7}", share) : "";
   };
@@ -90,7 +90,7 @@ std::string profileTable(const std::vector<CommandProfile> &commands,
   return text;
 }
 
-// The same for scripts, a JSON array of objects, written atomically.
+// The same as a JSON array of objects, written atomically.
 Status writeProfile(const std::vector<CommandProfile> &commands,
                     const std::string &path, const Machine &machine) {
   Json list = Json::array();
@@ -113,8 +113,8 @@ Status writeProfile(const std::vector<CommandProfile> &commands,
   return writeFileAtomically(path, dumpJson(list, 1) + "\n");
 }
 
-// When commands of a run of each program began and ended, on average, as
-// chrome://tracing and Perfetto read it; written atomically.
+// Average start and end times of commands in a run of each program, for
+// chrome://tracing and Perfetto; written atomically.
 Status writeTrace(const std::vector<CommandProfile> &commands,
                   const std::string &path) {
   Json events = Json::array();
@@ -151,8 +151,9 @@ public:
 
   void onStep(const StepEvent &) override { hasStepped_ = true; }
 
-  // Files of which one less is a warning and no error, as all is saved. A CPU
-  // is judged by what dlc doctor bench machine measured, if it did and kept it.
+  // Failure to write a file is only a warning, as the state is saved. CPU
+  // commands are compared with the results of dlc doctor bench machine, if
+  // cached.
   void onEnd(const EndEvent &) override {
     if (!hasStepped_)
       return;

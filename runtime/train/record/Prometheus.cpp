@@ -12,7 +12,7 @@
 namespace dlc {
 namespace {
 
-// Of a label: \, " and line ends escaped.
+// Escapes \, " and newlines in a label.
 std::string labelText(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -29,10 +29,10 @@ std::string prometheusNumber(double x) {
                          : fmt::format("{}", x);
 }
 
-// dlc_step, dlc_steps, dlc_epoch, dlc_samples_per_second, dlc_train{metric},
-// dlc_validation{metric}, dlc_loss_scale of models that have one, and since
-// this process began dlc_samples_total and dlc_step_seconds, a histogram. All
-// have the label run.
+// Metrics: dlc_step, dlc_steps, dlc_epoch, dlc_samples_per_second,
+// dlc_train{metric}, dlc_validation{metric}, dlc_loss_scale if the model has
+// one, and since the start of this process dlc_samples_total and
+// dlc_step_seconds, a histogram. All have the label run.
 class Prometheus : public Recorder {
 public:
   Prometheus(std::string path, std::string run)
@@ -62,7 +62,7 @@ private:
   using Clock = std::chrono::steady_clock;
   using Values = std::vector<std::pair<std::string, double>>;
 
-  // Upper bounds; the last bucket has none.
+  // Upper bounds; the last bucket is unbounded.
   static constexpr std::array kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025,
                                          0.05,  0.1,    0.25,  0.5,  1.0,
                                          2.5,   5.0,    10.0,  30.0, 60.0};
@@ -126,7 +126,7 @@ private:
   int64_t step_ = 0, total_ = 0, epoch_ = 0, samples_ = 0;
   double rate_ = 0;
   Values values_, validation_;
-  std::array<int64_t, kBounds.size() + 1> buckets_{}; // of one each
+  std::array<int64_t, kBounds.size() + 1> buckets_{}; // not cumulative
   double seconds_ = 0;
   Clock::time_point written_{};
   OneWarning warning_;

@@ -38,7 +38,7 @@ public:
 private:
   JsonLines lines_;
   const bool isQuiet_;
-  SlowRank slow_; // that was told last
+  SlowRank slow_; // in the last message
 };
 
 } // namespace

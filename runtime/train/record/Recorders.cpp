@@ -10,7 +10,7 @@ namespace {
 
 using Open = MadeRecorder (*)(const Recorded &);
 
-// In the order in which each event is told.
+// In the order in which events are delivered.
 constexpr Open kAll[] = {
     openClasses,    openRunLines, openBar,        openMessages,  openCsv,
     openStatistics, openEvents,   openPrometheus, openJsonLog,   openHookCalls,

@@ -32,7 +32,7 @@ private:
         .add("gradient_std", s.gradient.deviation)
         .add("gradient_absmax", s.gradient.largest);
     std::string text = line.finish();
-    text.pop_back(); // the line's end
+    text.pop_back(); // the newline
     return text;
   }
 

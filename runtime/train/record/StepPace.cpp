@@ -26,7 +26,7 @@ double StepPace::stepsPerSecond() const {
   return elapsed > 0 ? static_cast<double>(step_ - first_) / elapsed : 0;
 }
 
-// By a stream, as such a file says that it has no bytes.
+// Read as a stream, since files in /proc have a size of 0.
 uint64_t bytesOfProcess() {
   uint64_t sum = 0;
   std::ifstream status("/proc/self/status");

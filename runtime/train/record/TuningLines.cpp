@@ -9,14 +9,14 @@
 namespace dlc {
 namespace {
 
-// One file less is no error.
+// Failure to write is not an error.
 class Tuning : public Recorder {
 public:
   Tuning(const TuneChoices &choices, std::string path)
       : choices_(choices), path_(std::move(path)) {}
 
   void onStart(const Progress &) override { write(); }
-  void onEnd(const EndEvent &) override { write(); } // validations' too
+  void onEnd(const EndEvent &) override { write(); } // also of validations
 
 private:
   void write() const {

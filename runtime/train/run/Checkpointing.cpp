@@ -23,8 +23,8 @@ Status Checkpointing::open() {
   return {};
 }
 
-// At the start of a run all ranks have the same artifact, so no state need
-// travel.
+// At the start of a run all ranks load the same artifact, so no state is
+// broadcast.
 Status Checkpointing::restore(Progress &progress) {
   DLC_TRY(onRoot(setup_.ranks, [&] { return load(progress); }));
   DLC_TRY(share(progress));
@@ -34,7 +34,7 @@ Status Checkpointing::restore(Progress &progress) {
   return agree(setup_.ranks, leaveOut(progress));
 }
 
-// What is as the artifact has it checkpoints need not have.
+// Checkpoints omit states that equal the artifact's.
 Status Checkpointing::leaveOut(const Progress &progress) {
   Session &session = *setup_.session;
   if (!checkpoints_)
@@ -50,7 +50,7 @@ Status Checkpointing::leaveOut(const Progress &progress) {
 Status Checkpointing::load(Progress &progress) {
   Session &session = *setup_.session;
   const std::optional<int64_t> wanted = setup_.options.checkpoint;
-  DLC_TRY(settle(true)); // the newest may still be being written
+  DLC_TRY(settle(true)); // a checkpoint may still be being written
   DLC_ASSIGN(progress, wanted ? checkpoints_->load(session, *wanted)
                               : checkpoints_->loadNewest(session));
   if (progress.step == 0 && !setup_.options.state.empty()) {
@@ -74,7 +74,7 @@ Status Checkpointing::loadFirst(const Progress &progress) {
   return setup_.settleSchedule(progress);
 }
 
-// The state of another run, whose artifact is another one.
+// Takes over the state of another run, which has another artifact.
 Status Checkpointing::takeOver(Progress &progress) {
   if (!setup_.from) { // the run ended before its first checkpoint
     DLC_ASSIGN(setup_.from,
@@ -91,7 +91,8 @@ Status Checkpointing::takeOver(Progress &progress) {
   return goOnInData(progress);
 }
 
-// At the same place of the same data, else from the first sample on.
+// Continues at the same position if the data is the same, else at the first
+// sample.
 Status Checkpointing::goOnInData(Progress &progress) const {
   DLC_ASSIGN(const bool same, isSameData(progress));
   if (same)
@@ -126,7 +127,7 @@ void Checkpointing::tellOf(const Takeover &taken,
        taken.unused);
 }
 
-// Where rank 0 is, on all ranks, who go on from there.
+// Broadcasts rank 0's progress.
 Status Checkpointing::share(Progress &progress) {
   Communicator &ranks = setup_.ranks;
   Cursor &cursor = progress.cursor;
@@ -142,7 +143,7 @@ Status Checkpointing::share(Progress &progress) {
   return {};
 }
 
-// A run that went on by another value begins to look for its best anew.
+// If the run is resumed with another --best, the best is reset.
 Status Checkpointing::settleBest(Progress &progress) {
   const std::string by = setup_.bestBy ? setup_.bestBy->key : "";
   if (progress.bestBy != by) {
@@ -202,7 +203,7 @@ void Checkpointing::tellOfOtherRanks(const Progress &progress) const {
     return;
   Sampling old = sampling;
   old.world = before;
-  // Before the first checkpoint nothing tells what ranks there were.
+  // Before the first checkpoint the number of ranks is unknown.
   warning("{} instead of {}{} {} on from step {}: {} samples a step instead of "
           "{}; steps and learning rates stay as they were",
           ranksText(sampling), before,
@@ -220,7 +221,7 @@ void Checkpointing::prepare(const Progress &progress) {
   if (!checkpoints_ || !inBackground() || left <= std::max<int64_t>(1, every))
     return;
   const Status room = checkpoints_->prepare(*setup_.session);
-  if (!room.ok() && !inParts()) // else copyForParts() says it on all ranks
+  if (!room.ok() && !inParts()) // else copyForParts() reports it
     waitForSaves(room);
 }
 
@@ -249,11 +250,11 @@ Status Checkpointing::settleBefore(int64_t step) {
       fmt::format("no checkpoint of step {}", step));
 }
 
-// What went wrong on one rank ends the save, or the run, on all.
+// An error on one rank ends the save, or the run, on all.
 Status Checkpointing::saveParts(const Progress &progress, How how) {
   const int64_t keep = setup_.options.keep;
   if (!folder_.isOwn())
-    checkpoints_->end(true); // rank 0 knows how it went
+    checkpoints_->end(true); // rank 0 knows the result
   DLC_TRY(onRoot(setup_.ranks, [&] { return settleBefore(progress.step); }));
   bool copied = false;
   if (how == How::Planned && inBackground()) {
@@ -269,7 +270,7 @@ Status Checkpointing::saveParts(const Progress &progress, How how) {
                 [&] { return settle(progress.step, saved, how == How::Last); });
 }
 
-// False, from now on, if one rank has no room for it.
+// False, also in later calls, if a rank lacks memory for it.
 Result<bool> Checkpointing::copyForParts() {
   const Status copied = checkpoints_->copy(*setup_.session);
   int64_t tight = copied.code() == Code::Limit;

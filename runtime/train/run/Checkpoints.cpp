@@ -49,7 +49,7 @@ Json toJson(const Progress &progress) {
   return json;
 }
 
-// A whole number that all arithmetic on it can bear.
+// An integer small enough that arithmetic on it cannot overflow.
 Result<int64_t> countOf(const Json &json, const char *key, uint64_t most) {
   DLC_ASSIGN(const uint64_t value, jsonUnsigned(json, key));
   if (value > most)
@@ -77,7 +77,7 @@ Status readBest(const Json &json, Progress &progress) {
   return {};
 }
 
-// Of several data sets, how much of each the cursor is.
+// For several data sets: the cursor's position in each.
 Status readTaken(const Json &json, Cursor &cursor) {
   const auto found = json.find("taken");
   if (found == json.end())
@@ -99,7 +99,7 @@ Result<Progress> progressFrom(const Json &json) {
   Progress progress;
   DLC_ASSIGN(progress.step, countOf(json, "step", kMost));
   DLC_ASSIGN(progress.cursor.epoch, countOf(json, "epoch", kMost));
-  progress.cursor.sample = -1; // of an older version: see findCursor
+  progress.cursor.sample = -1; // absent in older versions: see findCursor
   if (json.contains("sample")) {
     DLC_ASSIGN(progress.cursor.sample, countOf(json, "sample", kMost));
   }
@@ -120,7 +120,8 @@ Result<Progress> progressFrom(const Json &json) {
   return progress;
 }
 
-// Checkpoints of an older version have no cursor: their ranks never changed.
+// Checkpoints of older versions lack a cursor: their number of ranks never
+// changed.
 void findCursor(Progress &progress, const plan::Plan &plan) {
   if (progress.cursor.sample >= 0)
     return;
@@ -130,7 +131,7 @@ void findCursor(Progress &progress, const plan::Plan &plan) {
   progress.cursor = sampling.cursorAfter(progress.step, progress.samples);
 }
 
-// Changes when a file does.
+// A value that changes when a file changes.
 std::string fingerprint(const std::string &checkpoint) {
   std::vector<std::string> files;
   std::error_code ignored;
@@ -145,7 +146,7 @@ std::string fingerprint(const std::string &checkpoint) {
   return fmt::format("{}", fmt::join(files, ";"));
 }
 
-// Under another name, of which nothing is a checkpoint.
+// Renames it to a name that is not a checkpoint's.
 void setAside(const Checkpoint &checkpoint, const char *why,
               const std::string &reason) {
   std::string aside = checkpoint.path + why;
@@ -157,7 +158,7 @@ void setAside(const Checkpoint &checkpoint, const char *why,
     warning("{}; it cannot be renamed: {}", reason, std::strerror(errno));
 }
 
-// A kill leaves no half of it under its name.
+// Renames first, so that a kill leaves no incomplete checkpoint.
 void removeCheckpoint(const std::string &path) {
   const std::string going = path + std::string(kRemoved);
   std::error_code ignored;
@@ -251,7 +252,7 @@ void Checkpoints::begin(Session &session, const Progress &progress,
   Content content{[this](const std::string &path) { return copy_.save(path); },
                   session.model().artifact.hash(), progress};
   thread_ = std::thread([this, keep, content = std::move(content)] {
-    if (!parts_) // the step goes first, but Gloo's threads spin for its locks
+    if (!parts_) // low priority, but Gloo's threads spin for its locks
       ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
     written_.status =
         guarded("writing a checkpoint", [&] { return save(content, keep); });
@@ -310,7 +311,7 @@ Status Checkpoints::write(const Content &content) {
   return {};
 }
 
-// Its files, which are synced.
+// Writes and syncs the files of a checkpoint.
 Result<Checkpoints::Files> Checkpoints::writeState(const Content &content,
                                                    const std::string &folder) {
   if (parts_)
@@ -319,7 +320,7 @@ Result<Checkpoints::Files> Checkpoints::writeState(const Content &content,
   return Files{{kState, state}};
 }
 
-// Hashes it unless that was done since it last changed.
+// Verifies the hash unless it was verified since the last change.
 bool Checkpoints::isWhole(const Checkpoint &checkpoint,
                           const std::string &artifact) {
   const std::string now = fingerprint(checkpoint.path);
@@ -355,10 +356,10 @@ void Checkpoints::prune(const std::string &artifact, const Progress &progress,
   }
 }
 
-// Whether there is room now, which was not before.
+// Removes checkpoints if that frees enough space; true if it did.
 bool Checkpoints::makeRoom(const std::string &artifact,
                            const Progress &progress, int64_t keep) {
-  constexpr uint64_t kSlack = 16 << 10; // longer numbers, blocks of a folder
+  constexpr uint64_t kSlack = 16 << 10; // for longer numbers and folder blocks
   std::vector<std::string> superfluous;
   uint64_t needed = 0, space = spaceIn(run_);
   int64_t kept = 0;
@@ -374,13 +375,13 @@ bool Checkpoints::makeRoom(const std::string &artifact,
     space += spaceOf(checkpoint);
   }
   if (space < needed || spaceIn(run_) >= needed)
-    return false; // it would not do, or it is not the room that is missing
+    return false; // insufficient, or space is not the problem
   for (const std::string &path : superfluous)
     removeCheckpoint(path);
   return !superfluous.empty();
 }
 
-// What a process that was killed while it wrote or removed has left.
+// Removes leftovers of a process that was killed while writing or removing.
 void Checkpoints::removeUnfinished() const {
   removeStale(run_);
   std::error_code ignored;
@@ -415,7 +416,7 @@ Result<Progress> Checkpoints::load(Session &session, int64_t step) {
   return loadFrom(session, path);
 }
 
-// One that was checked.
+// Loads a checkpoint that was verified.
 Result<Progress> Checkpoints::loadFrom(Session &session,
                                        const std::string &path) {
   const std::string now = fingerprint(path);

@@ -17,7 +17,7 @@
 namespace dlc {
 namespace {
 
-// The lines of `text` that are whole, valid and not beyond `last`.
+// The complete, valid lines of `text` up to step `last`.
 std::string keptLines(std::string_view text, const char *key, int64_t last) {
   std::string kept;
   for (size_t end; (end = text.find('\n')) != text.npos;
@@ -36,7 +36,7 @@ Result<int> openToAppend(const std::string &path) {
   return openOwnFile(path, O_WRONLY | O_CREAT | O_APPEND);
 }
 
-// The file becomes what is kept of it.
+// Replaces the file's contents by `kept`.
 Status shorten(const std::string &path, std::string_view all,
                const std::string &kept) {
   if (kept.size() == all.size())
@@ -103,7 +103,7 @@ void JsonLines::append(const std::string &line) {
     warnOfLost(), lost_ = 0;
 }
 
-// Not at once: who removes the folder would find it filled again.
+// Delayed, since whoever is removing the folder would find it filled again.
 void JsonLines::follow() {
   struct stat own {
   }, there{};

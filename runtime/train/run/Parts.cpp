@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace dlc {
 namespace {
 
-// A disk may be slow; a rank that dies or falls silent ends the wait.
+// Disks may be slow; the wait also ends if a rank dies or falls silent.
 constexpr std::chrono::hours kWriting(1);
 
 std::string fullPath(const std::string &path) {
@@ -32,7 +32,7 @@ Status notShared(int rank, const std::string &path) {
                 rank, hostName(), path);
 }
 
-// What a rank tells: a JSON object, of its digest or its error.
+// A rank's report: a JSON object with its digest or its error.
 std::string textOf(const Result<FileDigest> &written) {
   if (written.ok())
     return dumpJson(Json{{"size", written->size}, {"hash", written->sha256}});
@@ -71,7 +71,7 @@ Result<std::unique_ptr<Parts>> Parts::create(const std::string &run,
   return std::unique_ptr<Parts>(new Parts(std::move(ranks)));
 }
 
-// What this rank tells.
+// This rank's report.
 std::string Parts::attempt(const std::string &folder, const Writer &own) const {
   if (!isFolder(folder))
     return textOf(notShared(ranks_->rank(), folder));

@@ -12,7 +12,7 @@
 namespace dlc {
 namespace {
 
-// What makes a run another one if it changes.
+// Options that would change the run.
 constexpr const char *kSame[] = {"run.seed", "run.shuffle", "run.scale"};
 
 Status checkSame(const TrainOptions &options) {

@@ -23,7 +23,7 @@ std::string modelName(const std::string &artifact) {
   return name.empty() || name == "." ? "model" : name;
 }
 
-// The first runs/<model>-<N> that is free.
+// The first unused runs/<model>-<N>.
 std::string freeRunName(const std::string &artifact) {
   for (int number = 1;; ++number) {
     std::string path = fmt::format("runs/{}-{}", modelName(artifact), number);
@@ -39,7 +39,7 @@ Status copyFile(const fs::path &from, const fs::path &to) {
   return writeNewFile(to.string(), file.text());
 }
 
-// Nothing if the name was taken meanwhile.
+// nullopt if the name was taken meanwhile.
 Result<std::optional<RunLock>> writeRun(const std::string &path,
                                         const TrainOptions &options) {
   DLC_ASSIGN(AtomicDirectory folder, AtomicDirectory::create(path));
@@ -97,7 +97,7 @@ Status RunFolder::make(const TrainOptions &options, Communicator &ranks) {
 }
 
 Status RunFolder::create(const TrainOptions &options) {
-  // Two runs that begin at the same time find the same name free; the later one
+  // If two runs start at the same time with the same free name, the later one
   // takes the next.
   while (true) {
     path_ = options.run.empty() ? freeRunName(options.artifact) : options.run;

@@ -27,10 +27,10 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Identity = std::pair<dev_t, ino_t>;
 
-// A process that was killed keeps its locks until its memory is freed.
+// A killed process keeps its locks until its memory is freed.
 constexpr double kPatience = 2;
 
-// Nothing if there is no such file.
+// nullopt if there is no such file.
 std::optional<Identity> identityOf(const std::string &path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0)
@@ -45,7 +45,7 @@ std::optional<Identity> identityOf(int file) {
   return Identity{found.st_dev, found.st_ino};
 }
 
-// It has a second name, under which it is another's.
+// The file has another link, which belongs to another program.
 bool isLinked(int file) {
   struct stat found {};
   return ::fstat(file, &found) == 0 && found.st_nlink > 1;
@@ -57,7 +57,7 @@ bool isGone(const std::string &path) {
          (errno == ENOENT || errno == ENOTDIR);
 }
 
-// A disk may be too full for it: then others are not told who has the lock.
+// May fail on a full disk; then messages cannot name the holder.
 void writeHolder(int file) {
   const std::string text = fmt::format("{} {}\n", ::getpid(), hostName());
   if (::pwrite(file, text.data(), text.size(), 0) < 0 ||
@@ -104,7 +104,7 @@ Status RunLock::lock(double patienceSeconds) {
   }
 }
 
-// False: the file was replaced meanwhile. Code::Limit if it is in use.
+// False if the file was replaced meanwhile. Code::Limit if it is locked.
 Result<bool> RunLock::tryLock() {
   const std::string path = lockPath();
   const int file =

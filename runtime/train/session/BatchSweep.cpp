@@ -53,7 +53,7 @@ Status BatchSweep::start(const Rows &rows) {
   return {};
 }
 
-// The outputs of the oldest batch that was started.
+// Reads the outputs of the oldest batch.
 Status BatchSweep::read(const Take &take) {
   const Rows rows = started_.front();
   started_.pop_front();
@@ -86,12 +86,12 @@ Status BatchSweep::run(int64_t first, int64_t stride, const Take &take) {
         partFor(together ? std::min(most, samples - round * most) : count)};
     const Status started = start(rows);
     error = readAllBut(started.ok() ? executor_.runsAhead() : 0);
-    if (error.ok()) // else it is of a batch before
+    if (error.ok()) // else an earlier batch failed
       error = named(started, rows);
   }
   if (error.ok())
     error = readAllBut(0);
-  while (!started_.empty()) // after an error: nothing of it may be left
+  while (!started_.empty()) // also after an error
     (void)read([](auto...) { return Status(); }).ok();
   return error;
 }

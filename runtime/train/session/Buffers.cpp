@@ -13,7 +13,7 @@ namespace {
 
 using States = std::vector<const plan::State *>;
 
-// Buffers, and averages of buffers.
+// Buffers and their averages.
 States gatheredStates(const plan::Plan &plan) {
   std::set<std::string_view> buffers;
   for (const plan::State &state : plan.states())

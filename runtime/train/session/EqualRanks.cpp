@@ -38,7 +38,7 @@ Result<std::vector<uint64_t>> EqualRanks::hashes() {
   }
   if (environment::flippedRank() == communicator_.rank() &&
       !std::exchange(isTried_, true))
-    hashes[0] ^= 1; // as if a bit of the first tensor had changed
+    hashes[0] ^= 1; // simulates a flipped bit of the first tensor
   return hashes;
 }
 

@@ -21,14 +21,14 @@ InputSpec specOf(const plan::Plan &plan, const plan::Program &program,
   spec.shape = batchShape(plan, program, port);
   spec.limit = port.limit();
   spec.isLabel = isLabel(plan, port.name());
-  // A loss may look a weight up for each label; -1 is no class all the same.
+  // A loss may look up a weight per label, but -1 is still not a class.
   spec.fromEnd = port.from_end() && !spec.isLabel;
   spec.isShared = isShared(plan, program, port);
   spec.isWeight = port.name() == plan::kSampleWeight;
   return spec;
 }
 
-// An only input may be called x, only labels y.
+// The only input may be called x, the only labels y.
 void rename(std::vector<InputSpec> &specs, bool labels, const char *name,
             const Source &source) {
   auto isOne = [&](const InputSpec &spec) {
@@ -57,7 +57,7 @@ namespace {
 
 constexpr const char *kKinds[] = {"train_step", "eval_step", "predict"};
 
-// Of the shapes alone; what else is wrong is said when the data is read.
+// Only compares shapes; other errors are reported when the data is opened.
 bool fits(const Array &array, const InputSpec &spec, int64_t batch,
           const SampleOptions &options) {
   if (spec.isShared)
@@ -72,21 +72,21 @@ bool fits(const Array &array, const InputSpec &spec, int64_t batch,
          checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
 }
 
-// Of a sample, or of what is shared by all: "[128]".
+// Shape of a sample, or of a shared array: "[128]".
 std::string shapeText(const InputSpec &spec, int64_t batch) {
   if (spec.isShared)
     return fmt::format("[{}] for all", fmt::join(spec.shape, ", "));
   std::vector<int64_t> shape = sampleShape(spec.shape);
-  // Labels count by entries: a batch has one dimension of rows.
+  // Only the number of a label's entries matters: the batch has one row
+  // dimension.
   if (const int64_t rows = spec.shape.empty() ? 1 : spec.shape[0] / batch;
       spec.isLabel && rows > 1)
     shape.insert(shape.begin(), rows);
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// What a sample of the input has for the program, axis by axis; labels are
-// counted by entries unless they have axes of their own. Nothing: it cannot be
-// compared with an array of so many axes.
+// The sample shape that the program expects, for an array of rank `rank`;
+// labels are flattened unless they have axes. nullopt if the ranks differ.
 std::optional<std::vector<int64_t>> axesOf(const InputSpec &spec, int64_t batch,
                                            size_t rank) {
   std::vector<int64_t> axes = sampleShape(spec.shape);
@@ -96,7 +96,7 @@ std::optional<std::vector<int64_t>> axesOf(const InputSpec &spec, int64_t batch,
   return axes.size() == rank ? std::optional(axes) : std::nullopt;
 }
 
-// The shape of a sample when it is filled up; nothing: it cannot be.
+// The padded shape of a sample; nullopt if padding does not make it fit.
 std::optional<std::vector<int64_t>> grown(const Array &array,
                                           const InputSpec &spec, int64_t batch,
                                           const SampleOptions &options) {
@@ -119,16 +119,16 @@ const InputPadding *padOf(const SampleOptions &options, const InputSpec &spec,
   return nullptr;
 }
 
-// A source's arrays beside one size.
+// A source's arrays compared with one size.
 struct Trial {
   int size = 0;
   std::vector<InputSpec> specs;
   std::vector<Array> heads;
-  bool fits = true; // as they are, or by `paddings`
+  bool fits = true; // without or with `paddings`
   std::vector<Padding> paddings;
-  std::vector<std::string> lack; // what could be filled up, but has no number
-  bool isTooLong = false;        // something cannot
-  uint64_t filled = 0;           // elements of a sample, then
+  std::vector<std::string> lack; // need padding, but have no value
+  bool isTooLong = false;        // an array exceeds the size
+  uint64_t filled = 0;           // padding elements of a sample
 };
 
 Result<Trial> tryTo(const Source &source, const plan::Plan &plan,
@@ -140,7 +140,7 @@ Result<Trial> tryTo(const Source &source, const plan::Plan &plan,
   trial.specs = specsOf(plan, program, source);
   for (size_t i = 0; i < trial.specs.size(); ++i) {
     const InputSpec &spec = trial.specs[i];
-    if (spec.isWeight) { // of no array
+    if (spec.isWeight) { // has no array
       trial.heads.emplace_back();
       continue;
     }
@@ -162,8 +162,8 @@ Result<Trial> tryTo(const Source &source, const plan::Plan &plan,
   return trial;
 }
 
-// Axes that are equal in every size, and not the same in all, are one length:
-// so they are in the samples.
+// Axes that are equal within every size, but differ between sizes, are one
+// length, which must also be the same in all arrays of a sample.
 Status checkLengths(const plan::Plan &plan, std::string_view kind,
                     const Trial &trial) {
   struct Axis {
@@ -200,7 +200,7 @@ Status checkLengths(const plan::Plan &plan, std::string_view kind,
   return {};
 }
 
-// "'x' is f32 [3, 32, 32], 'y' is i64 []": what the samples are.
+// Description of the samples: "'x' is f32 [3, 32, 32], 'y' is i64 []".
 std::string foundText(const Trial &trial) {
   std::string text;
   for (size_t i = 0; i < trial.specs.size(); ++i)
@@ -211,7 +211,7 @@ std::string foundText(const Trial &trial) {
   return text;
 }
 
-// A line of what batches of this size take, unless another size's says it.
+// Adds a line about batches of this size, unless an equal one exists.
 void addExpected(const Trial &trial, const plan::Plan &plan, int size,
                  std::string &lines) {
   std::string text;
@@ -249,7 +249,7 @@ Result<Fit> fitTo(const Source &source, const plan::Plan &plan,
     isThere = true;
     auto trial =
         tryTo(source, plan, *plan::findProgram(plan, kind, size), options);
-    if (!trial) // that is said by who opens it
+    if (!trial) // reported when it is opened
       return Fit{size, {}};
     if (trial->fits && trial->paddings.empty())
       return Fit{size, {}};

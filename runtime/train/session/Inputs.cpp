@@ -32,8 +32,8 @@ std::string textOf(const Shapes &shapes) {
   return text;
 }
 
-// Samples as the program takes them: pictures in the shape of what it takes
-// besides labels, or those of an array, augmented; columns of a table.
+// Samples in the program's form: pictures in the shape of its input, augmented
+// arrays of pictures, or columns of a table.
 Result<std::shared_ptr<const Source>>
 shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
           std::string_view kind, int64_t batch, const SampleOptions &options) {
@@ -61,8 +61,8 @@ shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
   return source;
 }
 
-// The files of one size, each checked on its own first, so that errors name
-// it.
+// Joins the files of one size; each is checked separately first, so that errors
+// name it.
 Result<Dataset>
 openJoined(const std::vector<std::shared_ptr<const Source>> &sources,
            const plan::Plan &plan, std::string_view kind, int size,

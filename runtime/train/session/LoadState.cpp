@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's state from files: its own, or what fits of another program's.
+// Loads a program's state from files: its own, or matching states of another
+// program.
 #include "runtime/base/files/MappedFile.h"
 #include "runtime/base/numbers/FloatCast.h"
 #include "runtime/plan/Types.h"
@@ -83,7 +84,7 @@ Status loadState(Executor &executor, const std::string &path,
 
 namespace {
 
-// Of a list of REGEX:NAME,KEY=VALUE...
+// Removes settings from a list of REGEX:NAME,KEY=VALUE...
 std::string withoutSettings(const std::string &groups) try {
   std::string text;
   for (const YAML::Node &node : YAML::Load(groups)) {
@@ -96,7 +97,7 @@ std::string withoutSettings(const std::string &groups) try {
   return groups;
 }
 
-// The optimizers of a plan: "adamw bias$:sgd".
+// Optimizers of a plan: "adamw bias$:sgd".
 std::string optimizersOf(const plan::Plan &plan) {
   std::string text;
   for (const plan::Attribute &attribute : plan.schedule())
@@ -107,7 +108,7 @@ std::string optimizersOf(const plan::Plan &plan) {
   return text;
 }
 
-// What the compilation and the length of a run decide.
+// Whether the compilation or the run's length determines the state.
 bool isOfProgram(const std::string &name, const std::string &role) {
   return role == "accumulator" || name == "accumulate.position" ||
          name.starts_with("schedule.");
@@ -137,7 +138,7 @@ public:
   }
 
 private:
-  // What another optimizer begins anew.
+  // Whether a different optimizer resets the state.
   bool isOfOptimizer(const std::string &name, const std::string &role) const {
     return done_.startsOptimizer() && (role == "moment" || name == "step" ||
                                        name.starts_with("step.product"));
@@ -187,7 +188,7 @@ private:
     return executor_.writeState(name, bytes.data(), bytes.size());
   }
 
-  // As it would in a new run: with the values of what it averages.
+  // Starts as in a new run: with the values that it averages.
   Status startAverage(const plan::State &average) {
     const auto &states = executor_.plan().states();
     const auto of =
@@ -214,7 +215,7 @@ private:
   Executor &executor_;
   const Model &from_;
   const plan::StateFiles &file_;
-  std::vector<const plan::State *> averages_; // that the file lacks
+  std::vector<const plan::State *> averages_; // missing in the file
   size_t parameters_ = 0;
   Takeover done_;
 };

@@ -16,7 +16,7 @@ using plan::kStart, plan::kSync, plan::kTrain;
 constexpr char kAccumulate[] = "accumulate_step", kEval[] = "eval_step",
                kPredict[] = "predict";
 
-// One rank alone runs what has no collectives.
+// A single rank only runs programs without collectives.
 plan::Plan withoutTraining(plan::Plan plan) {
   auto &programs = *plan.mutable_programs();
   for (int i = programs.size(); i-- > 0;)
@@ -105,7 +105,7 @@ Status Session::findPosition() {
   return {};
 }
 
-// The only one that takes so many bytes.
+// The only size with this number of bytes.
 Result<int> Session::sizeOf(BatchView batch) const {
   if (plan::countSizes(plan()) == 1)
     return 0;
@@ -131,7 +131,7 @@ Result<int> Session::sizeOf(BatchView batch) const {
   return found;
 }
 
-// A mean over micro-batches of several sizes would be of none of their samples.
+// A mean over micro-batches of different sizes would weight samples unequally.
 Status Session::checkWindow(int size) {
   if (position_ > 0 && windowSize_ >= 0 && size != windowSize_)
     return usageError("a micro-batch of {} in an update that began with {}: "
@@ -182,7 +182,7 @@ Result<bool> Session::startStep(BatchView batch, Probe *probe,
 }
 
 Result<std::span<const double>> Session::readMetrics() try {
-  // None is left: an error that the program of the first size gives.
+  // If none is left, size 0 makes the program return the error.
   const std::string &program =
       (read_ < started_ ? programs_[read_++ % programs_.size()]
                         : findProgram(plan(), kTrain))
@@ -230,9 +230,9 @@ std::vector<BatchSweep::Part> Session::partsFor(std::string_view kind,
   return parts;
 }
 
-// Two sums a port for each batch, all added in the order of the batches: the
-// bits do not depend on how many ranks share the work. Zeros leave the others'
-// sums exact.
+// Two sums per port for each batch, added in batch order over all ranks, so
+// that results are bitwise independent of the number of ranks. Other ranks add
+// zeros, which is exact.
 Result<std::vector<Ratio>> Session::sumUp(const Dataset &dataset,
                                           std::span<const RowPorts> ports) {
   const std::vector<BatchSweep::Part> parts = partsFor(kEval, dataset);
@@ -240,7 +240,7 @@ Result<std::vector<Ratio>> Session::sumUp(const Dataset &dataset,
   const auto batches = static_cast<size_t>((samples + batch - 1) / batch);
   const int rank = communicator_ ? communicator_->rank() : 0;
   const int ranks = communicator_ ? communicator_->size() : 1;
-  std::vector<double> sums(2 * ports.size() * batches); // of a batch together
+  std::vector<double> sums(2 * ports.size() * batches); // grouped by batch
   auto at = static_cast<size_t>(rank);
   const auto add = [&](int64_t count, const BatchSweep::Part &part,
                        std::span<const TensorView> outputs) -> Status {
@@ -302,7 +302,7 @@ Session::predict(const Dataset &dataset) try {
   if (!findProgram(plan(), kPredict))
     return failed("the model has no program to predict with");
   std::vector<BatchSweep::Part> parts = partsFor(kPredict, dataset);
-  // What fills up a batch would count in what is of one as a whole.
+  // Padding would affect results that are of the batch as a whole.
   const auto whole =
       std::find_if(parts.begin(), parts.end(), [&](const BatchSweep::Part &p) {
         return p.batch == dataset.samples();
@@ -312,7 +312,7 @@ Session::predict(const Dataset &dataset) try {
     parts = {*whole};
   const auto [program, batch] = parts.front();
   std::vector<Output> outputs;
-  std::vector<size_t> taken; // which of the program's outputs they are
+  std::vector<size_t> taken; // indices of the program's outputs
   for (int i = 0; i < program->outputs_size(); ++i) {
     const plan::Port &port = program->outputs(i);
     const plan::TensorType &type =

@@ -23,7 +23,7 @@ namespace {
 constexpr char kRank[] = "rng.rank";
 constexpr uint64_t kMessageBytes = 16 << 20;
 
-// No exponent of ones alone. Integers, so that the loop is vectorised.
+// Exponents must not be all ones. On integers, so that the loop is vectorised.
 template <class Bits>
 bool allFinite(const std::byte *data, uint64_t bytes, Bits exponent) {
   const auto *bits = reinterpret_cast<const Bits *>(data);
@@ -52,8 +52,8 @@ Status notFinite(const std::string &name) {
   return diverged("'{}' is no longer finite", name);
 }
 
-// False if it is to be finite and is not. A step waits for this: what is in the
-// cache is looked at before it leaves.
+// False if it must be finite but is not. Checked while the copy is in the
+// cache, since a step waits for this.
 bool copyTensor(const NamedTensor &tensor, std::byte *to, bool mustBeFinite) {
   constexpr uint64_t kPiece = 256 << 10;
   for (uint64_t at = 0; at < tensor.bytes; at += kPiece) {
@@ -96,7 +96,7 @@ static uint64_t bytesOf(const plan::State &state) {
   return plan::bytesOf(state.type()).value_or(0);
 }
 
-// What the next step does not read, or the artifact has.
+// States that the next step does not read, or that the artifact has.
 static bool isLeftOut(const plan::State &state, int64_t position,
                       const Share &share) {
   return (state.role() == "accumulator" &&
@@ -111,8 +111,8 @@ static bool isAlike(const plan::State &state) {
          std::end(kRoles);
 }
 
-// The bytes of each state that a rank writes, in the plan's order. What all
-// have alike is cut, as if it were one array, into pieces of whole elements.
+// The bytes of each state that a rank writes, in the plan's order. Replicated
+// states are split as one array, in pieces of whole elements.
 static Result<std::vector<StateParts::Range>> shareOf(Executor &executor,
                                                       const Share &share) {
   DLC_ASSIGN(StateParts *const parts, executor.parts());
@@ -124,7 +124,7 @@ static Result<std::vector<StateParts::Range>> shareOf(Executor &executor,
   for (const plan::State &state : executor.plan().states())
     all += isCut(state) ? bytesOf(state) : 0;
   const auto ranks = static_cast<uint64_t>(share.ranks);
-  const auto cut = [&](int rank) { // without overflow
+  const auto cut = [&](int rank) { // avoids overflow
     return all / ranks * static_cast<uint64_t>(rank) +
            all % ranks * static_cast<uint64_t>(rank) / ranks;
   };
@@ -157,12 +157,12 @@ namespace {
 struct Written {
   std::vector<NamedTensor> tensors;
   std::map<std::string, std::string> metadata;
-  std::deque<std::vector<std::byte>> copies; // where the host cannot see it
+  std::deque<std::vector<std::byte>> copies; // if the host has no access
 };
 
 } // namespace
 
-// As loadState() wants it.
+// The part in the form that loadState() reads.
 static Result<Written> partOf(Executor &executor, const Share &share) {
   Written part;
   if (share.rank == 0)
@@ -227,7 +227,7 @@ static Result<Written> tensorsOf(Executor &executor, const Share &share) {
   return all;
 }
 
-// Nobody reads it soon, and steps need the memory and the processor.
+// Bypasses caches: the file is not read soon, and steps need memory and CPU.
 static Result<FileDigest>
 writeState(const std::string &path, const std::vector<NamedTensor> &tensors,
            const std::map<std::string, std::string> &metadata) {
@@ -250,8 +250,7 @@ Result<FileDigest> StateCopy::save(const std::string &path) const {
   return writeState(path, tensors_, metadata_);
 }
 
-// Touched, too: a page costs at its first touch, and no step should wait for
-// half a gigabyte of them.
+// Also touches the pages, whose first use is slow, so that no step has to wait.
 Status StateCopy::reserve(Executor &executor) {
   uint64_t bytes = 0;
   if (share_.ranks > 1) {
@@ -297,7 +296,7 @@ Status StateCopy::take(Executor &executor) {
       parameters.insert(state.name());
   std::byte *to = memory_.get();
   for (NamedTensor &tensor : tensors_) {
-    const std::string_view name = // without what says which part it is
+    const std::string_view name = // without the part number
         metadata_.contains(tensor.name)
             ? std::string_view(tensor.name).substr(0, tensor.name.rfind('['))
             : tensor.name;
@@ -317,7 +316,7 @@ Result<int64_t> windowPosition(Executor &executor) {
   return position;
 }
 
-// Many states at once: a message of a rank costs more than its bytes.
+// Broadcasts several states at once: a message costs more than its bytes.
 Status broadcastStates(Executor &executor, Communicator &communicator,
                        std::span<const plan::State *const> states) {
   std::vector<std::byte> bytes;

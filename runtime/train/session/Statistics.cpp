@@ -7,9 +7,9 @@ namespace dlc {
 namespace {
 
 constexpr std::string_view kPrefix = "stats.";
-constexpr size_t kOfParameter = 5, kOfGradient = 4; // numbers a row
+constexpr size_t kOfParameter = 5, kOfGradient = 4; // numbers per row
 
-// -1: there is none.
+// Index of the output; -1 if there is none.
 Result<int> outputOf(const plan::Program &step, std::string_view name,
                      size_t numbers) {
   for (int i = 0; i < step.outputs_size(); ++i) {

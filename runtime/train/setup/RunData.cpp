@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model and the samples of a run.
+// Loads the model and the samples of a run.
 #include "runtime/train/setup/RunSetup.h"
 
 #include "runtime/base/files/Safetensors.h"
@@ -26,8 +26,8 @@ static std::string artifactPath(const TrainOptions &options) {
                                 : options.resume + "/model.dlc";
 }
 
-// A run begins as it was compiled, so that its length and its averages are what
-// was asked for, unless it is one that goes on with the ranks that there are.
+// A new run must have the number of ranks that the model was compiled for, so
+// that its length and averages are as requested, unless any number is allowed.
 Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
   const auto found = static_cast<uint32_t>(ranks.size());
   if (options.zeroGroup != 0 && plan.parts_size() == 0)
@@ -46,7 +46,7 @@ Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
   return wrongNumberOfRanks(plan.world_size(), found);
 }
 
-// All ranks call it.
+// Collective.
 Status RunSetup::findGroup() {
   group = options.zeroGroup;
   if (group >= 0)
@@ -60,8 +60,8 @@ Status RunSetup::findGroup() {
   return {};
 }
 
-// Rows of dlc-data pack, of which a model without --pack takes all documents
-// for one.
+// Warns about rows of dlc-data pack if the model was compiled without --pack
+// and would treat all documents of a row as one.
 static void warnOfDocuments(const TrainOptions &options,
                             const plan::Plan &plan) {
   const std::string &path = options.data;
@@ -81,7 +81,7 @@ static void warnOfDocuments(const TrainOptions &options,
             path);
 }
 
-// The model and the samples, before anything is written.
+// Loads model and samples before anything is written.
 Status RunSetup::loadData() {
   DLC_ASSIGN(Artifact artifact, Artifact::open(artifactPath(options)));
   if (!findProgram(artifact.plan(), "train_step"))
@@ -93,7 +93,7 @@ Status RunSetup::loadData() {
   DLC_ASSIGN(sources, openSamples(options, hooks, ranks));
   DLC_ASSIGN(data, openDatasets(sources, plan, "train_step", options.samples,
                                 options.batch));
-  if (options.samples.classes.empty()) // other data is to have their numbers
+  if (options.samples.classes.empty()) // validation data has the same numbers
     options.samples.classes = data.sets[0].source().classes();
   if (isRoot())
     warnOfDocuments(options, plan);
@@ -127,7 +127,7 @@ std::string nameOfData(const RunSetup &setup) {
   return options.data.empty() ? setup.data.sets[0].path() : options.data;
 }
 
-// How the samples become steps, all of one batch.
+// Determines how samples form steps of one batch size.
 Status RunSetup::settleSampling(const plan::Plan &plan) {
   sampling = {.batch = plan::batchOf(plan, data.sizes[0]),
               .window = std::max<int64_t>(1, plan.accumulate()),
@@ -174,7 +174,7 @@ Status RunSetup::checkSizes(const plan::Plan &plan) const {
   return {};
 }
 
-// Labels that fill up a sample are no one's: the loss must not count them.
+// Padding of labels must be ignored by the loss.
 Status RunSetup::checkPaddedLabels(const Artifact &artifact) const {
   for (const auto &[key, value] : data.paddedLabels) {
     const auto scores = readScores(artifact);
@@ -201,7 +201,7 @@ static bool looksForBest(const TrainOptions &options) {
   return !options.best.empty() || options.patience > 0;
 }
 
-// Those that are asked for, and the one that decides.
+// The requested metrics, and the one for --best.
 Result<std::vector<std::string>> RunSetup::metricsToJudge() {
   std::vector<std::string> names = options.metrics;
   if (!looksForBest(options))
@@ -223,8 +223,8 @@ Result<std::vector<std::string>> RunSetup::metricsToJudge() {
   return names;
 }
 
-// Which metrics validations compute, and which decides; errors before the first
-// step.
+// Selects metrics of validations and the one for --best, so that errors occur
+// before the first step.
 Status RunSetup::openValidation(const Judge::Sources &toJudge) {
   if (toJudge.empty() && (looksForBest(options) || !options.metrics.empty()))
     return usageError("--metrics, --best and --patience are about "
@@ -239,7 +239,7 @@ Status RunSetup::openValidation(const Judge::Sources &toJudge) {
   return {};
 }
 
-// How many steps the run has; what a default decided is written down.
+// Determines the number of steps, and stores values of defaults.
 Status RunSetup::settleLength() {
   if (options.steps == 0 && options.epochs == 0)
     options.steps = session->plan().schedule_steps();

@@ -17,7 +17,7 @@ namespace dlc {
 
 static constexpr std::chrono::hours kMeasuring(1); // others wait for rank 0
 
-// Of each path of a list; standard input has none.
+// Makes each path of a list absolute, except standard input.
 static std::string absolutePaths(const std::string &list) {
   if (list == kStandardInput)
     return list;
@@ -59,7 +59,7 @@ Result<std::unique_ptr<RunSetup>> RunSetup::make(const TrainOptions &given,
   return setup;
 }
 
-// The checkpoint, which stays the same when that run goes on.
+// Selects the checkpoint, which does not change if the other run continues.
 Status RunSetup::findState() {
   DLC_ASSIGN(from, openModel(options.state, Artifact::Use::State));
   if (!from->checkpoint)
@@ -146,8 +146,8 @@ Status RunSetup::bindPrograms() {
   return {};
 }
 
-// Rank 0 chooses the algorithms of a GPU's libraries; the others do as it did,
-// wherever their caches are. A CPU has nothing to choose.
+// Rank 0 tunes GPU libraries; the others use its choices, wherever their caches
+// are. There is nothing to tune on a CPU.
 Status RunSetup::bindStep() {
   if (ranks.size() == 1 || session->executor().isOnHost())
     return agree(ranks, bindPrograms());
@@ -164,7 +164,7 @@ Status RunSetup::bindStep() {
   });
 }
 
-// Ranks that differ in what decides a step would wait for each other in vain.
+// Ranks with different settings of a step would deadlock.
 Status RunSetup::checkSameSetup() {
   const std::string own = fmt::format(
       "artifact {}, data {}, {} steps, seed {}, shuffle {}, options of samples "
@@ -198,7 +198,7 @@ Status RunSetup::settleStepsOfSchedule(const Progress &progress) {
   return {};
 }
 
-// What the state is then; 0 without it.
+// The state's value afterwards; 0 if the program lacks it.
 Result<int64_t> RunSetup::setUnlessSet(const char *state, int64_t value) {
   int64_t old = 0;
   if (!session->executor().hasState(state))
