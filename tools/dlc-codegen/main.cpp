@@ -52,7 +52,7 @@ LogicalResult runCuda(ModuleOp module, llvm::raw_ostream &os) {
   auto toolkit = dlc::cuda::findToolkit(cudaPath, why);
   if (failed(toolkit) && options.assemble)
     return module.emitError(why);
-  if (failed(toolkit)) // PTX alone needs none
+  if (failed(toolkit)) // only PTX needs no toolkit
     toolkit = dlc::cuda::Toolkit();
   std::vector<dlc::cuda::Image> images;
   if (failed(dlc::cuda::compileKernels(module, *target, *toolkit, options,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc check: whether a model can be trained, before any work.
+// dlc check: whether a model can be trained, without compiling it.
 #include "runtime/base/Bytes.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Log.h"
@@ -67,7 +67,7 @@ Json toJson(const CheckReport &r) {
           {"ok", r.ok()}};
 }
 
-/// Rows of words, each column as wide as its widest word.
+/// Prints rows of words, with columns as wide as their longest word.
 void printColumns(const std::vector<std::vector<std::string>> &rows) {
   std::vector<size_t> widths;
   for (const auto &row : rows)
@@ -104,8 +104,8 @@ std::string megaflops(double flops) {
   return fmt::format("{:.4g}", flops * 1e-6);
 }
 
-/// A node by its name, with its module where that does not say it; of a folded
-/// module the number of its nodes stands for the operator.
+/// Prints a node's name, and its module unless the name includes it; for a
+/// folded module the number of nodes in place of the operator.
 void printLayers(const std::vector<Layer> &layers) {
   std::vector<std::vector<std::string>> rows{
       {"layer", "operator", "output", "parameters", "MFLOP"}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc compile: an ONNX model becomes a training program.
+// dlc compile: compiles an ONNX model to a training program.
 #include "compiler/driver/Compiler.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/plan/Sizes.h"
@@ -46,7 +46,7 @@ Status resolve(CompileArguments &a) {
   return {};
 }
 
-/// "batch 16", or how an update's batch is made up.
+/// "batch 16", or the composition of an update's batch.
 std::string batchText(const plan::Plan &plan) {
   int64_t world = plan.world_size(), window = plan.accumulate();
   std::string text = fmt::format("batch {}", plan.batch());
@@ -59,7 +59,7 @@ std::string batchText(const plan::Plan &plan) {
   return text;
 }
 
-/// Where the device has no products of the type of --amp.
+/// Warns if the device has no matrix products in the type of --amp.
 void sayWhereAmpIsSlow(const plan::Plan &plan, const AmpOptions &amp) {
   if (!amp.enabled() || plan.target() != "cpu")
     return;
@@ -106,7 +106,7 @@ Status compileCommand(CompileArguments &a) {
   if (a.quiet)
     setQuiet(true);
   DLC_ASSIGN(CompileResult result, compile(a.options));
-  // Beside a program a report is a comment.
+  // Reports next to a printed program are comments.
   for (const auto &report :
        {result.importReport, result.castReport, result.placementReport})
     for (const std::string &line : report)

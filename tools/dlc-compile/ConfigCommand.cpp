@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc config: every setting with its value and help, or what differs.
+// dlc config: shows all options with values and help, or differences.
 #include "runtime/base/files/Files.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc-compile/Settings.h"
@@ -10,10 +10,10 @@ namespace {
 struct ConfigArguments : Settings {
   ConfigArguments() : Settings(false) {}
 
-  std::string a, b; // of diff
+  std::string a, b; // files to compare
 };
 
-// A file of settings; of an artifact or a run, its own.
+// Path of the options in a file; for an artifact or a run those stored there.
 std::string configOf(const std::string &path) {
   for (const char *inside : {"/model.dlc/config.yaml", "/config.yaml"})
     if (exists(path + inside))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc debug diff: what tells two models apart.
+// dlc debug diff: compares two models.
 #include "compiler/import/diff/Diff.h"
 #include "compiler/import/tensor/Budget.h"
 #include "runtime/base/Text.h"

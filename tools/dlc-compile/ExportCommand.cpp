@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc export: trained weights as an ONNX model.
+// dlc export: writes trained weights as an ONNX model.
 #include "compiler/driver/artifact/Adapters.h"
 #include "compiler/driver/artifact/SourceLayout.h"
 #include "compiler/driver/artifact/StepExport.h"
@@ -46,8 +46,8 @@ ExportArguments::ExportArguments() {
               "<output>.<hash>.data");
 }
 
-/// The state's tensors by name, views of `files` or of `copies`; an average of
-/// the set, if it is above 0, stands for what it averages.
+/// The states by name, as views of `files` or of `copies`. If `set` is above 0,
+/// averages of this set replace the states that they average.
 Result<NamedTensors> values(const plan::StateFiles &files,
                             std::deque<std::vector<std::byte>> &copies,
                             const Artifact &artifact, int averages) {
@@ -79,7 +79,8 @@ Result<std::vector<Adapter>> adaptersOf(const Artifact &artifact) {
   return adapters;
 }
 
-/// Only the adapters, as safetensors: NAME.lora_A.weight, NAME.lora_B.weight.
+/// Exports only the adapters, as safetensors: NAME.lora_A.weight,
+/// NAME.lora_B.weight.
 Status exportAdapters(const ExportArguments &a, const Model &model,
                       const std::vector<Adapter> &adapters,
                       const NamedTensors &tensors) {
@@ -106,7 +107,7 @@ exporter::TensorView viewOf(const NamedTensor &t) {
   return {t.dtype, t.shape, t.data, t.bytes};
 }
 
-/// The whole state, by its own names.
+/// Exports all states under their names.
 Status exportStepOf(const ExportArguments &a, const Model &model,
                     const NamedTensors &states) {
   for (const char *key : {"export.ema", "export.lora"})
@@ -124,7 +125,7 @@ Status exportStepOf(const ExportArguments &a, const Model &model,
   return {};
 }
 
-/// The model's tensors among the states, by its own names.
+/// The states that are the model's tensors, under their names.
 exporter::Tensors modelTensors(const plan::Plan &plan,
                                const NamedTensors &states) {
   exporter::Tensors tensors;
@@ -140,7 +141,7 @@ exporter::Tensors modelTensors(const plan::Plan &plan,
   return tensors;
 }
 
-/// Adds the file's own tensors, where the program has others in their place.
+/// Adds the file's tensors that the program has under other names or layouts.
 Status arrangeAsSource(const Artifact &artifact, exporter::Tensors &tensors,
                        std::deque<std::string> &buffers) {
   if (!artifact.has("layout.json"))
@@ -175,7 +176,7 @@ Status exportCommand(ExportArguments &a) {
     return exportAdapters(a, model, adapters, states);
   std::deque<std::vector<std::byte>> merged;
   DLC_TRY(mergeAdapters(adapters, states, merged));
-  for (const Adapter &adapter : adapters) // they are none of the model's
+  for (const Adapter &adapter : adapters) // not tensors of the model
     for (const std::string &name : {adapter.a, adapter.b})
       states.erase(name);
   exporter::Tensors tensors = modelTensors(model.artifact.plan(), states);

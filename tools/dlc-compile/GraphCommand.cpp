@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc graph: a picture of the program after a phase, or of an artifact's plan.
+// dlc graph: draws the program after a phase, or an artifact's plan.
 #include "compiler/driver/Lowered.h"
 #include "compiler/import/Survey.h"
 #include "runtime/base/Text.h"
@@ -81,8 +81,8 @@ Result<plan::ProgramGraph> graphOfArtifact(const GraphArguments &a) {
   return plan::graphOf(model.artifact.plan(), *program);
 }
 
-// Names of nodes with the modules that torch's newer exporter noted of them, as
-// the older one writes them: "layer1/0/node_conv2d".
+// Adds the modules that torch's dynamo exporter recorded to names of nodes, in
+// the older exporter's form: "layer1/0/node_conv2d".
 Status addModules(plan::ProgramGraph &graph, const GraphArguments &a) {
   DLC_ASSIGN(const auto uses,
              import::surveyOnnx(a.options.model, a.options.import.budget,
@@ -104,7 +104,7 @@ Status addModules(plan::ProgramGraph &graph, const GraphArguments &a) {
   return {};
 }
 
-// The picture, or what was made in its place.
+// Writes the picture, or a replacement; returns its path.
 Result<std::string> draw(const GraphArguments &a,
                          const plan::ProgramGraph &graph,
                          const std::string &title) {

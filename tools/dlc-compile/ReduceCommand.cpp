@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc debug reduce: the smallest part of a model that still fails a command.
+// dlc debug reduce: finds a minimal part of a model that still fails a command.
 #include "compiler/import/reduce/Reduce.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
@@ -24,7 +24,7 @@ struct ReduceArguments {
 
   std::string model, output, match;
   Words command, dims;
-  double timeout = 0; // 0: by the first run
+  double timeout = 0; // 0: from the first run
   OptionTable table;
   OptionFlags flags{table, onlySection("reduce")};
 };
@@ -66,7 +66,7 @@ Result<std::map<std::string, int64_t>> dimsOf(const Words &words) {
   return dims;
 }
 
-// One run of the command.
+// Result of a run of the command.
 struct CommandRun {
   int code = 0;
   bool isKilled = false, matches = false;
@@ -78,7 +78,7 @@ public:
   explicit ReducedCommand(const ReduceArguments &arguments)
       : a_(arguments), limit_(arguments.timeout) {}
 
-  // Of the whole model: what its parts have to do.
+  // Runs the whole model, whose failure the parts must reproduce.
   Status learn() {
     const auto start = std::chrono::steady_clock::now();
     DLC_ASSIGN(const CommandRun first, run(a_.model));

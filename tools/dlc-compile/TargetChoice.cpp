@@ -10,8 +10,7 @@ namespace {
 
 constexpr const char *kAuto = "auto", *kHost = "cpu";
 
-// The options for the devices of `name` that are seen here; what was `given`
-// stays.
+// The options for the devices of `name` on this machine; `given` ones are kept.
 Result<SeenDevices> fitted(TargetOptions &options, const std::string &name,
                            const OptionTable::Given &given) {
   DLC_ASSIGN(SeenDevices seen, seeDevices(name));
@@ -25,7 +24,7 @@ Result<SeenDevices> fitted(TargetOptions &options, const std::string &name,
   return seen;
 }
 
-// What the kernels are made for: "znver3: avx2, fma" or "sm_80, sm_90".
+// Architectures of the kernels: "znver3: avx2, fma" or "sm_80, sm_90".
 std::string madeFor(const plan::Plan &plan, const TargetOptions &target) {
   if (plan.target() != kHost)
     return fmt::format("--sm={}", fmt::join(target.sm, ","));

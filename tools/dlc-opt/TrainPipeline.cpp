@@ -9,7 +9,7 @@ using namespace mlir;
 namespace dlc::tool {
 namespace {
 
-/// All options of a step, by their flags.
+/// All options of a step, as pass options.
 struct TrainPipeline : PassPipelineOptions<TrainPipeline> {
   TrainPipeline() {
     options.train.addTo(table);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc-opt: runs passes on dlc programs, for tests and for reading what a pass
-// does.
+// dlc-opt: runs passes on dlc programs, for tests and to inspect passes.
 #include "compiler/driver/Phases.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/target/Target.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc completion and dlc man: made of the command line's own description.
+// dlc completion and dlc man, generated from the command line's description.
 #include "tools/dlc/Manual.h"
 
 #include <sstream>
@@ -18,7 +18,7 @@ std::string longNameOf(const Json &option) {
   return option["names"].back().get<std::string>();
 }
 
-// In a text between apostrophes, of any shell.
+// Quotes a text with apostrophes, for any shell.
 std::string quoted(std::string text) {
   for (size_t at = 0; (at = text.find('\'', at)) != text.npos; at += 4)
     text.replace(at, 1, "'\\''");
@@ -32,8 +32,7 @@ std::string namesOf(const Json &list) {
   return text;
 }
 
-// All commands, each before those below it, by their paths: "debug",
-// "debug replay".
+// All commands by path ("debug", "debug replay"), parents before children.
 using CommandPaths = std::vector<std::pair<std::string, const Json *>>;
 void addPaths(const Json &tree, const std::string &above, CommandPaths &paths) {
   for (const Json &command : tree["commands"]) {
@@ -48,8 +47,8 @@ CommandPaths pathsOf(const Json &tree) {
   return paths;
 }
 
-// Those below others, as a pattern of a shell's `case`; one that no word is
-// where there are none.
+// Paths of nested commands as a pattern of a shell's `case`, which is never
+// empty.
 std::string nestedPattern(const CommandPaths &paths) {
   std::string pattern = "''";
   for (const auto &[path, command] : paths)
@@ -185,7 +184,7 @@ case $command in
                      zshNames(tree["commands"]), nestedPattern(paths), cases);
 }
 
-// Whether the words before the cursor are those of a command.
+// Whether the words before the cursor select a command.
 std::string fishCondition(const std::string &path) {
   std::string text;
   std::istringstream words(path);
@@ -223,7 +222,7 @@ std::string fish(const Json &tree) {
   return text;
 }
 
-// Commands of `tree` that the compiler describes are as it does.
+// Replaces commands of `tree` by the compiler's descriptions of them.
 void takeCompilers(Json &tree, const Json &compiler) {
   for (Json &command : tree["commands"])
     for (const Json &known : compiler["commands"])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc eval: judge a model that is trained.
+// dlc eval: evaluates a trained model.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"
 #include "tools/dlc/predict/PredictSamples.h"
@@ -16,12 +16,12 @@ struct EvalArguments : SampleArguments {
   Words metrics;
 };
 
-// Class `c` of `classes`; its number where they are fewer.
+// Name of class `c`, or its number if there are fewer names.
 std::string nameOf(const Words &classes, size_t c) {
   return c < classes.size() ? classes[c] : std::to_string(c);
 }
 
-// Of a column that holds the first `count` classes and its own title.
+// Width of a column with the first `count` class names and its title.
 size_t widthOf(const Words &classes, size_t count, size_t least) {
   for (size_t c = 0; c < std::min(count, classes.size()); ++c)
     least = std::max(least, classes[c].size());
@@ -42,7 +42,7 @@ void print(const ClassTable &table, const Words &classes) {
   }
 }
 
-// A matrix that no terminal shows is left to --json.
+// Matrices too wide for a terminal are only printed by --json.
 void print(const std::vector<std::vector<int64_t>> &confusion,
            const Words &classes) {
   constexpr size_t kWidest = 30;

@@ -38,7 +38,7 @@ std::vector<std::string> withNewNames(int argc, char **argv) {
   std::vector<std::string> words(argv, argv + argc);
   if (words.size() < 2)
     return words;
-  if (words[1] == "help") { // dlc help train
+  if (words[1] == "help") { // such as dlc help train
     words.erase(words.begin() + 1);
     words.push_back("--help");
   }

@@ -7,7 +7,7 @@
 namespace dlc::tool {
 namespace {
 
-// As plain text: no escapes, no requests, hyphens that can be copied.
+// Escapes a text for roff: no escapes or requests, copyable hyphens.
 std::string roff(const std::string &text) {
   std::string out;
   bool atStart = true;
@@ -81,7 +81,7 @@ std::string commandsOf(const Json &command) {
   return text.empty() ? "" : ".SH COMMANDS\n" + text;
 }
 
-// Of a command by its path: "debug replay".
+// The page of a command by its path, such as "debug replay".
 std::string pageOf(const Json &command, const std::string &path) {
   std::string page = head("dlc-" + dashed(path), textOf(command, "help"));
   page += ".SH SYNOPSIS\n\\fBdlc " + roff(path) + "\\fR [\\fIOPTIONS\\fR]";

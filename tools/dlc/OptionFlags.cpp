@@ -23,8 +23,8 @@ bool isUnset(const Option &option) {
   return value == "null" || value == "[]" || value == "\"\"";
 }
 
-// With the values of another option for which this one is read, and a line for
-// each argument of its values.
+// Help of an option, with the value of another one that enables it, and a line
+// for each argument of its values.
 std::string helpOf(const Option &option, const OptionTable &table) {
   std::string text = option.help;
   if (!option.values.empty() && option.values[0] != "true")
@@ -46,7 +46,7 @@ void OptionFlags::addFlag(CLI::App &command, const Option &option) {
   if (option.type.empty()) {
     given->flag = command.add_flag(names)->description(help);
   } else if (option.optionalWord) {
-    // A flag for CLI11, so that the word behind it is never taken for its own.
+    // A flag for CLI11, so that it never consumes the following word.
     given->flag = command.add_flag(names)
                       ->description(help)
                       ->type_name("[" + option.type + "]")
@@ -61,7 +61,7 @@ void OptionFlags::addFlag(CLI::App &command, const Option &option) {
   }
   if (option.repeats)
     given->flag->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  // Values such as the first may have arguments.
+  // Values like the first one may have arguments.
   if (const auto rows = table_.argumentsOf(option); !rows.empty())
     given->flag->type_name(given->flag->get_type_name() + kArgumentsType);
   const std::string section = option.key.substr(0, option.key.find('.'));
@@ -89,7 +89,7 @@ void OptionFlags::addTo(CLI::App &command) {
     addFlag(command, option);
 }
 
-/// A flag is no other flag's word, as in `--loss --amp`.
+/// A flag is not accepted as a value, as in `--loss --amp`.
 Status OptionFlags::checkWords(const Given &given, const Words &words) {
   for (const std::string &word : words)
     for (const auto &other : given_)
@@ -102,7 +102,7 @@ Status OptionFlags::checkWords(const Given &given, const Words &words) {
 Status OptionFlags::applyFlag(const Given &given) {
   const Option &option = *given.option;
   Words words = given.words;
-  // A bare flag is CLI11's "true".
+  // CLI11 gives a flag without value "true".
   if (option.type.empty())
     words = {given.flag->results().back()};
   else if (option.optionalWord)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command becomes the ranks of a job.
+// Runs a command as the ranks of a job.
 #include "runtime/collective/launch/ErrorFile.h"
 #include "tools/dlc/Commands.h"
 #include "tools/process/Process.h"
@@ -23,7 +23,7 @@ static Result<int> run(const Launch &launch,
                        LostRanks lost) {
   if (!launch.isRank()) {
     DLC_ASSIGN(const int ranks, countRanks());
-    // Ranks that are well end within their timeout.
+    // Other ranks end within their timeout.
     auto patience = launch.rendezvous.timeout;
     if (launch.rendezvous.silence.count() > 0)
       patience = std::min(patience, launch.rendezvous.silence * 11 / 10);

@@ -34,7 +34,7 @@ Status execute(const std::string &program,
   return failed("cannot run '{}': {}", program, std::strerror(errno));
 }
 
-// A program of its own, so that training never loads the compiler.
+// A separate program, so that training never loads the compiler.
 Status runCompiler(const std::vector<std::string> &arguments) {
   return execute(compilerPath(), arguments);
 }

@@ -11,8 +11,8 @@
 namespace dlc::tool {
 namespace {
 
-// The subcommand that was chosen, of one that has some the one of these; or
-// the tool itself.
+// The selected command, nested if it has subcommands; the tool itself if none
+// is selected.
 const CLI::App &active(const CLI::App &app) {
   const auto chosen = app.get_subcommands();
   return chosen.empty() ? app : active(*chosen[0]);
@@ -24,7 +24,7 @@ std::string nameOf(const CLI::App &command) {
   return parent ? nameOf(*parent) + " " + command.get_name() : "dlc";
 }
 
-// ", as in: dlc report runs/lenet-1": the first line of the command's examples.
+// The first example of the command: ", as in: dlc report runs/lenet-1".
 std::string exampleOf(const CLI::App &command) {
   const std::string footer = command.get_footer();
   const size_t begin = footer.find("\n  dlc ");
@@ -40,7 +40,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-// The first that is required and not there, as the help calls it.
+// Name, as in the help, of the first missing required option.
 std::string missingOf(const CLI::App &command) {
   for (const CLI::Option *option : command.get_options())
     if (option->get_required() && option->count() == 0) {
@@ -69,7 +69,7 @@ std::vector<std::string> commandsOf(const CLI::App &app) {
   return names;
 }
 
-/// The command lines of this program and of the other, which is run for it.
+/// Command lines of this program and of the compiler, which is run for it.
 std::vector<Json> allTrees(const CLI::App &app) {
   std::vector<Json> trees = {treeOf(app)};
   const std::vector<std::string> here = commandsOf(app);
@@ -80,7 +80,7 @@ std::vector<Json> allTrees(const CLI::App &app) {
   return trees;
 }
 
-/// The first of the commands that users give flags to that has the flag.
+/// The first user-facing command that has the flag.
 std::string commandWith(const std::vector<Json> &trees,
                         const std::string &flag) {
   for (const char *wanted : {"compile", "train", "eval", "predict", "export"})
@@ -93,8 +93,8 @@ std::string commandWith(const std::vector<Json> &trees,
   return "";
 }
 
-/// What is meant by a flag, by its name here or in another command, by what
-/// another tool calls it, or else by what is near.
+/// The flag that was probably meant: one of this or another command, an alias
+/// from other tools, or a similar name.
 std::string flagMeant(const CLI::App &app, const std::string &flag) {
   const std::vector<std::string> own = flagsOf(active(app));
   std::vector<std::string> meant = oursFor(flag);
@@ -114,7 +114,7 @@ std::string flagMeant(const CLI::App &app, const std::string &flag) {
   return suggestion(flag, own);
 }
 
-/// CLI11's error about an option, in words of ours.
+/// Rewords CLI11's error about an option.
 std::string optionError(const CLI::App &command, const CLI::ParseError &error) {
   const std::string text = error.what(), name = text.substr(0, text.find(':'));
   const CLI::Option *option = command.get_option_no_throw(name);
@@ -147,7 +147,7 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   const CLI::App &command = active(app);
   const std::string help = nameOf(command) + " --help";
   std::vector<std::string> rest = app.remaining(true);
-  std::erase(rest, "--"); // what stands behind it are arguments
+  std::erase(rest, "--"); // only arguments follow
   std::string text;
   if (!rest.empty() && rest[0].starts_with("-")) {
     std::string flag = rest[0].substr(0, rest[0].find('='));
@@ -172,7 +172,7 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error) {
 }
 
 int report(const Status &given) {
-  // Whatever became of what was read: this is why.
+  // A torn mapped file explains any other error.
   const Status torn = mappedFilesStatus();
   const Status &status = torn.ok() ? given : torn;
   if (!status.ok())
@@ -184,7 +184,7 @@ int report(const Result<int> &code) {
   return code ? *code : report(code.status());
 }
 
-// Hides what is not in the command's short help, if it has one.
+// Hides options that the command's short help omits.
 static void shorten(const CommandLine &line, CLI::App &command) {
   const auto found = line.shortHelps.find(&command);
   if (found == line.shortHelps.end())
@@ -193,12 +193,12 @@ static void shorten(const CommandLine &line, CLI::App &command) {
   size_t hidden = 0;
   for (CLI::Option *option : command.get_options()) {
     const std::string &text = option->get_description();
-    option->description(text.substr(0, text.find('\n'))); // not its arguments
+    option->description(text.substr(0, text.find('\n'))); // no arguments
     const auto isCalled = [&](const std::string &name) {
       return option->check_name(name);
     };
     if (option->get_positional() || option == command.get_help_ptr() ||
-        option->get_group().empty() || // an older spelling
+        option->get_group().empty() || // old spelling
         std::any_of(help.flags.begin(), help.flags.end(), isCalled))
       continue;
     option->group("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc train: starts the ranks, or is one of them.
+// dlc train: starts the ranks, or runs as one of them.
 #include "runtime/base/Text.h"
 #include "runtime/base/process/SignalHandlers.h"
 #include "runtime/collective/launch/ErrorFile.h"
@@ -20,7 +20,7 @@ struct TrainArguments {
   TrainArguments();
 
   TrainOptions options;
-  std::optional<int64_t> ranks; // nothing: as the run was, or as compiled
+  std::optional<int64_t> ranks; // nullopt: as the run or the model
   LostRanks lost;
   double heartbeat = 10; // seconds
   LaunchFlags launch;
@@ -37,7 +37,7 @@ Status checkRanks(const TrainArguments &a) {
   return {};
 }
 
-// Whether a launcher other than this program has started this process.
+// Checks whether another launcher has started this process.
 Status checkLaunch(const TrainArguments &a, const Launch &launch) {
   if ((a.ranks || a.lost.goOn) && launch.isRank() && !launch.isOwn())
     return usageError("--ranks and --on-lost-rank=shrink are for ranks that "
@@ -71,7 +71,7 @@ Status checkRateTest(const TrainArguments &a) {
   return {};
 }
 
-// What of ranks is decided where they are started.
+// Adds options about ranks that apply where they are started.
 void addRanks(OptionTable &table, TrainArguments &a) {
   table.group("Ranks");
   a.launch.addTo(table, "run");
@@ -120,11 +120,11 @@ TrainArguments::TrainArguments() {
 Status settleOptions(TrainArguments &a) {
   TrainOptions &o = a.options;
   o.given = a.flags.given();
-  const std::string begun = jobNote(); // by ranks of which some were lost
+  const std::string begun = jobNote(); // run of lost ranks
   if (begun.empty() && !o.resume.empty())
     DLC_TRY(checkResume(o, a.table));
   if (!begun.empty())
-    o.resume = begun, o.checkpoint.reset(); // it has newer ones since
+    o.resume = begun, o.checkpoint.reset(); // newer checkpoints exist
   if (o.resume.empty())
     return {};
   DLC_ASSIGN(o, resumeOptions(o));
@@ -135,7 +135,7 @@ Status settleOptions(TrainArguments &a) {
 RankEnd endOfRun(Trainer &trainer, int rank) {
   const Result<TrainResult> result = trainer.run();
   if (!result) {
-    // The loss is the same on all ranks: one of them says so.
+    // The loss is the same on all ranks, so only one reports it.
     const bool told = rank > 0 && result.status().code() == Code::Diverged;
     return endOf(result.status(), !told && trainer.tells());
   }
@@ -180,9 +180,8 @@ RankEnd trainAsRank(const TrainOptions &given, const Launch &launch,
   return endOfRun(**trainer, rank);
 }
 
-// Whether the run may have begun already: it was asked for, or the launcher has
-// started its ranks again. What is resumed then goes on from its newest
-// checkpoint.
+// Whether the run may exist already: on request, or if the launcher restarted
+// its ranks. A resumed run then continues from its newest checkpoint.
 Result<bool> mayGoOn(TrainArguments &a, const Launch &launch) {
   TrainOptions &o = a.options;
   if (launch.restarts > 0)

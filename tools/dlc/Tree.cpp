@@ -14,8 +14,8 @@
 namespace dlc::tool {
 namespace {
 
-// Of "{a,b}", "[{a,b}]" and "TEXT:{a,b}": a and b. What else may be said is no
-// choice: "{a,b}|NAME".
+// The choices a and b of "{a,b}", "[{a,b}]" and "TEXT:{a,b}"; none if other
+// values are accepted, as in "{a,b}|NAME".
 Json choicesOf(const std::string &word) {
   Json choices = Json::array();
   const size_t begin = word.find('{'), end = word.find('}');

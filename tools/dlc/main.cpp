@@ -57,7 +57,7 @@ static void describe(CommandLine &line) {
     setGroup(line, name, kLook);
   for (const char *name : {"doctor", "debug"})
     setGroup(line, name, kFindFaults);
-  for (const char *name : {"completion", "man"}) // an installation runs them
+  for (const char *name : {"completion", "man"}) // for installers
     setGroup(line, name, "");
   line.app.footer(
       "Examples:\n"
@@ -72,10 +72,10 @@ static void describe(CommandLine &line) {
       "reads stdout).");
 }
 
-// On a machine that is busy with other work, OpenMP's threads would wait for
-// each other in loops that take the cores from those they wait for: steps would
-// last hundreds of times longer. OpenMP reads its settings when it is loaded,
-// so the program starts again with a short wait, unless the user has set one.
+// On a busy machine, OpenMP threads that spin while waiting take cores from the
+// threads that they wait for, so that steps take hundreds of times longer.
+// OpenMP reads its settings when it is loaded, so the program restarts itself
+// with a short spin time, unless the user has set one.
 static void waitBriefly(const std::vector<std::string> &arguments) {
   if (environment::setsOpenMpWait())
     return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that write to what malloc() and its like return without a look:
-// MLIR (nodes of the program), oneDNN (code that it generates). Where nothing
-// can be returned the process ends with a message instead of a crash. These
-// hide the C library's functions, or those of a library that was preloaded.
+// MLIR (nodes of the program) and oneDNN (generated code) use results of
+// malloc() etc. unchecked. These functions replace those of the C library, or
+// of a preloaded library: a failed allocation ends the process with a message
+// instead of a crash.
 #include "tools/process/Process.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -23,7 +23,7 @@ int plainMemalign(void **to, size_t alignment, size_t bytes) {
   return *to ? 0 : ENOMEM;
 }
 
-// What ours hide; the C library's own while they are looked for.
+// The replaced functions; the C library's own during lookup.
 struct Hidden {
   void *(*malloc)(size_t) = __libc_malloc;
   void *(*realloc)(void *, size_t) = __libc_realloc;
@@ -47,8 +47,8 @@ const Hidden &hidden() {
   return found;
 }
 
-// Before any thread and any dlerror(), which allocates: dlsym() within it frees
-// the error that it is about to return.
+// Runs before any thread and any dlerror(), which allocates: dlsym() within it
+// frees the error that is being returned.
 void prepare(int, char **, char **) { hidden(); }
 __attribute__((section(".preinit_array"),
                used)) void (*const first)(int, char **, char **) = prepare;

@@ -16,10 +16,10 @@ namespace {
 
 std::atomic<bool> endsOnFailure = false;
 std::atomic<pid_t> ending = 0;      // the thread that ends the process
-std::atomic<bool> said = false;     // why it ends
+std::atomic<bool> said = false;     // whether the reason was printed
 thread_local size_t lastFailed = 0; // the size that could not be allocated
 
-// What nobody caught: a foreign thread's, a destructor's, one before main.
+// Exceptions without a handler: in a foreign thread, a destructor, before main.
 [[noreturn]] void onTerminate() {
   if (!std::current_exception()) {
     if (lastFailed == 0)
@@ -38,13 +38,13 @@ thread_local size_t lastFailed = 0; // the size that could not be allocated
 void endNow(Code code, std::string_view message) noexcept {
   pid_t other = 0;
   if (!ending.compare_exchange_strong(other, ::gettid())) {
-    if (other == ::gettid()) { // there is no memory even for this
+    if (other == ::gettid()) { // out of memory even for the message
       constexpr std::string_view kShort = "error: out of memory\n";
       if (!said)
         (void)!::write(STDERR_FILENO, kShort.data(), kShort.size());
       ::_exit(static_cast<int>(code));
     }
-    for (;;) // the first says why
+    for (;;) // the first thread prints the reason
       ::pause();
   }
   endsOnFailure = false;
@@ -73,14 +73,13 @@ int runMain(const char *program, const std::function<int()> &body) {
 
 } // namespace dlc::process
 
-// Sanitizers have an operator new of their own, and nothing may run before
-// them.
+// Sanitizers define operator new, and require that nothing runs before them.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 namespace dlc::process {
 namespace {
 
-// Before the constructors of the libraries, which allocate, too.
+// Runs before constructors of libraries, which allocate, too.
 void prepare(int, char **, char **) { std::set_terminate(onTerminate); }
 __attribute__((section(".preinit_array"),
                used)) void (*const first)(int, char **, char **) = prepare;
@@ -99,7 +98,7 @@ void *checked(void *memory, size_t bytes) {
 
 void *allocate(size_t bytes) { return std::malloc(bytes ? bytes : 1); }
 
-// aligned_alloc takes multiples of the alignment only.
+// aligned_alloc requires multiples of the alignment.
 void *allocate(size_t bytes, std::align_val_t alignment) {
   const size_t unit = static_cast<size_t>(alignment);
   const size_t rounded = (bytes + unit - 1) / unit * unit;

@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kLayers = 10;
 
-/// Errors of a context, with the nodes that they are about.
+/// Collects the errors of a context, and the nodes they are about.
 class Findings {
 public:
   explicit Findings(MLIRContext &context)
@@ -107,9 +107,9 @@ private:
     return {};
   }
 
-  /// The operator that a location of the program comes from; null: none. What a
-  /// function's body becomes is called CALLER#NUMBER/NODE, and an iteration of
-  /// a loop's LOOP[NUMBER]/NODE.
+  /// The operator at a location of the program, or null. Nodes of function
+  /// bodies are named CALLER#NUMBER/NODE, nodes of iterations
+  /// LOOP[NUMBER]/NODE.
   OperatorCheck *find(StringRef node) {
     if (OperatorCheck *op = findNode(node))
       return op;
@@ -131,11 +131,11 @@ private:
         found.push_back(op);
     return found;
   }
-  /// A node of a loop's body stands for all iterations.
+  /// All iterations share the node of the loop's body.
   std::string layerOf(const std::string &node) {
     return places.count(node) ? node : import::withoutIterations(node);
   }
-  /// The first error, and all of `findings`' nodes.
+  /// Assigns the first error to all nodes of `findings`.
   void blame(const Findings &findings,
              llvm::function_ref<std::string &(OperatorCheck &)> word) {
     for (const std::string &node : findings.nodes)
@@ -215,7 +215,7 @@ private:
       }
     }
     for (OperatorCheck &op : report.ops) {
-      // Folded, or its value is not asked for.
+      // The op was folded, or its result is unused.
       for (std::string *word : {&op.gradient, &op.amp})
         if (*word == "?")
           *word = "none";
@@ -238,7 +238,7 @@ private:
               noted == modules.end() ? modulesOf(node) : noted->second};
     });
   }
-  /// The word that comes first in `order` stays.
+  /// Keeps the word that comes first in `order`.
   static void join(std::string &word, StringRef other,
                    ArrayRef<StringRef> order) {
     auto rank = [&](StringRef w) {
@@ -267,11 +267,11 @@ private:
       return tensor && isa<FloatType>(tensor.getElementType());
     });
   }
-  /// Found by asking for it, in a copy of the program's end.
+  /// Tries to build the gradient in a scratch block.
   static StringRef gradientOf(Operation *op) {
     if (!hasFloat(op->getOperandTypes()) || !hasFloat(op->getResultTypes()))
       return "none";
-    // What train mode or dlc-randomize replaces has its gradient then.
+    // Train mode or dlc-randomize replaces these by ops with a gradient.
     if (isa<ir::BatchNormInferOp, ir::DropoutOp>(op))
       return "yes";
     auto rule = dyn_cast<ir::DifferentiableInterface>(op);
@@ -280,7 +280,7 @@ private:
     OpBuilder b(op->getContext());
     Block scratch;
     b.setInsertionPointToEnd(&scratch);
-    // Of the first floating one: the others may be for the gradient alone.
+    // For the first float result: the others may only serve the gradient.
     SmallVector<Value> dy(op->getNumResults()), dx;
     auto first = llvm::find_if(op->getResults(),
                                [](Value v) { return hasFloat(v.getType()); });
@@ -292,7 +292,7 @@ private:
     return llvm::any_of(dx, [](Value v) { return bool(v); }) ? "yes" : "zero";
   }
 
-  /// A model that updates its weights itself leaves nothing to be trained.
+  /// A model that updates its weights itself has nothing to train.
   void suggestPrediction() {
     if (report.ok() || options.predictOnly)
       return;
@@ -304,7 +304,7 @@ private:
         return;
       }
   }
-  /// Null with errors: a library has no code for the target.
+  /// Null, with errors, if a library has no code for the target.
   OwningOpRef<ModuleOp> moduleFor(const CompileOptions &o) {
     if (model->opLibraries.empty() ||
         o.train.target.name == options.train.target.name)
@@ -322,7 +322,7 @@ private:
       return op.targets[target];
     };
     OwningOpRef<ModuleOp> module = moduleFor(o);
-    if (!module) { // no error: the library may be for one target only
+    if (!module) { // no error: the library may support one target only
       for (const std::string &node : findings.nodes)
         if (OperatorCheck *op = find(node))
           word(*op) = "no", op->advice = findings.errors.front();
@@ -356,8 +356,8 @@ private:
   const CompileOptions &options;
   MLIRContext context;
   std::optional<import::ImportedModel> model;
-  std::map<std::string, size_t> places; // of nodes' operators
-  std::map<std::string, std::vector<std::string>> modules; // around nodes
+  std::map<std::string, size_t> places;                    // operators by node
+  std::map<std::string, std::vector<std::string>> modules; // enclosing modules
   CheckReport report;
 };
 

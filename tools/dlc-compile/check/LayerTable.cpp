@@ -48,7 +48,7 @@ private:
     }
     auto counted = dyn_cast<ir::FlopsInterface>(op);
     const double flops = counted ? double(counted.countFlops()) : 0;
-    if (ofStates) // a constant, or a parameter in another form
+    if (ofStates) // a constant, or a rearranged parameter
       for (Value result : op.getResults())
         carried[result] = found;
     if (places[&op].empty() || (ofStates && flops == 0))
@@ -89,8 +89,8 @@ private:
   SymbolTable states;
   LayerNames names;
   llvm::DenseMap<Operation *, std::string> places;
-  llvm::DenseMap<Value, States> carried;     // of what depends on no input
-  std::map<Operation *, std::string> owners; // a state's first layer
+  llvm::DenseMap<Value, States> carried;     // of values without input
+  std::map<Operation *, std::string> owners; // first layer that reads a state
   llvm::MapVector<std::string, Layer, std::map<std::string, unsigned>> layers;
 };
 
@@ -132,7 +132,7 @@ std::vector<std::string> modulesOf(llvm::StringRef node) {
   std::vector<std::string> modules;
   llvm::SmallVector<llvm::StringRef> parts;
   node.split(parts, '/');
-  parts.pop_back(); // the node's own
+  parts.pop_back(); // name of the node itself
   for (llvm::StringRef part : parts) {
     if (part.empty())
       continue;

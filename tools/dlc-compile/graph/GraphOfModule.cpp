@@ -78,7 +78,7 @@ private:
   }
   void place(Value value, int node) { nodes[value] = node; }
 
-  /// Edges from those that make the operands, each once.
+  /// Adds edges from producers of the operands, without duplicates.
   void link(ValueRange operands, int to) {
     std::set<std::pair<int, std::string>> seen;
     for (Value operand : operands)
@@ -151,7 +151,7 @@ private:
              graph.nodes[size_t(from->second)].part != Part::Forward;
     });
   }
-  /// "conv, add, relu": each once.
+  /// "conv, add, relu", without duplicates.
   static std::string opsIn(ir::FusedOp fused) {
     llvm::SmallSetVector<StringRef, 8> names;
     for (Operation &op : fused.getBody().front().without_terminator())
@@ -165,7 +165,7 @@ private:
   llvm::DenseMap<Value, int> nodes;
 };
 
-/// What is asked for, of names that there are.
+/// Selects the requested name among existing ones.
 Result<std::string> choose(const std::vector<std::string> &names,
                            const std::string &asked) {
   auto has = [&](StringRef name) { return llvm::is_contained(names, name); };

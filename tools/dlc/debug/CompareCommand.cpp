@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc debug compare: where two compilations of one model part.
+// dlc debug compare: finds where two compilations of one model differ.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
@@ -27,7 +27,7 @@ struct CompareArguments {
   CompareOptions options;
   SampleOptions samples;
   std::optional<int64_t> threads;
-  std::string python; // that has onnxruntime; empty: it is no side
+  std::string python; // with onnxruntime; empty: unused
   bool json = false;
   int64_t worst = 5;
   OptionTable table;
@@ -78,7 +78,7 @@ CompareArguments::CompareArguments() {
   samples.addTo(table, "compare");
 }
 
-// A side, ready.
+// One of the compared programs, loaded.
 struct LoadedSide {
   std::unique_ptr<Session> session;
   Dataset data;
@@ -112,7 +112,7 @@ std::string typesText(const ComparedTensor &t) {
   return a == b ? a : a + " / " + b;
 }
 
-// The judged tensors with the largest errors of all steps.
+// The tensors with the largest errors in all steps, except noise.
 std::vector<const ComparedTensor *> worstOf(const StepsComparison &result,
                                             int64_t most) {
   std::vector<const ComparedTensor *> all;
@@ -128,7 +128,7 @@ std::vector<const ComparedTensor *> worstOf(const StepsComparison &result,
   return all;
 }
 
-// Of the last step.
+// Number of compared tensors in the last step.
 int64_t countCompared(const StepsComparison &result) {
   return static_cast<int64_t>(result.steps.back().tensors.size());
 }
@@ -195,7 +195,7 @@ void print(const StepsComparison &result, int64_t worst) {
            first->tolerance, fmt::join(first->at, ", "), first->a, first->b);
 }
 
-// What A has in ONNX, with its weights, in a folder.
+// Exports A as an ONNX model with its weights to a folder.
 Status exportTo(const CompareArguments &a, const std::string &path) {
   std::string last;
   DLC_ASSIGN(const ProgramEnd end,

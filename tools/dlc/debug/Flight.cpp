@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc debug flight: where the ranks of a job that failed began to differ.
+// dlc debug flight: finds where the ranks of a failed job began to differ.
 #include "runtime/base/Text.h"
 #include "runtime/collective/flight/CompareRanks.h"
 #include "runtime/collective/flight/FlightLog.h"

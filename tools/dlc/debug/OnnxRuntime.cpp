@@ -10,9 +10,9 @@
 namespace dlc::tool {
 namespace {
 
-// Reads model.onnx and inputs.npz of the folder argv[1], writes results.npz,
-// arrays "0", "1", ..., and results.json, [[node, operation, tensor], ...]. A
-// node is called as compiler/import/Survey.h's labelOf() has it.
+// Reads model.onnx and inputs.npz in the folder argv[1]; writes results.npz
+// with arrays "0", "1", ..., and results.json, [[node, operation, tensor],
+// ...]. Nodes are named as by labelOf() in compiler/import/Survey.h.
 constexpr char kScript[] = R"(
 import json, sys
 try:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc debug replay: does a step again that ended a run.
+// dlc debug replay: repeats a step that ended a run.
 #include "runtime/train/overflow/Replay.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/FlagRows.h"

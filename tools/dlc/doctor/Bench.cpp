@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc doctor bench: what this machine does at most.
+// dlc doctor bench: measures this machine's peak rates.
 #include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"

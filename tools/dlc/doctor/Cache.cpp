@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc doctor cache: what was measured on this machine's devices.
+// dlc doctor cache: measurements of this machine's devices.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"
 
@@ -70,7 +70,7 @@ Status prune(const CacheArguments &arguments) {
   return {};
 }
 
-// One object a line, the good entries only.
+// Prints valid entries, one object per line.
 Status exportEntries(const CacheArguments &arguments) {
   DLC_ASSIGN(const TuneCache cache,
              TuneCache::open(cacheFolder(arguments.folder)));

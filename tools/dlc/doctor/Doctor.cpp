@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc doctor: what this machine has, what dlc makes of it, and what to mend.
+// dlc doctor: shows the machine's hardware, its use by dlc, and remedies.
 #include "tools/dlc/doctor/Machine.h"
 
 #include "runtime/exec/Devices.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc doctor env: what this process would be in a job, and why.
+// dlc doctor env: shows the role of this process in a job, and why.
 #include "runtime/base/options/Environment.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
@@ -22,7 +22,7 @@ struct EnvArguments {
   OptionFlags flags{table, onlySection("env")};
 };
 
-// The GPUs that a rank sees, and which it takes (device/cuda).
+// The GPUs visible to a rank, and the one it uses (device/cuda).
 LaunchFact deviceOf(const Launch &launch) {
   const auto visible = environment::visibleGpus();
   const std::string own = launch.localRank

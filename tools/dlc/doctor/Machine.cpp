@@ -31,7 +31,7 @@ std::string lineOf(const fs::path &path) {
   return line;
 }
 
-// What follows "key :" in a file of such lines.
+// The value after "key :" in a file with such lines.
 std::string valueOf(const char *path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);)
@@ -46,8 +46,8 @@ std::string sizeText(uint64_t bytes) {
   return roundBytes(static_cast<double>(bytes));
 }
 
-// The highest level of x86-64 that generated kernels and own loops are made
-// for, and what speeds up --amp.
+// The highest x86-64 level that generated kernels and dlc's loops use, and
+// instructions that accelerate --amp.
 std::string instructions() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -65,7 +65,7 @@ std::string instructions() {
 #endif
 }
 
-// "L1d 48K, L2 2048K, L3 107520K", as the first core sees them.
+// "L1d 48K, L2 2048K, L3 107520K" of the first core.
 std::string caches() {
   std::string text;
   const fs::path folder = "/sys/devices/system/cpu/cpu0/cache";
@@ -89,7 +89,7 @@ Finding cores() {
   return found;
 }
 
-// Space for files and whether they can be made.
+// Free space, and whether files can be created.
 Finding space(std::string what, const std::string &path, uint64_t least,
               const std::string &way) {
   struct statvfs system = {};
@@ -109,7 +109,7 @@ Finding space(std::string what, const std::string &path, uint64_t least,
 }
 
 Finding openFiles() {
-  constexpr rlim_t kFew = 256; // a rank has some dozens, and one a mapped file
+  constexpr rlim_t kFew = 256; // a rank needs dozens, and one per mapped file
   rlimit limit = {};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   Finding found = {"open files", limit.rlim_cur == RLIM_INFINITY
@@ -139,7 +139,7 @@ Finding cacheFinding() {
     bytes += item.bytes;
   Finding found = {"cache", fmt::format("{}: {} entries, {}", folder,
                                         items->size(), sizeText(bytes))};
-  // One that is not there is made in what is.
+  // A missing folder would be created in its first existing parent.
   fs::path there = folder;
   std::error_code error;
   while (!fs::exists(there, error) && there.has_relative_path())

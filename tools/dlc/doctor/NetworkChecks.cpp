@@ -48,7 +48,7 @@ bool isOwnOnly(const std::string &address) {
   return isLoopback(address) || address.starts_with("127.");
 }
 
-// What other hosts would need if this one were MASTER_ADDR.
+// Whether other hosts could use this one as MASTER_ADDR.
 Finding hostName() {
   char name[256] = "";
   ::gethostname(name, sizeof name - 1);

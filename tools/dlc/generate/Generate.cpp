@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc generate: text that a language model writes on.
+// dlc generate: continues a text with a language model.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
@@ -107,7 +107,7 @@ Result<std::vector<int64_t>> promptOf(const GenerateArguments &arguments,
   return tokens;
 }
 
-// What was written, and why no more.
+// The number of generated tokens, and the end token, if one was generated.
 struct Written {
   int64_t tokens = 0;
   std::optional<int64_t> end;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-// How many bytes of a character are there, and whether it is whole.
+// The number of available bytes of a character, and whether it is complete.
 struct CharacterPart {
   size_t bytes;
   bool isWhole, mayGoOn;

@@ -51,7 +51,7 @@ Result<Vocabulary> Vocabulary::open(const std::string &tokenizer) {
   return vocabulary;
 }
 
-// -1 for what has none.
+// -1 for tokens without a number.
 Result<std::vector<int64_t>> Vocabulary::idsOf(const Json &question) const {
   DLC_ASSIGN(const Json answer, program_->ask(question, "ids"));
   std::vector<int64_t> ids;
@@ -133,7 +133,7 @@ Result<std::string> Vocabulary::Stream::add(int64_t token) {
                                           : fmt::format(" {}", token);
   if (!isBytes_)
     return textIn(program_->ask({{"push", token}}, "text"));
-  bytes_ += char(token); // what is above 255 is refused by the command
+  bytes_ += char(token); // the command rejects values above 255
   return takeUtf8(bytes_, false);
 }
 

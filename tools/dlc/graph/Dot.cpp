@@ -16,7 +16,7 @@ using Part = ProgramGraph::Part;
 
 constexpr const char *kParts[] = {"", " (backward)", ""};
 
-// A string of the language, in which "\n" is meant and no other backslash is.
+// A quoted string; "\n" is a line break, and other backslashes are escaped.
 std::string dotString(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -120,7 +120,7 @@ private:
     text_ += "}\n";
   }
 
-  // Nested as modules are: as deep as the drawing is open.
+  // Clusters are nested like the expanded modules.
   void addCluster(const Cluster &cluster, int part, const std::string &path) {
     for (const size_t node : cluster.nodes)
       addNode(node);

@@ -28,9 +28,9 @@ Scope scopeOf(const ProgramGraph::Node &node) {
   return scope;
 }
 
-// Finds where each node belongs.
+// Assigns nodes to modules.
 struct Places {
-  std::vector<Scope> scopes; // by node, as parts
+  std::vector<Scope> scopes; // by node
   std::vector<Part> parts;
 
   explicit Places(const ProgramGraph &graph)
@@ -47,8 +47,8 @@ struct Places {
           placeUpdate(i);
       placeStates();
     }
-    // What an update computes for another one is beside that; writes of running
-    // statistics are beside what reads them.
+    // Ops that only feed another update are placed next to it; writes of
+    // running statistics are placed next to their readers.
     for (auto edge = graph.edges.rbegin(); edge != graph.edges.rend(); ++edge) {
       const auto from = static_cast<size_t>(edge->from),
                  to = static_cast<size_t>(edge->to);
@@ -65,7 +65,7 @@ struct Places {
 private:
   bool isOp(size_t node) const { return graph_.nodes[node].kind == Kind::Op; }
 
-  // Where they are read first.
+  // Places states next to their first readers.
   void placeStates() {
     for (const ProgramGraph::Edge &edge : graph_.edges) {
       const auto from = static_cast<size_t>(edge.from),
@@ -78,7 +78,7 @@ private:
       parts[from] = parts[to];
     }
   }
-  // Beside those of the module whose state it moves.
+  // Places an update next to those of the module whose state it writes.
   void placeUpdate(size_t node) {
     const std::string &name = graph_.nodes[node].name;
     const auto state = states_.find(name.substr(0, name.find("; ")));
@@ -111,7 +111,7 @@ public:
     drawing.depth = depth;
     std::map<std::string, size_t> modules;
     std::map<size_t, std::map<std::string, int64_t>> ops;
-    std::vector<size_t> at(scopes_.size()); // drawn nodes of the program's
+    std::vector<size_t> at(scopes_.size()); // program node -> drawn node
     for (size_t i = 0; i < scopes_.size(); ++i) {
       at[i] = drawing.nodes.size();
       if (isOpen(i, depth)) {
@@ -183,7 +183,7 @@ private:
         others -= sorted[i].first;
     return others ? fmt::format("{}, {} more", text, others) : text;
   }
-  // Of several between the same nodes one is drawn, with their number.
+  // Merges edges between the same nodes, with their number.
   void addEdges(Drawing &drawing, const std::vector<size_t> &at) const {
     std::map<std::pair<size_t, size_t>, std::vector<const std::string *>> all;
     for (const ProgramGraph::Edge &edge : graph_.edges)

@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Empty if it took too long.
+// Empty after a timeout.
 Result<std::string> svgOf(const std::string &dot, const std::string &program,
                           Clock::time_point end) {
   DLC_ASSIGN(const TemporaryFolder folder, TemporaryFolder::create("graph"));

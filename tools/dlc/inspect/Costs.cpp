@@ -19,11 +19,11 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-// The GPUs that costs are printed for, and their columns.
+// GPUs that costs are predicted for, and the names of their columns.
 constexpr std::pair<const char *, const char *> kColumns[] = {
     {"H100", "h100_us"}, {"H200", "h200_us"}};
 
-// By kernel, for the SM that comes last.
+// Resources by kernel, for the newest SM.
 Json resourcesOf(const Artifact &artifact) {
   auto text = artifact.has("kernels.json")
                   ? readFile(artifact.filePath("kernels.json"), 64 << 20)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc data inspect: what is at a path, before anybody trains on it.
+// dlc data inspect: describes and checks data before training.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"
 #include "tools/dlc/inspect/DataReport.h"
@@ -37,7 +37,7 @@ struct DataArguments {
 
 //===--- pictures ---------------------------------------------------------===//
 
-// Decodes all, on all cores.
+// Decodes all pictures on all cores.
 class PictureSurvey {
 public:
   explicit PictureSurvey(const Pictures &pictures) : pictures_(pictures) {}
@@ -134,7 +134,7 @@ void reportPictures(const Pictures &pictures, DataReport &report) {
 
 //===--- arrays -----------------------------------------------------------===//
 
-// Integers from least to most, or floats that are not finite.
+// Reports the range of integers, or floats that are not finite.
 void reportValues(const Array &array, OrderedJson &json, DataReport &report,
                   std::string &line) {
   const uint64_t count =
@@ -193,7 +193,7 @@ Result<OrderedJson> parseSurvey(const std::string &text) {
                           : failed("dlc-data says '{}'", printable(text, 100));
 }
 
-// What dlc-data has found in the columns.
+// Reports dlc-data's description of columns.
 Status reportTable(const OrderedJson &survey, DataReport &report) {
   if (!survey.contains("lines") || !survey.contains("json"))
     return failed("dlc-data says nothing of the columns");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc inspect: what an artifact holds and what a step of it costs.
+// dlc inspect: contents of an artifact, and costs of its step.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"
 #include "tools/dlc/inspect/Costs.h"
@@ -51,7 +51,7 @@ uint64_t trainableElements(const plan::Plan &plan) {
   return count;
 }
 
-// The collectives of a program: how many buckets, of how many bytes in all.
+// Collectives of a program: number of buckets, and total bytes.
 Ordered collectivesOf(const plan::Program &program) {
   uint64_t buckets = 0, bytes = 0, gathers = 0, gathered = 0;
   for (const plan::Command &command : program.commands()) {
@@ -72,10 +72,9 @@ Ordered collectivesOf(const plan::Program &program) {
           {"gathered_bytes", gathered}};
 }
 
-// Bytes of trainable parameters that ranks keep in parts, and of those that
-// each has whole.
+// Bytes of trainable parameters that are sharded, and of replicated ones.
 Ordered partsOf(const plan::Plan &plan) {
-  std::map<std::pair<uint32_t, uint64_t>, uint64_t> ends; // by their begin
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> ends; // by their start
   for (const plan::Part &part : plan.parts())
     ends[{part.region(), part.offset()}] = part.offset() + part.bytes();
   uint64_t parts = 0, whole = 0;
@@ -91,7 +90,7 @@ Ordered partsOf(const plan::Plan &plan) {
   return {{"parts", parts}, {"whole", whole}};
 }
 
-// The parameters of which a program moves some rows alone.
+// Parameters of which a program updates only some rows.
 Ordered movedByRows(const plan::Plan &plan, const plan::Program &program) {
   Ordered names = Ordered::array();
   for (const plan::Command &command : program.commands()) {
@@ -152,7 +151,7 @@ Ordered scheduleOf(const plan::Plan &plan) {
   return schedule;
 }
 
-// One or more, the largest first: {"batch": 8, "time": 128}.
+// The model's sizes, the largest first: {"batch": 8, "time": 128}.
 Ordered sizesOf(const plan::Plan &plan) {
   Ordered sizes = Ordered::array();
   for (const plan::Size &size : plan.sizes()) {
@@ -164,7 +163,7 @@ Ordered sizesOf(const plan::Plan &plan) {
   return sizes;
 }
 
-// What there is machine code for, on a GPU: "sm_90".
+// GPU architectures with machine code: "sm_90".
 Ordered smsOf(const Artifact &artifact) {
   Ordered names = Ordered::array();
   const std::string head = "kernels.", tail = ".cubin";
@@ -175,7 +174,7 @@ Ordered smsOf(const Artifact &artifact) {
   return names;
 }
 
-// A list of objects that the compiler wrote, with these texts in each.
+// Reads a list of objects from the compiler, each with these text fields.
 Result<Ordered> listOf(const Artifact &artifact, const char *file,
                        std::initializer_list<const char *> keys) {
   constexpr size_t kLargest = size_t(64) << 20;
@@ -191,7 +190,7 @@ Result<Ordered> listOf(const Artifact &artifact, const char *file,
     for (const char *key : keys) {
       DLC_ASSIGN(row[key], jsonString(entry, key));
     }
-    if (entry.contains("repair")) { // older compilers did not say it
+    if (entry.contains("repair")) { // absent in older versions
       DLC_ASSIGN(row["repair"], jsonString(entry, "repair"));
     }
     list.push_back(std::move(row));
@@ -285,7 +284,8 @@ void printDecisions(const Ordered &decisions) {
   printOut("\n");
 }
 
-// A line each of those that `all` or what they are asks for.
+// Prints a line per tensor; unless `all`, only for the first that are neither
+// trained nor statistics.
 void printTensors(const Ordered &tensors, bool all) {
   constexpr size_t kShown = 20;
   size_t width = 0, shown = 0, kept = 0;
@@ -358,7 +358,7 @@ void printText(const Ordered &summary, bool tensors) {
     printCosts(summary["costs"]);
 }
 
-// The size of the table of --memory.
+// Number of rows in the table of --memory.
 constexpr size_t kRows = 20;
 
 struct InspectArguments {

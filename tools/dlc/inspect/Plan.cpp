@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc plan: what a step would take on more GPUs than there are.
+// dlc plan: predicts step times on numbers of GPUs that are not available.
 #include "runtime/base/Bytes.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/options/Commas.h"

@@ -13,11 +13,11 @@ namespace {
 using Ordered = nlohmann::ordered_json;
 
 constexpr double kLeft = 60, kTop = 20, kWidth = 560, kHeight = 300;
-// Colours that eyes tell apart, on light and on dark.
+// Colour-blind safe colours, for light and dark backgrounds.
 constexpr const char *kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7"};
 
 struct Scale {
-  double most; // ranks
+  double most; // largest number of ranks
 
   double x(double ranks) const {
     return kLeft + kWidth * std::log2(ranks) / std::max(1.0, std::log2(most));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc data preview: pictures as training sees them, in a grid.
+// dlc data preview: draws augmented training pictures in a grid.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
@@ -56,7 +56,7 @@ struct PreviewSample {
   std::string label; // empty: it has none
 };
 
-// The pictures of a source, or of an array of bytes, changed as in training.
+// The pictures of a source, or of a u8 array, augmented as in training.
 Result<std::shared_ptr<const Source>>
 picturesOf(const PreviewArguments &arguments) {
   DLC_ASSIGN(auto source, openSource(arguments.path, arguments.samples));
@@ -137,7 +137,7 @@ std::string pageOf(const PreviewArguments &arguments,
   return page + "</body></html>\n";
 }
 
-// In rows of kGridColumns.
+// Arranges pictures in rows of kGridColumns.
 Picture gridOf(const std::vector<PreviewSample> &samples) {
   const Picture &first = samples[0].picture;
   const int count = int(samples.size());

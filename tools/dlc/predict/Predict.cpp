@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc predict: a trained model's outputs for samples, or their likeliest
+// dlc predict: a trained model's outputs for samples, or their most probable
 // classes by name.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/FlagRows.h"
@@ -51,7 +51,8 @@ PredictArguments::PredictArguments() {
   });
 }
 
-// A pattern that no shell has expanded; a file of that name comes first.
+// Expands a pattern that the shell has not expanded, unless a file has that
+// name.
 Words matching(const std::string &name) {
   if (std::filesystem::exists(std::filesystem::symlink_status(name)))
     return {name};
@@ -63,7 +64,7 @@ Words matching(const std::string &name) {
   return names;
 }
 
-// "-" becomes the lines of standard input.
+// Replaces "-" by the lines of standard input.
 Words namesOf(const Words &pictures) {
   Words names;
   for (const std::string &picture : pictures) {
@@ -86,7 +87,7 @@ bool holdsArrays(const std::string &path) {
                      [&](std::string_view e) { return path.ends_with(e); });
 }
 
-// What becomes of a picture of any size.
+// Prints how pictures of other sizes are resized and cropped.
 void sayFit(const Model &model, const SampleOptions &options) {
   const plan::Plan &plan = model.artifact.plan();
   const plan::Program &program = *plan::findProgram(plan, "predict");
@@ -94,7 +95,7 @@ void sayFit(const Model &model, const SampleOptions &options) {
   shape.erase(shape.begin());
   const auto layout = layoutOf(shape);
   if (!layout)
-    return; // the samples say what is wrong
+    return; // the samples report the error
   const Augmentation &a = options.augmentation;
   info("pictures are scaled to cover {} x {} pixels{}{}", layout->size.width,
        layout->size.height,
@@ -103,7 +104,7 @@ void sayFit(const Model &model, const SampleOptions &options) {
                              : ", and cropped at the center");
 }
 
-// How pictures are prepared: what a run does not know can only be told.
+// Prints how pictures are prepared, as the run does not store everything.
 Status sayPreparation(const Model &model, const SampleOptions &options) {
   SampleOptions shown = options;
   shown.classes.clear();
@@ -150,7 +151,7 @@ int64_t countReplaced(const Dataset &data) {
   return count;
 }
 
-// Takes out rows that are another sample's.
+// Removes rows of replaced samples.
 void leaveOutReplaced(const Dataset &data, Session::Output &output) {
   const auto samples = static_cast<size_t>(data.samples());
   const size_t bytes = output.bytes.size() / samples;
@@ -211,7 +212,7 @@ Status printRanks(LoadedSamples &loaded, const PredictArguments &arguments) {
 }
 
 Status predict(const PredictArguments &arguments) {
-  // Lines have names, so that a missing one is seen; rows of arrays do not.
+  // Printed lines have names, so gaps are noticeable; rows of arrays do not.
   const bool passesOver = !arguments.pictures.empty() &&
                           arguments.output.empty() &&
                           !isGiven(arguments.flags.given(), "eval.bad-samples");

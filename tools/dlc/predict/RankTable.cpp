@@ -7,7 +7,7 @@
 namespace dlc::tool {
 namespace {
 
-constexpr size_t kWidest = 60; // longer names move their line's columns
+constexpr size_t kWidest = 60; // longer names shift the line's columns
 
 } // namespace
 

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMostText = size_t(1) << 30;
 constexpr size_t kMostTensors = 20, kMostClasses = 200;
 
-// Without the folders of absolute paths, which are this machine's.
+// Removes the folders of absolute paths, which are specific to this machine.
 std::string withoutFolders(const std::string &value) {
   std::string text;
   for (size_t at = 0; at < value.size(); ++at) {
@@ -32,7 +32,7 @@ std::string withoutFolders(const std::string &value) {
   return text;
 }
 
-// "key: value" lines of a run's config.yaml.
+// Parses "key: value" lines of a run's config.yaml.
 Json configOf(const std::string &path) {
   Json config = Json::object();
   const auto text = readFile(path, 1 << 20);
@@ -47,7 +47,7 @@ Json configOf(const std::string &path) {
   return config;
 }
 
-// Settings of the compilation: "train.lr".
+// Adds options of the compilation, such as "train.lr".
 void addCompiled(const plan::Plan &plan, Json &config) {
   config["loss"] = plan.loss();
   config["ranks"] = std::to_string(plan.world_size());
@@ -57,8 +57,8 @@ void addCompiled(const plan::Plan &plan, Json &config) {
                   : fmt::format("{}", a.has_i() ? double(a.i()) : a.f());
 }
 
-// Calls take(line) for the objects with a "step" of a file of JSON lines:
-// `most` of them, evenly apart, and the last one.
+// Calls take(line) for lines of a JSON lines file that have a "step": `most` of
+// them at equal distances, and the last one.
 template <class Take>
 void readLines(const std::string &path, size_t most, const Take &take) {
   const auto text = readFile(path, kMostText);
@@ -84,8 +84,7 @@ void fill(Json &list, size_t count, const Json &with) {
     list.push_back(with);
 }
 
-// Columns of a file of JSON lines; each has all lines' values, null where a
-// line has none.
+// Columns of a JSON lines file; null for a line that lacks the value.
 Json columnsOf(const std::string &path) {
   Json columns = Json::object();
   size_t taken = 0;
@@ -101,15 +100,15 @@ Json columnsOf(const std::string &path) {
   return columns;
 }
 
-// What a file of JSON holds: null if it is none.
+// Parses a JSON file; null if it is invalid.
 Json jsonIn(const std::string &path) {
   const auto text = readFile(path, kMostText);
   auto json = text ? parseJson(*text) : Result<Json>(Json());
   return json ? *std::move(json) : Json();
 }
 
-// Of stats.jsonl: {"names", "steps", "values": {"norm": a row of numbers a
-// parameter}}, null where a line has none; the first kMostParameters.
+// Contents of stats.jsonl: {"names", "steps", "values": {"norm": a row of
+// numbers per parameter}}, null for missing values; the first kMostParameters.
 Json statisticsOf(const plan::Plan &plan, const std::string &path) {
   constexpr size_t kMostColumns = 200, kMostParameters = 400;
   Json steps = Json::array(), values = Json::object(), names = Json::array();
@@ -138,7 +137,7 @@ Json statisticsOf(const plan::Plan &plan, const std::string &path) {
   return {{"names", names}, {"steps", steps}, {"values", values}};
 }
 
-// The last line of ranks.jsonl, if there is a number or null for each rank.
+// The last line of ranks.jsonl, if each rank has a number or null.
 Json ranksOf(const std::string &path) {
   Json last;
   readLines(path, 1, [&](const Json &line) { last = line; });
@@ -174,14 +173,14 @@ Json profileOf(const std::string &path) {
                     {"kind", row.value("kind", Json(""))},
                     {"bucket", row.value("bucket", Json())},
                     {"ms", 1e3 * row["seconds"].get<double>() / calls}});
-    // Of a profile that says when commands began.
+    // Profiles of newer versions have start times of commands.
     if (const Json begin = row.value("begin", Json()); begin.is_number())
       rows.back()["begin"] = 1e3 * begin.get<double>() / calls;
   }
   return rows;
 }
 
-// Algorithms that were chosen: {"commands", "op", "engine", "ms", "workspace"}.
+// Selected algorithms: {"commands", "op", "engine", "ms", "workspace"}.
 Json tuningOf(const std::string &path) {
   Json rows = Json::array();
   for (const Json &row : jsonIn(path)) {
@@ -213,7 +212,7 @@ std::string nameOf(const plan::Command &command) {
   return command.label().empty() ? command.kind() : nodesOf(command.label());
 }
 
-// The first and the last command that reads or writes each buffer; -1: none.
+// The first and last command that uses each buffer; -1: none.
 std::pair<std::vector<int>, std::vector<int>>
 commandsOfBuffers(const plan::Program &program) {
   std::vector<int> first(size_t(program.buffers_size()), -1), last = first;
@@ -228,8 +227,8 @@ commandsOfBuffers(const plan::Program &program) {
   return {std::move(first), std::move(last)};
 }
 
-// Bytes of scratch memory in use during each command, and what is largest at
-// their peak. A buffer lives from the first command that names it to the last.
+// Bytes of workspace in use during each command, and the largest buffers at the
+// peak. A buffer is live from its first to its last use.
 Json memoryOfPlan(const plan::Plan &plan) {
   const plan::Program *program = plan::findProgram(plan, "train_step");
   if (!program || program->commands_size() == 0)
@@ -275,7 +274,7 @@ Json memoryOfPlan(const plan::Plan &plan) {
   return {{"at", at}, {"live", live}, {"tensors", largest}};
 }
 
-// The best validation by each metric that has one, as --best finds it.
+// The best validation for each metric, by the rule of --best.
 Json bestOf(const Json &epochs) {
   Json best = Json::array();
   for (const auto &[key, values] : epochs.items()) {
@@ -298,7 +297,7 @@ Json bestOf(const Json &epochs) {
   return best;
 }
 
-// Of the last row of results.csv: how long all until then took.
+// Total time according to the last row of results.csv.
 Json secondsOf(const std::string &path) {
   const auto text = readFile(path, kMostText);
   if (!text || !text->starts_with("epoch,step,time,"))
@@ -308,7 +307,7 @@ Json secondsOf(const std::string &path) {
   return cells.size() > 2 ? Json(std::atof(cells[2].c_str())) : Json();
 }
 
-// Rows of whole numbers, as many as each has; else null.
+// Square matrix of integers, else null.
 Json confusionOf(const std::string &path) {
   const Json json = jsonIn(path);
   const Json matrix =

@@ -4,7 +4,7 @@
 namespace dlc::tool {
 namespace {
 
-// Texts that the build has made strings of (CMakeLists.txt).
+// Files that the build converts to strings (CMakeLists.txt).
 const char kStyle[] =
 #include "page.css.inc"
     ;
@@ -25,7 +25,7 @@ constexpr char
     kBody[] = R"(</style></head><body><h1>dlc report</h1><main id="main"></main>
 <script id="data" type="application/json">)";
 
-// Nothing in it can end the element that it stands in.
+// JSON in which no text can close the enclosing HTML element.
 std::string asElement(const Json &data) {
   std::string text;
   for (const char c : dumpJson(data, -1, true))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc report: a page about runs, that needs nothing but a browser.
+// dlc report: writes a self-contained HTML page about runs.
 #include "runtime/base/files/Files.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/FlagRows.h"
