@@ -50,7 +50,7 @@ dlc_dtype typeOf(const std::string &name, nb::handle array,
                              ", which dlc does not have: convert it");
 }
 
-// Row by row, without gaps.
+// Row-major and contiguous.
 bool isDense(const Lender &array) {
   int64_t expected = 1;
   if (array.size() == 0)
@@ -83,7 +83,7 @@ Tensor tensorOf(const std::string &name, nb::handle array,
                 std::vector<Lender> &lenders) {
   Lender lender;
   if (!nb::try_cast<Lender>(array, lender, false)) {
-    // NumPy does not tell others of types that are not its own.
+    // NumPy does not distinguish extension dtypes of other packages.
     throw Error(DLC_USAGE,
                 "'" + name + "' is no array that can be read: found " +
                     std::string(nb::type_name(array.type()).c_str()) +
@@ -111,7 +111,7 @@ nb::object newArray(dlc_dtype dtype, const std::vector<int64_t> &shape,
                     void *&bytes) {
   const TypeRow &row = rowOf(dtype);
   const Tensor whole("", dtype, shape);
-  auto *made = new std::byte[whole.bytes + 1]; // null is no array's
+  auto *made = new std::byte[whole.bytes + 1]; // never null
   const nb::capsule owner(made, deleteBytes);
   bytes = made;
   const std::vector<size_t> sizes(shape.begin(), shape.end());

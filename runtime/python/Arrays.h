@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of Python as dlc's tensors, and back.
+// Converts between Python arrays and dlc's tensors.
 #pragma once
 
 #include <dlc/dlc.hpp>
@@ -11,19 +11,19 @@
 
 namespace dlc::python {
 
-// What gave an array, alive as long as this: nothing is copied.
+// Keeps the owner of an array's memory alive; nothing is copied.
 using Lender = nanobind::ndarray<nanobind::ro>;
 
-// Anything that speaks DLPack or the buffer protocol: NumPy's, torch's, JAX's
-// arrays in the host's memory. Code DLC_USAGE, by name, for what dlc cannot
-// read where it is: not row by row without gaps, on a GPU, of another dtype.
+// Accepts all objects with DLPack or the buffer protocol: arrays of NumPy,
+// torch and JAX in host memory. Code DLC_USAGE, with the name, for arrays that
+// are not row-major and contiguous, on a GPU, or of an unsupported dtype.
 Tensor tensorOf(const std::string &name, nanobind::handle array,
                 std::vector<Lender> &lenders);
 
-// A new array of NumPy with the tensor's bytes; of bf16, which NumPy lacks, an
-// object that torch and JAX take (`from_dlpack`).
+// Copies the tensor to a new NumPy array; bf16, which NumPy lacks, to an object
+// for torch and JAX (`from_dlpack`).
 nanobind::object arrayOf(const Tensor &tensor);
-// The same without values yet, and where they go.
+// The same without values; `bytes` is set to its memory.
 nanobind::object newArray(dlc_dtype dtype, const std::vector<int64_t> &shape,
                           void *&bytes);
 

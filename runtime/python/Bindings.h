@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the module.
+// Functions that define the parts of the module.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -44,7 +44,7 @@ void translate(const std::exception_ptr &thrown, void *) {
   }
 }
 
-// Who gets messages; none: stderr. Set with the lock held.
+// Receives messages; null: stderr. Written with the GIL held.
 PyObject *listener = nullptr;
 
 void tell(void *, dlc_level level, const char *line) {
@@ -62,7 +62,7 @@ void setLog(const nb::object &given) {
   PyObject *before = listener;
   listener = given.is_none() ? nullptr : nb::object(given).release().ptr();
   const bool listens = listener != nullptr;
-  // Who logs now holds the library's lock, and waits for the interpreter's.
+  // A thread that logs holds the library's lock and waits for the GIL.
   released([&] { dlc_set_log(listens ? tell : nullptr, nullptr); });
   Py_XDECREF(before);
 }

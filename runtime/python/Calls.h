@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How calls into dlc are made: without the interpreter's lock, ended by Ctrl-C,
-// their errors as exceptions of Python.
+// Calls into dlc: without the GIL, interruptible by Ctrl-C, and with errors as
+// Python exceptions.
 #pragma once
 
 #include <dlc/dlc.hpp>
@@ -12,18 +12,18 @@
 
 namespace dlc::python {
 
-// Without the interpreter's lock.
+// Calls a function without the GIL.
 template <class F> decltype(auto) released(F &&call) {
   const nanobind::gil_scoped_release release;
   return call();
 }
 
-// Whether a signal's handler has raised, as that of Ctrl-C does. Asked by the
-// thread of a call, without the lock; a question costs nothing most times.
+// Whether a signal handler has raised, such as that of Ctrl-C. Polled by the
+// calling thread without the GIL, usually at no cost.
 class Interrupts {
 public:
   bool found();
-  // Raises in Python what the handler has raised.
+  // Raises the handler's exception in Python.
   void rethrow() const {
     if (thrown_)
       std::rethrow_exception(thrown_);
@@ -35,8 +35,8 @@ private:
   std::exception_ptr thrown_;
 };
 
-// Marks an object as in use by one call, as long as this lives. DLC_USAGE if
-// another thread, or a signal's handler, uses it.
+// Marks an object as in use during its lifetime. DLC_USAGE if another thread,
+// or a signal handler, uses the object.
 class InUse {
 public:
   InUse(std::atomic<bool> &used, const char *what) : used_(used) {
@@ -53,10 +53,10 @@ private:
   std::atomic<bool> &used_;
 };
 
-// Text of files and messages, which may be no UTF-8.
+// Converts text of files and messages, which may be invalid UTF-8.
 nanobind::str textOf(const char *text);
 
-// dlc::Error as dlc.errors has its classes, and the library's messages.
+// Defines dlc::Error with the classes of dlc.errors, and the message listener.
 void bindErrors(nanobind::module_ &module);
 
 } // namespace dlc::python

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc._dlc: the C++ interface (runtime/api/dlc/dlc.hpp) for Python. What people
-// use is the package's classes, which are written over it.
+// dlc._dlc: bindings of the C++ interface (runtime/api/dlc/dlc.hpp), on which
+// the package's public classes are built.
 #include "runtime/python/Bindings.h"
 #include "runtime/python/Samples.h"
 
@@ -13,8 +13,8 @@ using namespace dlc::python;
 
 namespace {
 
-// The compiler is a process of its own; it gets Ctrl-C itself, and its end is
-// then an error, instead of which the signal's handler has its say.
+// The compiler is a separate process that receives Ctrl-C itself. Its exit is
+// then an error, which the signal handler's exception replaces.
 template <class F> void runCompiler(F &&call) {
   try {
     released(call);
@@ -28,7 +28,7 @@ template <class F> void runCompiler(F &&call) {
 } // namespace
 
 NB_MODULE(_dlc, module) {
-  // What a failed program's traceback holds lives to the end.
+  // A traceback of a failed program keeps objects alive until exit.
   nb::set_leak_warnings(false);
   bindErrors(module);
   bindSamples(module);
@@ -49,7 +49,7 @@ NB_MODULE(_dlc, module) {
         runCompiler([&] { dlc::exportOnnx(model, file, options); });
       },
       nb::arg("model"), nb::arg("file"), nb::arg("options"));
-  // Where an array that dlc takes lies: what a call reads, and nothing else.
+  // Address of an array's memory, for arrays that dlc accepts. Internal.
   module.def(
       "address",
       [](nb::handle array) {

@@ -63,7 +63,7 @@ Samples *ofArrays(const Arrays &arrays) {
   std::vector<Tensor> tensors;
   for (const auto &[name, array] : arrays)
     tensors.push_back(tensorOf(name, array, *lenders));
-  // By whichever thread reads them last.
+  // Released on whichever thread reads them last.
   const std::shared_ptr<const void> owner(
       lenders.release(), [](const void *kept) {
         const nb::gil_scoped_acquire acquire;

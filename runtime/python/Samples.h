@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data sets of Python: files, arrays where they are, rows as they are asked.
+// Data sets of Python: files, arrays without a copy, rows on demand.
 #pragma once
 
 #include "runtime/python/Arrays.h"
@@ -9,10 +9,11 @@
 
 namespace dlc::python {
 
-// Rows that a function of Python reads.
+// Rows that a Python function returns.
 class RowsOfPython final : public Source {
 public:
-  // `read(column, sample)` gives an array. Made and ended with the lock held.
+  // `read(column, sample)` returns an array. Created and destroyed with the GIL
+  // held.
   RowsOfPython(int64_t samples, std::vector<Tensor> columns,
                nanobind::object read, std::string identity);
   ~RowsOfPython() override;
@@ -23,7 +24,7 @@ public:
   std::vector<Tensor> columns() const override { return columns_; }
   void read(size_t column, int64_t sample, void *to) const override;
 
-  // Raises what the function raised first, if it did.
+  // Raises the first exception of the function, if any.
   void rethrow() const;
 
 private:
@@ -41,8 +42,8 @@ struct Samples {
   Dataset dataset;
   std::shared_ptr<const RowsOfPython> rows = {};
 
-  // call()'s result; what a function of rows raised instead of the error that
-  // dlc made of it.
+  // Returns call()'s result; if the function of rows raised, raises this
+  // exception instead of dlc's error.
   template <class F> decltype(auto) during(F &&call) const {
     try {
       return call();

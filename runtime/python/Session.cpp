@@ -15,7 +15,7 @@ namespace dlc::python {
 namespace {
 
 class LoadedModel {
-  // Long calls: Ctrl-C ends them behind a batch.
+  // For long calls, which Ctrl-C interrupts between batches.
   template <class F> auto interruptible(const Samples &samples, F &&call) {
     const InUse use(used_, "session");
     Interrupts interrupts;
@@ -90,7 +90,7 @@ public:
         released([&] { session_->read(name, bytes, state.bytes); });
         return made;
       }
-    session_->read(name, nullptr, 0); // says what there is
+    session_->read(name, nullptr, 0); // reports the existing states
     return nb::none();
   }
 
@@ -120,10 +120,10 @@ public:
   }
 
 private:
-  std::optional<Session> session_; // else without the lock, at its end
+  std::optional<Session> session_;            // destroyed without the GIL
   const std::vector<Tensor> states_, inputs_; // of train_step
   std::vector<Tensor> batch_;
-  std::vector<Lender> lenders_; // of batch_
+  std::vector<Lender> lenders_; // own the arrays in batch_
   Interrupts *interrupts_ = nullptr;
   std::atomic<bool> used_ = false;
 };

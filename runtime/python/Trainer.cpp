@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training run, whose callbacks are functions of Python.
+// A training run with Python callbacks.
 #include "runtime/python/Bindings.h"
 #include "runtime/python/Samples.h"
 
@@ -38,7 +38,7 @@ public:
           return released([&] { return open(model, options); });
         })) {}
 
-  // Threads that make batches may wait for the interpreter's lock.
+  // Releases the GIL, for which threads that make batches may wait.
   ~TrainingRun() {
     released([&] { trainer_.reset(); });
   }
@@ -49,7 +49,7 @@ public:
       throw Error(DLC_USAGE, "a trainer runs once: open another one with the "
                              "option 'resume'");
     interrupts_ = {};
-    // Its run's folder is somebody else's to resume from then on.
+    // Destroys the run, so that another process can resume its folder.
     const Run run = during([&] {
       return released([&] {
         Trainer trainer = std::move(*trainer_);
@@ -76,7 +76,7 @@ private:
 
   bool goesOn() { return !stops_ && !interrupts_.found(); }
 
-  // A function's answer: only False ends the run.
+  // A callback's result: only False ends the run.
   static bool isFalse(const nb::object &answer) {
     return answer.ptr() == Py_False;
   }
@@ -101,7 +101,7 @@ private:
     return !isFalse(onEpoch_(e.epoch, e.step, valuesOf(e))) && !stops_;
   }
 
-  const Samples *train_, *val_; // kept by the object's class in Python
+  const Samples *train_, *val_; // kept alive by the Python object
   nb::object onStep_, onEpoch_;
   const bool hasOnStep_ = !onStep_.is_none(), hasOnEpoch_ = !onEpoch_.is_none();
   Interrupts interrupts_;

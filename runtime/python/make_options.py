@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-# What is given in another way, or asks the tool for something else.
+# Options that have another form in Python, or that request other output.
 NOT_OPTIONS = {"help", "output", "data", "val"}
 HEAD = '''"""Options of dlc as keyword arguments: flags of the tool, with `_` for `-`.
 
@@ -30,7 +30,7 @@ Words = Union[str, Sequence[Union[str, int, float]]]
 
 
 class Row(ctypes.Structure):
-    """dlc_option_row."""
+    """struct dlc_option_row."""
 
     _fields_ = [("name", ctypes.c_char_p), ("word", ctypes.c_char_p), ("group", ctypes.c_char_p),
                 ("help", ctypes.c_char_p), ("optional", ctypes.c_int), ("list", ctypes.c_int)]

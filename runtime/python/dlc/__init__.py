@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dlc: trains ONNX models and PyTorch modules by a compiler. See docs/guide/python.md of the sources.
+"""dlc: trains ONNX models and PyTorch modules with a compiler. See docs/guide/python.md of the sources.
 
     import dlc
     dlc.compile("lenet.onnx", "lenet.dlc", amp=True, optimizer="adamw", lr=0.003)

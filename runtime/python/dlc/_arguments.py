@@ -17,7 +17,7 @@ def _word(name: str, value: object) -> str:
         return os.fspath(value)
     if isinstance(value, float):
         return repr(value)
-    if hasattr(value, "item"):  # a number of NumPy's or torch's
+    if hasattr(value, "item"):  # a scalar of NumPy or torch
         return _word(name, value.item())
     if isinstance(value, int):
         return str(value)
@@ -25,7 +25,7 @@ def _word(name: str, value: object) -> str:
 
 
 def options_of(given: Mapping[str, object]) -> list[Option]:
-    """None and False leave an option out, True is its flag alone; a list is its words."""
+    """None and False omit an option, True is a flag without a value; a list gives several words."""
     options: list[Option] = []
     for key, value in given.items():
         name = key.replace("_", "-")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX to artifacts, and trained weights back to ONNX, by the compiler's program: LLVM stays out of this process."""
+"""Compiles ONNX to artifacts and exports trained weights to ONNX, in a separate process, so that LLVM is never loaded here."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def compile(model: Model, artifact: Path, **options: Unpack[CompileOptions]) -> str:
-    """Compiles an ONNX file, its bytes or an onnx.ModelProto to the folder `artifact`, and returns that.
+    """Compiles an ONNX file, its bytes or an onnx.ModelProto to the folder `artifact`, and returns its path.
 
-    An artifact that was there is replaced. Options are the flags of `dlc compile`: amp=True, optimizer="adamw".
+    An existing artifact is replaced. Options are the flags of `dlc compile`: amp=True, optimizer="adamw".
     """
     made, words = os.fspath(artifact), options_of(options)
     if isinstance(model, (str, os.PathLike)):
@@ -48,7 +48,7 @@ def compile(model: Model, artifact: Path, **options: Unpack[CompileOptions]) -> 
 
 
 def export(model: Path, file: Path, **options: Unpack[ExportOptions]) -> str:
-    """Writes the weights of an artifact, a run or a checkpoint as the ONNX file `file`, and returns that."""
+    """Writes the weights of an artifact, a run or a checkpoint to the ONNX file `file`, and returns its path."""
     made = os.fspath(file)
     _dlc.export_onnx(os.fspath(model), made, options_of(options))
     return made

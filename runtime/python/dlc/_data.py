@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples: files, arrays where they lie, rows that Python makes."""
+"""Samples from files, from arrays without a copy, or from Python functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "share", "dlc
 
 
 class SupportsDLPack(Protocol):
-    """An array of NumPy, torch, JAX, ...; in the host's memory, row by row without gaps."""
+    """An array of NumPy, torch, JAX, ... in host memory, row-major and contiguous."""
 
     def __dlpack__(self) -> Any: ...
 
@@ -36,7 +36,7 @@ Samples = Union["Dataset", Mapping[str, Array], str, "os.PathLike[str]"]
 
 
 def _plain(name: str, array: Any) -> Any:
-    """Of pandas' as NumPy's."""
+    """Converts pandas' objects to NumPy arrays."""
     if not hasattr(array, "to_numpy"):
         return array
     found = array.to_numpy()
@@ -47,11 +47,11 @@ def _plain(name: str, array: Any) -> Any:
 
 
 class Dataset:
-    """Named arrays of which a row is a sample. Of a model's inputs one that is alone may be named "x", labels "y"."""
+    """Named arrays with a sample per row. A model's only input may be named "x", its labels "y"."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
-        """Arrays that are read where they are: nothing is copied, and what is written to them later is seen. Columns of pandas
-        (a DataFrame of numbers, a Series) are copied, floats of them as float32."""
+        """Arrays are not copied, so later writes to them are visible. Columns of pandas (a DataFrame of numbers, a Series)
+        are copied, floats to float32."""
         plain = {name: _plain(name, array) for name, array in arrays.items()}
         self._handle = _dlc.Dataset.arrays(list(plain.items()))
         self._said = ", ".join(f"{name} {list(getattr(array, 'shape', ()))}" for name, array in plain.items())
@@ -67,15 +67,15 @@ class Dataset:
 
     @classmethod
     def open(cls, path: Path, **options: Unpack[DatasetOptions]) -> Dataset:
-        """What `dlc train --data` takes, with its flags that make samples: columns="x:a..f;y:label", mean="imagenet"."""
+        """A path that `dlc train --data` accepts, with its sample options: columns="x:a..f;y:label", mean="imagenet"."""
         return cls._of(_dlc.Dataset.open(os.fspath(path), options_of(options)), repr(os.fspath(path)))
 
     @classmethod
     def rows(cls, samples: Union[Sequence[Sample], Callable[[int], Sample]], count: int | None = None,
              identity: str = "") -> Dataset:
-        """Samples that Python makes as they are asked for, each a dict of arrays: a sequence, or a function of
-        the sample's number and how many there are. The same number must give the same sample each time, if a run is to
-        be resumed exactly; `identity` tells this data from other data then. Several threads may ask at once."""
+        """Samples made by Python on demand, each a dict of arrays: a sequence, or a function of the sample's index and the
+        number of samples. To resume a run exactly, an index must always give the same sample, and `identity` must identify the
+        data. May be called by several threads concurrently."""
         read = samples if callable(samples) else samples.__getitem__
         length = count if count is not None else len(samples) if not callable(samples) else None
         if not length or length < 0:
@@ -87,7 +87,7 @@ class Dataset:
 
 
 class _Rows:
-    """Columns one by one of samples that are made whole; the last sample of a thread is kept for its next column."""
+    """Reads columns of samples; each thread caches its last sample for the next column."""
 
     def __init__(self, read: Callable[[int], Sample]) -> None:
         import threading
@@ -103,7 +103,7 @@ class _Rows:
 
 
 def dataset_of(samples: Samples) -> Dataset:
-    """A data set as it is, arrays by name, or a path."""
+    """Converts a data set, arrays by name, or a path."""
     if isinstance(samples, Dataset):
         return samples
     if isinstance(samples, (str, os.PathLike)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library's messages: lines on sys.stderr, which a notebook shows below the cell; progress is one bar there."""
+"""Messages of the library are written to sys.stderr, which a notebook shows below the cell; there, progress is one bar."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _print(level: int, line: str) -> None:
 
 
 def set_log(listener: Listener | None = None) -> None:
-    """Gives each message to listener(level, line), level 0 for news, 1 for a warning, 2 for an error, 3 for progress, which
-    replaces the last such line; by any thread. None: sys.stderr again, and a bar in notebooks. The listener must not call dlc."""
+    """Calls listener(level, line) for each message, on any thread: level 0 is information, 1 a warning, 2 an error, 3 progress,
+    which replaces the last line of progress. None restores sys.stderr and the bar. The listener must not call dlc."""
     listens = _print if listener is None else listener
     _dlc.set_log(lambda level, line: listens(level, in_python(line)))
 

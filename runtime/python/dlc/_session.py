@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model that is loaded: steps, evaluation, prediction, state by name."""
+"""A loaded model: training steps, evaluation, prediction, and states by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Batch = Union[Sequence[Array], Mapping[str, Array], Array]
 
 
 class Port(NamedTuple):
-    """What a program takes, or a tensor of the state."""
+    """An input of a program, or a tensor of the state."""
 
     name: str
     dtype: str
@@ -38,8 +38,8 @@ class Evaluation(NamedTuple):
 
 
 class State(MutableMapping[str, Any]):
-    """Parameters, buffers and the optimizer's state by name, as in PyTorch's state_dict. Reading one copies it into a
-    new array (of bf16, into an object for torch.from_dlpack); what is written counts from the next step on."""
+    """Parameters, buffers and optimizer states by name, like PyTorch's state_dict. Reading copies a state to a new array (bf16:
+    an object for torch.from_dlpack); writing takes effect in the next step."""
 
     def __init__(self, handle: _dlc.Session) -> None:
         self._handle = handle
@@ -69,12 +69,12 @@ class State(MutableMapping[str, Any]):
         return f"dlc.State({', '.join(list(self)[:8])}{', ...' if len(self) > 8 else ''})"
 
     def port(self, name: str) -> Port:
-        """Its dtype and shape, without reading it."""
+        """Its dtype and shape; the values are not read."""
         return self._ports[name]
 
 
 class Session:
-    """An artifact, a run (its newest checkpoint) or a checkpoint, loaded. One thread at a time uses it."""
+    """A loaded artifact, run (its newest checkpoint) or checkpoint. Not thread-safe."""
 
     def __init__(self, path: Path, **options: Unpack[SessionOptions]) -> None:
         self._handle = _dlc.Session(os.fspath(path), options_of(options))
@@ -87,19 +87,19 @@ class Session:
         return f"dlc.Session({self._path!r}): " + ", ".join(f"{name} {dtype} {list(shape)}" for name, dtype, shape in ports)
 
     def inputs(self, program: str = "train_step") -> list[Port]:
-        """Of "train_step", "eval_step" or "predict", in the order in which they are given; none: no such program."""
+        """Inputs of "train_step", "eval_step" or "predict", in order; empty if the program does not exist."""
         return [Port(name, dtype, shape) for name, dtype, shape in self._handle.inputs(program)]
 
     def train_step(self, *arrays: Array, **named: Array) -> float | None:
-        """One micro-batch, in the dtypes and shapes of inputs("train_step"), in their order or by name. Arrays are read
-        where they are, once. The update's loss; None in the middle of an update (--accumulate)."""
+        """Runs one micro-batch, with dtypes and shapes of inputs("train_step"), in order or by name. Arrays are read without a copy,
+        during the call. Returns the loss of the update, or None if it needs more micro-batches (--accumulate)."""
         if named:
             arrays = (*arrays, *self._arranged(named, self._order[len(arrays):]))
         return self._handle.metric("loss") if self._handle.train_step(arrays) else None
 
     def train(self, batches: Iterable[Batch], on_update: Callable[[float], object] | None = None) -> list[float]:
-        """A step for each batch: arrays in a tuple or by name. The updates' losses; on_update gets each, too, and False
-        from it ends the loop."""
+        """Runs a step for each batch (a tuple of arrays, or arrays by name) and returns the losses of updates. on_update is called
+        with each loss; if it returns False, the loop ends."""
         losses: list[float] = []
         for batch in batches:
             if isinstance(batch, Mapping):
@@ -129,30 +129,29 @@ class Session:
         return Evaluation(*self._handle.evaluate(dataset_of(samples)._handle))
 
     def predict(self, samples: Samples | Array) -> dict[str, Any]:
-        """The outputs for all samples, in order, by name; an array alone is the model's only input."""
+        """The outputs for all samples, in order, by name; a single array is the model's only input."""
         if not isinstance(samples, (Dataset, Mapping, str, os.PathLike)):
             samples = {"x": samples}
         return self._handle.predict(dataset_of(samples)._handle)
 
     def save(self, path: Path) -> None:
-        """All state to a new safetensors file."""
+        """Writes all state to a new safetensors file."""
         self._handle.save(os.fspath(path))
 
     def load(self, path: Path) -> None:
-        """State of the same artifact from a safetensors file."""
+        """Loads a state of the same artifact from a safetensors file."""
         self._handle.load(os.fspath(path))
 
     def load_into(self, module: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
-        """Copies the weights and running statistics into the module that they came from, by name, and the moments and the
-        number of steps into its SGD, Adam, AdamW, RAdam, RMSprop or Adagrad. Nothing is written unless every parameter of
-        the module is found with its shape. A frozen one (requires_grad=False) that the model has as a constant stays as it
-        is."""
+        """Copies weights and running statistics by name to the module that was compiled, and moments and the step count to its
+        SGD, Adam, AdamW, RAdam, RMSprop or Adagrad. Nothing is written unless every parameter of the module is found with its
+        shape. A frozen parameter (requires_grad=False) that is a constant of the model is not changed."""
         from dlc._transfer import load_into
 
         load_into(self, module, optimizer)
 
     def load_from(self, module: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
-        """The inverse of load_into. Moving averages of weights (ema) start at the weights; the loss scale stays."""
+        """The inverse of load_into. Moving averages (ema) are reset to the weights; the loss scale is not changed."""
         from dlc._transfer import load_from
 
         load_from(self, module, optimizer)

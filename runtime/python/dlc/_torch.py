@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's modules to artifacts."""
+"""Compiles PyTorch modules to artifacts."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from dlc._session import Session
     from dlc.options import CompileOptions, Path
 
-# Of what a float32 network's outputs may differ between two programs, relative to the largest.
+# Tolerance between float32 outputs of two programs, relative to the largest.
 TOLERANCE = 1e-4
 
 
 def _axes(inputs: Sequence[Any], outputs: Sequence[Any], names: Sequence[str]) -> dict[str, dict[int, str]]:
-    """The first dimension of all whose first is the batch's."""
+    """Makes the first dimension dynamic if it equals the batch."""
     batch = inputs[0].shape[0] if inputs[0].dim() else None
     tensors = zip(names, [*inputs, *outputs])
     return {name: {0: "batch"} for name, tensor in tensors if tensor.dim() and tensor.shape[0] == batch}
 
 
 def _tensors(found: Any) -> Iterator[Any]:
-    """The tensors of what a module returned, in order."""
+    """The tensors in a module's result, in order."""
     if hasattr(found, "dim") and hasattr(found, "shape"):
         yield found
     elif isinstance(found, dict) or hasattr(found, "values"):
@@ -46,7 +46,7 @@ def _tensors(found: Any) -> Iterator[Any]:
 
 
 class _Modes:
-    """All training modes and buffers of a module, brought back at the end: tracing runs the module."""
+    """Saves training modes and buffers of a module and restores them at the end, since tracing runs the module."""
 
     def __init__(self, module: torch.nn.Module) -> None:
         self._module = module
@@ -66,7 +66,7 @@ class _Modes:
 
 
 def _frozen(module: torch.nn.Module, held: set[str]) -> list[str]:
-    """Patterns of the parameters that do not train; `held`: the exported ones, without those that forward does not read."""
+    """Patterns of parameters that are not trained; `held`: the exported parameters, without those that forward does not read."""
     import torch
 
     for name, part in module.named_modules():
@@ -77,7 +77,7 @@ def _frozen(module: torch.nn.Module, held: set[str]) -> list[str]:
 
 
 def _restored(model: bytes, module: torch.nn.Module) -> onnx.ModelProto:
-    """The model with the module's running statistics, which a traced step has moved, and what the trace's own nodes are."""
+    """Restores running statistics, which tracing has updated, and converts the trace's nodes Gradient to ONNX's."""
     import numpy as np
     import onnx
 
@@ -88,20 +88,20 @@ def _restored(model: bytes, module: torch.nn.Module) -> onnx.ModelProto:
         if value is not None and list(value.shape) == list(tensor.dims):
             tensor.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(value), tensor.name))
     for node in proto.graph.node:
-        if node.domain == "ai.dlc" and node.op_type == "Gradient":  # y and xs as its inputs: ONNX's has their names
+        if node.domain == "ai.dlc" and node.op_type == "Gradient":  # y and xs are its inputs, in ONNX attributes
             y, *xs = node.input
             node.CopyFrom(onnx.helper.make_node("Gradient", xs, node.output, node.name, domain="ai.onnx.preview.training", y=y, xs=xs))
     if any(node.domain == "ai.onnx.preview.training" for node in proto.graph.node):
         proto.opset_import.append(onnx.helper.make_opsetid("ai.onnx.preview.training", 1))
-    if any(node.domain == "ai.dlc" for node in proto.graph.node):  # other tools run the file by this
+    if any(node.domain == "ai.dlc" for node in proto.graph.node):  # the function by which other tools run the file
         proto.functions.append(onnx.helper.make_function("ai.dlc", "StopGradient", ["x"], ["y"], [onnx.helper.make_node("Identity", ["x"], ["y"])],
                                                          [onnx.helper.make_opsetid("", OPSET)]))
     return proto
 
 
 def _perturbed(inputs: Sequence[Any]) -> list[Any]:
-    """Other inputs of the same kind: values in reverse order, those of floats halved, or negated where some are negative.
-    Integers stay where there are floats: they may be lengths that fit these."""
+    """Other inputs of the same shapes: float values reversed, and halved, or negated if some are negative. Integers are kept if
+    there are floats, as they may be lengths."""
     import torch
 
     floats = any(tensor.is_floating_point() for tensor in inputs)
@@ -116,14 +116,14 @@ def _perturbed(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _outputs(module: torch.nn.Module, inputs: Sequence[Any]) -> list[Any]:
-    """In eval(); with gradients, which forward itself may take."""
+    """Outputs in eval(), with gradients enabled, since forward may use them."""
     with _Modes(module):
         module.eval()
         return [tensor.detach().cpu().clone() for tensor in _tensors(module(*inputs))]
 
 
 def _compare(session: Session, inputs: Sequence[Any], expected: Sequence[Any], names: Sequence[str], what: str) -> None:
-    """The session predicts what the module gives in eval()."""
+    """Checks that the session's predictions equal the module's outputs in eval()."""
     import numpy as np
 
     given = {name: tensor.detach().cpu().contiguous() for name, tensor in zip(names, inputs)}
@@ -141,7 +141,8 @@ def _compare(session: Session, inputs: Sequence[Any], expected: Sequence[Any], n
 
 
 def verify(path: str, module: torch.nn.Module, inputs: Sequence[Any], names: Sequence[str], frozen: Sequence[str] = ()) -> None:
-    """The exported model computes what the module does, for the example and for other values. `frozen`: as options' freeze."""
+    """Checks that the exported model computes the module's outputs, for the example and for other values. `frozen`: the option
+    freeze."""
     from dlc._session import Session
 
     with tempfile.TemporaryDirectory(prefix="dlc-") as folder:
@@ -155,8 +156,8 @@ def verify(path: str, module: torch.nn.Module, inputs: Sequence[Any], names: Seq
 
 def write_onnx(module: torch.nn.Module, inputs: tuple[Any, ...], path: str, input_names: Sequence[str] | None = None,
                output_names: Sequence[str] | None = None) -> tuple[list[str], set[str]]:
-    """The module in training form as the file `path`, its first dimension open; the names of inputs and outputs, and of
-    initializers."""
+    """Exports the module in training form to the file `path` with a dynamic first dimension; returns the names of inputs and
+    outputs, and of initializers."""
     expected = _outputs(module, inputs)
     names = [*(input_names or _numbered("input", len(inputs))), *(output_names or _numbered("output", len(expected)))]
     if len(names) != len(inputs) + len(expected):
@@ -173,14 +174,14 @@ def write_onnx(module: torch.nn.Module, inputs: tuple[Any, ...], path: str, inpu
 def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, input_names: Sequence[str] | None = None,
                output_names: Sequence[str] | None = None, check: bool = True,
                **options: Unpack[CompileOptions]) -> str:
-    """Compiles a module of PyTorch as it trains, to the folder `artifact`, and returns that.
+    """Compiles a PyTorch module for training to the folder `artifact`, and returns its path.
 
-    It is exported in training form: nothing is folded, parameters keep the names of its state_dict, Dropout drops out and
-    batch norms move their statistics; what has requires_grad=False is frozen; gradients end at detach(), and
-    torch.autograd.grad in forward is differentiated as there. `example_inputs` is a tensor, a tuple of them, or a dict by the names of forward's
-    parameters, which name the inputs then; their first dimension is the batch, as large as options' `batch` or, without that, as that of the example. What the exported model predicts is compared with
-    the module in eval() (1e-4), in f32, for the example and for other values of its shape. A forward that makes Python values
-    of its data (`if x.sum() > 0:`) is refused. The module is left as it was. Needs torch, onnx and onnxscript."""
+    The module is exported in training form: nothing is folded, parameters keep their state_dict names, Dropout and batch norm
+    are in training mode, parameters with requires_grad=False are frozen, detach() stops gradients, and torch.autograd.grad in
+    forward is differentiated. `example_inputs` is a tensor, a tuple of tensors, or a dict by names of forward's parameters, which
+    then name the inputs; the first dimension is the batch, whose size is the option `batch` or else that of the example. The
+    exported model's predictions are compared with the module in eval() (1e-4, f32), for the example and for other values of its
+    shape. A forward that converts data to Python values (`if x.sum() > 0:`) is an error. The module is not changed. Needs torch, onnx and onnxscript."""
     import torch
 
     if isinstance(example_inputs, Mapping):

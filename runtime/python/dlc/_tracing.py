@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's modules as ONNX in training form, by a trace; what a trace cannot keep is an error."""
+"""Exports PyTorch modules to ONNX in training form by a trace; what a trace cannot represent is an error."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 OPSET = 17
 GUIDE = "see docs/guide/export.md"
-# Methods of tensors that make a Python value, or an array.
+# Tensor methods that return a Python value, or an array.
 READS = {"__bool__": "bool", "__int__": "int", "__float__": "float", "__index__": "int", "__contains__": "bool",
          "item": "number", "tolist": "list", "numpy": "array", "__array__": "array", "equal": "bool",
          "allclose": "bool", "is_nonzero": "bool"}
-# Warnings of the tracer about values that a trace may keep, unless they are of the data, which is refused.
+# Tracer warnings about values that may become constants; values that depend on data are refused.
 HARMLESS = re.compile(r"Converting a tensor|Iterating over|Using len|torch\.\w+ results are registered as constants")
 
 
 def _depends_on_data(value: Any) -> bool:
-    """Whether a value of the trace is computed from inputs, parameters or random numbers, not from sizes alone."""
+    """Whether a traced value depends on inputs, parameters or random numbers, not only on sizes."""
     todo, seen = [value.node()], set()
     while todo:
         node = todo.pop()
@@ -42,7 +42,7 @@ def _depends_on_data(value: Any) -> bool:
 
 
 def _refuse(kind: str) -> None:
-    """At the innermost line that is neither torch's nor this package's; one that only asserts is none of the model's."""
+    """An error at the innermost line outside of torch and this package; lines that only assert are ignored."""
     import torch
 
     own = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(__file__) + os.sep)
@@ -62,7 +62,7 @@ def _refuse(kind: str) -> None:
 
 @contextlib.contextmanager
 def _watched() -> Iterator[None]:
-    """Within it, what is traced may not make Python values of its data."""
+    """In this context, tracing must not convert data to Python values."""
     import torch
 
     def watching(read: Any, kind: str) -> Any:
@@ -83,7 +83,7 @@ def _watched() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _untraced() -> Iterator[None]:
-    """What runs within it is not in the trace."""
+    """Operations in this context are not traced."""
     import torch
 
     state = torch._C._get_tracing_state()
@@ -96,8 +96,8 @@ def _untraced() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _gradients() -> Iterator[None]:
-    """Within it, a trace keeps what the exporter drops or cannot write. detach(), data and no_grad() are nodes StopGradient;
-    torch.autograd.grad is a node Gradient: its inputs are y, a scalar, and the tensors by which y is differentiated."""
+    """In this context, the trace keeps operations that the exporter drops or cannot write: detach(), data and no_grad() become
+    nodes StopGradient; torch.autograd.grad becomes a node Gradient with inputs y (a scalar) and the tensors to differentiate by."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -113,7 +113,7 @@ def _gradients() -> Iterator[None]:
             return graph.op("ai.dlc::StopGradient", tensor).setType(tensor.type())
 
     class Derive(torch.autograd.Function):  # type: ignore[misc]
-        """`slopes`, which PyTorch computed, as results of y and xs in the trace."""
+        """Makes `slopes`, which PyTorch computed, results of y and xs in the trace."""
 
         @staticmethod
         def forward(context: Any, slopes: Iterator[torch.Tensor], y: torch.Tensor, *xs: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -125,13 +125,13 @@ def _gradients() -> Iterator[None]:
             return tuple(slope.setType(x.type()) for slope, x in zip([found] if len(xs) == 1 else found, xs))
 
     def stop(tensor: Any) -> Any:
-        """Of any result; what has no gradient, as integers, stays."""
+        """For any result; values without gradient, such as integers, are unchanged."""
         if isinstance(tensor, (tuple, list)) and type(tensor) in (tuple, list):
             return type(tensor)(map(stop, tensor))
         return Stop.apply(tensor) if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() else tensor
 
     def derive(outputs: Any, inputs: Any, **options: Any) -> tuple[Any, ...]:
-        """torch.autograd.grad's result for its arguments, as the overrides of functions get them."""
+        """torch.autograd.grad's result for its arguments, in the form of function overrides."""
         if options["is_grads_batched"]:
             raise BadModel(f"torch.autograd.grad(is_grads_batched=True) has no form in ONNX: call it for each gradient; {GUIDE}")
         ys = [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
@@ -144,7 +144,7 @@ def _gradients() -> Iterator[None]:
             slopes: tuple[Any, ...] = grad(ys, inputs, grad_outputs=weights, **{**options, "create_graph": True})
             used = [(x, slope, detach(slope)) for x, slope in zip(inputs, slopes) if slope is not None]
         traced = Derive.apply(iter([value for _, _, value in used]), y, *(x for x, _, _ in used))
-        for (_, slope, _), value in zip(used, traced):  # the slope may be differentiated again, the value not
+        for (_, slope, _), value in zip(used, traced):  # the gradient may be differentiated again, its value may not
             torch._C._set_value_trace(slope, torch._C._get_value_trace(value))
         return slopes if options["create_graph"] else tuple(map(stop, slopes))
 
@@ -166,7 +166,7 @@ def _gradients() -> Iterator[None]:
 
 
 def _tensors(found: Any) -> Iterator[Any]:
-    """The tensors in arguments."""
+    """The tensors in nested arguments."""
     import torch
 
     for part in found:
@@ -177,13 +177,13 @@ def _tensors(found: Any) -> Iterator[Any]:
 
 
 def export_training(module: torch.nn.Module, inputs: tuple[Any, ...], names: Sequence[str], axes: Any) -> bytes:
-    """An ONNX model: nothing folded, names kept, Dropout and batch norms as in training."""
+    """Returns an ONNX model without folding, with the module's names, and Dropout and batch norms in training mode."""
     import torch
 
     count = len(inputs)
     buffer = io.BytesIO()
     with warnings.catch_warnings(record=True) as said, _watched(), _gradients():
-        warnings.simplefilter("always")  # that the exporter is the older one, too; the newer folds training away
+        warnings.simplefilter("always")  # also about the older exporter; the newer one folds training away
         try:
             torch.onnx.export(module, inputs, buffer, dynamo=False, opset_version=OPSET,
                               training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole runs, as of `dlc train`: resumable with the same bits, with callbacks."""
+"""Complete training runs, like `dlc train`: bitwise resumable, with callbacks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Step(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """An epoch that is done, after its validation. `metrics` has "val_loss", "val_accuracy", ..."""
+    """A completed epoch, after its validation. `metrics` has "val_loss", "val_accuracy", ..."""
 
     epoch: int
     step: int
@@ -41,17 +41,17 @@ class Epoch(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """What a run has come to."""
+    """The result of a run."""
 
     folder: str
     steps: int
-    stopped: bool  # by a callback or stop(), before its end
-    signal: int  # that ended it early; 0: none
+    stopped: bool  # ended early by a callback or stop()
+    signal: int  # signal that ended it early; 0: none
 
     @property
     def history(self) -> dict[str, list[float]]:
-        """The columns of the run's results.csv ("epoch", "train_loss", "val_loss", ...), a value an epoch or validation; a
-        pandas.DataFrame takes it as it is."""
+        """Columns of the run's results.csv ("epoch", "train_loss", "val_loss", ...) with a value per epoch or validation, in a form
+        that pandas.DataFrame accepts."""
         with open(os.path.join(self.folder, "results.csv"), newline="") as file:
             rows = list(csv.DictReader(file))
         whole = ("epoch", "step")
@@ -67,9 +67,9 @@ class Run:
 
 
 class Trainer:
-    """A run of the artifact `model`. Options are the flags of `dlc train`: epochs=3, run="run", resume="run" (with no
-    model). `data` and `val` are paths, a dlc.Dataset or arrays by name. False from a callback ends the run, with a
-    checkpoint, as Ctrl-C does; what a callback raises comes out of run()."""
+    """A run of the artifact `model`. Options are the flags of `dlc train`: epochs=3, run="run", resume="run" (without
+    model). `data` and `val` are paths, a dlc.Dataset or arrays by name. If a callback returns False, the run ends with a
+    checkpoint, as with Ctrl-C; exceptions of a callback are raised by run()."""
 
     def __init__(self, model: Path | None = None, data: Samples | None = None, val: Samples | None = None,
                  on_step: Callable[[Step], object] | None = None, on_epoch: Callable[[Epoch], object] | None = None,
@@ -95,7 +95,7 @@ class Trainer:
         return f"dlc.Trainer({self._said})"
 
     def run(self) -> Run:
-        """Trains to the end, once."""
+        """Trains to the end; call once."""
         return Run(*self._handle.run())
 
     def stop(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights and moments between a session and PyTorch's module and optimizer, by name."""
+"""Copies weights and moments between a session and a PyTorch module and optimizer, by name."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
     from dlc._session import Session
 
-# By class of torch.optim: what it keeps of a parameter, and the suffix of the session's state that is the same.
+# By class of torch.optim: the keys of its states, and the suffixes of the equivalent session states.
 ADAM = {"exp_avg": "m", "exp_avg_sq": "v", "max_exp_avg_sq": "vmax"}
 MOMENTS = {"SGD": {"momentum_buffer": "m"}, "Adam": ADAM, "AdamW": ADAM, "RAdam": {"exp_avg": "m", "exp_avg_sq": "v"},
            "RMSprop": {"square_avg": "v", "momentum_buffer": "m"}, "Adagrad": {"sum": "v"}}
 
 
 def _pairs(session: Session, module: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
-    """Tensors of the module and the states that they are; all parameters that train are among them."""
+    """Pairs of module tensors and session states, including all trained parameters."""
     import torch
 
     states, pairs, missing = set(session.state), [], []
-    same: dict[Any, list[str]] = {}  # tensors with several names, tied weights, by where they lie
+    same: dict[Any, list[str]] = {}  # names of tied weights by storage
     for name, tensor in module.state_dict(keep_vars=True).items():
         same.setdefault((tensor.data_ptr(), tensor.shape), []).append(name)
     for name, tensor in module.state_dict(keep_vars=True).items():
@@ -45,7 +45,7 @@ def _pairs(session: Session, module: torch.nn.Module) -> list[tuple[str, torch.T
 
 def _moments(session: Session, pairs: list[tuple[str, torch.Tensor]],
              optimizer: torch.optim.Optimizer) -> Iterator[tuple[torch.Tensor, str, str]]:
-    """Parameters, the optimizer's keys for what it keeps of them, and the states that they are."""
+    """Parameters, optimizer keys, and the equivalent session states."""
     kind, names = type(optimizer).__name__, {tensor: name for name, tensor in pairs}
     for group in optimizer.param_groups:
         if kind not in MOMENTS or group.get("centered"):
@@ -82,7 +82,7 @@ def load_into(session: Session, module: torch.nn.Module, optimizer: torch.optim.
     for parameter, key, name in moments:
         state = optimizer.state[parameter]  # type: ignore[union-attr]
         state[key] = torch.from_dlpack(session.state[name]).reshape(parameter.shape).to(parameter)
-        if key != "momentum_buffer":  # SGD counts no steps
+        if key != "momentum_buffer":  # SGD has no step count
             state["step"] = torch.tensor(float(session.state["step"]))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tool `dlc`, which lies in the package: its process becomes the tool's."""
+"""Replaces the process by the tool `dlc`, which is part of the package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dlc.errors import BY_CODE, Failed
 
 
 def set_data_program() -> None:
-    """dlc-data is a script of this environment, which need not be in PATH."""
+    """dlc-data is a script of this environment, which may not be in PATH."""
     program = os.path.join(sysconfig.get_path("scripts"), "dlc-data")
     if os.path.exists(program):
         os.environ.setdefault("DLC_DATA_PROGRAM", program)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, as classes named like the exit codes of the tool `dlc`."""
+"""Exceptions of dlc, named after the exit codes of the tool `dlc`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import ClassVar
 
 
 def in_python(message: str) -> str:
-    """Flags as Python has them, `--amp-dtype=fp16` as `amp_dtype=fp16`, but in a command line that is suggested."""
+    """Spells flags as Python arguments, `--amp-dtype=fp16` as `amp_dtype=fp16`, except in suggested command lines."""
     if re.search(r"\bdlc(-data)? [a-z]+ ", message):
         return message
     return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)=?", lambda flag: flag[1].replace("-", "_") + "=", message)
 
 
 class Error(Exception):
-    """Of dlc; `code` is the tool's exit code."""
+    """Base class of dlc's errors; `code` is the tool's exit code."""
 
     code: ClassVar[int] = 1
 
@@ -24,11 +24,11 @@ class Error(Exception):
 
 
 class Failed(Error):
-    """A file, the data, the system."""
+    """An error of a file, the data or the system."""
 
 
 class UsageError(Error, ValueError):
-    """An argument or an option."""
+    """A wrong argument or option."""
 
     code = 2
 
@@ -39,13 +39,13 @@ class UsageError(Error, ValueError):
 
 
 class BadModel(Error):
-    """The ONNX file."""
+    """An invalid or unsupported ONNX file."""
 
     code = 3
 
 
 class Corrupt(Error):
-    """An artifact or a checkpoint is damaged."""
+    """A damaged artifact or checkpoint."""
 
     code = 4
 
@@ -63,13 +63,13 @@ class LimitExceeded(Error, MemoryError):
 
 
 class PeerLost(Error, ConnectionError):
-    """Another rank is gone or silent."""
+    """Another rank is lost or does not respond."""
 
     code = 7
 
 
 class Diverged(Error, ArithmeticError):
-    """The loss is no longer finite."""
+    """The loss is not finite."""
 
     code = 8
 

@@ -18,19 +18,19 @@ from typing import Any
 from dlc._torch import verify, write_onnx
 from dlc.errors import Error, UsageError
 
-# A dimension of 1 would be taken for one that is always 1.
+# A dimension of 1 would be exported as constant.
 LEAST_BATCH = 2
 
 
 class FlagError(UsageError):
-    """Names flags as this command has them."""
+    """Messages have this command's names of flags."""
 
     def __init__(self, message: str) -> None:
         Exception.__init__(self, message)
 
 
 def module_of(text: str) -> Any:
-    """What `FILE.py:EXPRESSION` or `PACKAGE:EXPRESSION` is: a module, or a class or function without arguments that makes one."""
+    """Evaluates `FILE.py:EXPRESSION` or `PACKAGE:EXPRESSION`: a module, or a class or function that is called to get one."""
     import torch
 
     place, colon, expression = text.partition(":")
@@ -56,7 +56,7 @@ def module_of(text: str) -> Any:
 
 
 def example_of(text: str) -> Any:
-    """Of "1,3,224,224" or "1,128:int64": a tensor of at least two samples."""
+    """A tensor of at least two samples for "1,3,224,224" or "1,128:int64"."""
     import torch
 
     sizes, _, name = text.partition(":")
@@ -69,7 +69,7 @@ def example_of(text: str) -> Any:
 
 
 def load(module: Any, file: str) -> None:
-    """A state_dict into the module."""
+    """Loads a state_dict into the module."""
     import torch
 
     try:

@@ -14,8 +14,8 @@ from typing import Any, Callable
 
 from dlc.errors import UsageError
 
-BATCH = 2  # of the example: from_torch's `batch` sets the program's
-TOKENS = 128  # of an example of text, where the model takes so many
+BATCH = 2  # of the example; from_torch's `batch` sets the program's
+TOKENS = 128  # length of an example text, if the model supports it
 
 
 def _timm(name: str, classes: int | None, pretrained: bool, given: dict[str, Any]) -> tuple[Any, Any]:
@@ -29,7 +29,7 @@ def _timm(name: str, classes: int | None, pretrained: bool, given: dict[str, Any
 
 
 def _torchvision(name: str, classes: int | None, pretrained: bool, given: dict[str, Any]) -> tuple[Any, Any]:
-    """Pretrained tensors of another size than the model's, those of a new head, stay as they are made."""
+    """Pretrained tensors whose shape differs from the model's, such as a new head's, keep their initial values."""
     import torch
     from torchvision import models
 
@@ -48,12 +48,12 @@ def _torchvision(name: str, classes: int | None, pretrained: bool, given: dict[s
 
 
 def _transformers(name: str, classes: int | None, pretrained: bool, given: dict[str, Any]) -> tuple[Any, Any]:
-    """Of the kind that its configuration names; with `classes`, what classifies text, pictures or sound."""
+    """The class that the configuration names; with `classes`, a classifier of text, pictures or sound."""
     import torch
     import transformers
 
     config = transformers.AutoConfig.from_pretrained(name, **given)
-    config.use_cache = False  # the logits alone
+    config.use_cache = False  # only the logits
     if classes is not None:
         config.num_labels = classes
     heads = [getattr(transformers, f"AutoModelFor{kind}Classification") for kind in ("Sequence", "Image", "Audio")]
@@ -92,14 +92,14 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 def create(name: str, *, classes: int | None = None, pretrained: bool = True, **options: Any) -> tuple[Any, Any]:
-    """The module and an example of its inputs, as dlc.from_torch takes them.
+    """Returns the module and example inputs for dlc.from_torch.
 
-    `classes`: of a new head. Weights are the library's, from its cache, or downloaded by it; `pretrained=False` starts from
-    random ones. `options` are those of the library's own function (`drop_rate=0.1`, `features_only=True`)."""
+    `classes`: number of classes of a new head. Pretrained weights come from the library, which caches or downloads them;
+    `pretrained=False` initializes randomly. `options` are those of the library's function (`drop_rate=0.1`, `features_only=True`)."""
     library, rest = _parts(name)
     try:
         return LIBRARIES[library](rest, classes, pretrained, options)
-    except (OSError, RuntimeError, ValueError) as error:  # what the hubs raise, too
+    except (OSError, RuntimeError, ValueError) as error:  # including the hubs' errors
         if isinstance(error, UsageError):
             raise
         advice = "; if its weights are neither in the cache nor can be downloaded, pretrained=False starts from random ones"
@@ -107,7 +107,7 @@ def create(name: str, *, classes: int | None = None, pretrained: bool = True, **
 
 
 def list(pattern: str) -> builtins.list[str]:
-    """Names for `create` that match, as in timm/resnet*; of transformers those that are in the cache of Hugging Face."""
+    """Names for `create` that match a pattern, such as timm/resnet*; for transformers those in the Hugging Face cache."""
     library, rest = _parts(pattern)
     if library == "timm":
         import timm

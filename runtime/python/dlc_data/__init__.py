@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data of other programs as dlc reads it: tables as .safetensors, text as tokens. dlc starts it as `dlc-data`."""
+"""Converts data to formats that dlc reads: tables to .safetensors, text to tokens. dlc runs it as `dlc-data`."""
 
 from __future__ import annotations
 
-# What dlc and dlc-data agree on: commands, arguments, files. Counted up when any of them changes.
+# Version of the protocol between dlc and dlc-data: commands, arguments, files. Incremented when any of them changes.
 FORMAT = 1
 
 
 class DataError(Exception):
-    """What is wrong with the data, by file and place."""
+    """An error in the data, with file and position."""
 
     code = 1
 
 
 class UsageError(DataError):
-    """What is wrong with the arguments."""
+    """An error in the arguments."""
 
     code = 2

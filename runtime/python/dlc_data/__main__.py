@@ -138,12 +138,12 @@ def inputs_of(arguments: argparse.Namespace) -> list[dict[str, Any]] | None:
 
 
 def classes_of(text: str) -> list[str]:
-    """Names apart by commas, or a list as JSON, which may have such names."""
+    """Names separated by commas, or a JSON list, whose names may contain commas."""
     return list(json.loads(text)) if text.startswith("[") else [name for name in text.split(",") if name]
 
 
 def tell(arguments: argparse.Namespace, warnings: list[str]) -> None:
-    """To people; dlc reads them in the file, each time that it uses it."""
+    """Prints warnings for people; dlc reads them from the file whenever it uses it."""
     for text in warnings if arguments.format is None else []:
         print(f"warning: '{arguments.name or arguments.files[0]}': {text}", file=sys.stderr)
 

@@ -19,19 +19,19 @@ from typing import Any, TextIO
 from dlc_data import DataError
 from dlc_data.tokens import Vocabulary
 
-TORN = "\ufffd"  # the begin of a character, or what is none
+TORN = "\ufffd"  # the decoder's replacement of incomplete or invalid characters
 
 
 class Stream:
-    """Text of tokens that come one by one, without special ones: what is certain of it."""
+    """Text of a stream of tokens without special ones, as far as later tokens cannot change it."""
 
-    MOST, KEPT = 512, 64  # tokens that are decoded each time
+    MOST, KEPT = 512, 64  # tokens decoded at a time
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.without_text = set(vocabulary.special())
         self.ids: list[int] = []
-        self.said = 0  # characters of their text
+        self.said = 0  # characters of their text already returned
 
     def skip(self, ids: list[int]) -> None:
         self.ids += [i for i in ids if i not in self.without_text]
@@ -43,7 +43,7 @@ class Stream:
         self.ids += [] if ends else [token]
         text = self.vocabulary.decode(self.ids, True)
         if not ends and self.vocabulary.is_byte(token):
-            return ""  # with the next one a run of bytes may be another text
+            return ""  # the next token may change the text of a run of bytes
         certain = text if ends else text.rstrip(TORN)
         new = certain[self.said:]
         self.said = max(self.said, len(certain))

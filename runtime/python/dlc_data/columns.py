@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which columns of a table make which array: --columns, and what is taken without it."""
+"""Assigns columns of a table to arrays: by --columns, or by default."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dlc_data import DataError, UsageError
 
 @dataclasses.dataclass
 class Array:
-    """An array of samples, and its columns by number."""
+    """An array of samples, with the numbers of its columns."""
 
     key: str
     columns: list[int]
-    wanted: list[int] | None = None  # the shape of a sample that is asked for
+    wanted: list[int] | None = None  # requested shape of a sample
     label: bool = False
 
 
@@ -24,7 +24,7 @@ def is_label_key(key: str) -> bool:
 
 
 def parse_columns(text: str) -> dict[str, list[str]]:
-    """"x:a,b..c;y:label": arrays and the words for their columns."""
+    """Parses "x:a,b..c;y:label" to arrays and their column words."""
     lists: dict[str, list[str]] = {}
     for part in text.split(";") if text else []:
         array, colon, words = part.partition(":")
@@ -45,7 +45,7 @@ def find_column(name: str, names: list[str]) -> int:
 
 
 def find_columns(words: list[str], names: list[str]) -> list[int]:
-    """Words are names, or ranges "a..z" in the table's order."""
+    """Column numbers of words, which are names or ranges "a..z" in the table's order."""
     found: list[int] = []
     for word in words:
         is_range = ".." in word and word not in names
@@ -61,7 +61,7 @@ def find_columns(words: list[str], names: list[str]) -> list[int]:
 
 
 class Chosen:
-    """The arrays that a table has: those of the lists, each column by its own name, and x, which are all that are left."""
+    """Arrays of a table: those in --columns, each column under its name, and x, with all remaining columns."""
 
     def __init__(self, table: str, names: list[str], columns: str) -> None:
         self.table, self.names = table, names
@@ -92,7 +92,7 @@ class Chosen:
         return self.rest
 
     def arrays(self, inputs: list[dict] | None) -> list[Array]:  # type: ignore[type-arg]
-        """Those of the inputs {"key", "shape", "label"}; without any: of the lists, x and labels."""
+        """The arrays for the inputs {"key", "shape", "label"}; without inputs: those in --columns, x and labels."""
         if inputs:
             return [Array(i["key"], self.columns_of(i["key"]), i["shape"], i["label"]) for i in inputs]
         own = [key for key in self.keys() if key == "x" or is_label_key(key) or key in self.lists]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as text: .csv and .tsv."""
+"""Text tables: .csv and .tsv."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ csv.field_size_limit(LARGEST_RECORD)
 
 
 def are_samples(names: list[str]) -> bool:
-    """A first line of samples, rather than of names: numbers, and not 0, 1, 2, ..., which are columns without names."""
+    """Whether the first line is a sample: it has only numbers, and is not the header 0, 1, 2, ... of columns without names."""
     if not all(NUMBER.fullmatch(name) for name in names):
         return False
     return any(float(name) != i for i, name in enumerate(names))
 
 
 class CsvFile:
-    """One file: how it is written."""
+    """A file and its format."""
 
     def __init__(self, path: str, separator: str | None) -> None:
         self.path = path
@@ -70,14 +70,14 @@ class CsvFile:
                             "write such a line above it")
         if self.quoted:
             for _ in self.records(self.separator):
-                pass  # quotes that are not as RFC 4180 has them are an error
+                pass  # quotes that violate RFC 4180 are an error
 
     def find_separator(self) -> str:
-        """The first that the header has between fields; else commas."""
+        """The first separator in the header, outside of quotes; else a comma."""
         for separator in ",;\t":
             try:
                 names = next(self.records(separator))[1]
-                # A quote within a name may be one around a name of another separator.
+                # A quote within a name may enclose a name with another separator.
                 if len(names) > 1 and not any('"' in name for name in names):
                     return separator
             except (StopIteration, DataError):
@@ -85,7 +85,7 @@ class CsvFile:
         return ","
 
     def records(self, separator: str) -> Iterator[tuple[int, list[str]]]:
-        """(line from 1, fields) of the header and each row; empty lines are passed over."""
+        """Yields (line from 1, fields) for the header and each row; skips empty lines."""
         with open(self.path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             reader = csv.reader(file, delimiter=separator, strict=True)
             line = 1
@@ -122,7 +122,7 @@ class CsvTable(Table):
         self.ragged: list[tuple[int, int, str]] = []  # file, line, why
 
     def place(self, file: int, row: int) -> str:
-        """Of the row, from 0, among those that have as many fields as the header."""
+        """Position of a row, numbered from 0 among rows with as many fields as the header."""
         for line, fields in self.rows_of(file):
             if len(fields) == len(self.columns):
                 if row == 0:
@@ -153,7 +153,7 @@ class CsvTable(Table):
                 return "skip"
 
             names = [str(i) for i in range(len(self.columns))]
-            # A column at least: rows are counted by it.
+            # At least one column, to count rows.
             some = [str(i) for i in wanted] or names[:1]
             try:
                 reader = pa_csv.open_csv(
@@ -174,7 +174,7 @@ class CsvTable(Table):
                     raise DataError(f"'{file.path}': {error}") from None
 
     def check_use(self, column: int, label: bool) -> None:
-        pass  # what a column has is known when it is read
+        pass  # values are checked when they are read
 
     def names_of(self, column: int, values: pa.Array) -> Found:
         return Found(names=trimmed(values), bad=np.zeros(len(values), bool))
@@ -197,13 +197,13 @@ def decoded(value: bytes) -> str:
 
 
 def fast(text: pa.Array, float_is_enough: bool) -> Found | None:
-    """Of a batch that has numbers alone."""
+    """Parses a batch that only has numbers."""
     if not float_is_enough:
         try:
-            if not pc.any(pc.match_substring(text, "x", ignore_case=True)).as_py():  # 0x10 is no number
+            if not pc.any(pc.match_substring(text, "x", ignore_case=True)).as_py():  # 0x10 is not a number
                 return Found(pc.cast(text, pa.int64()).to_numpy(zero_copy_only=False), whole=True)
         except pa.ArrowInvalid:
-            if pc.any(pc.starts_with(text, "+")).as_py():  # may be whole, too
+            if pc.any(pc.starts_with(text, "+")).as_py():  # may be an integer, too
                 return None
     try:
         values = pc.cast(text, pa.float64()).to_numpy(zero_copy_only=False)
@@ -213,7 +213,7 @@ def fast(text: pa.Array, float_is_enough: bool) -> Found | None:
 
 
 def slow(text: pa.Array, label: bool) -> Found:
-    """Of any batch, value by value. Labels that are no numbers are names."""
+    """Parses any batch value by value. Labels that are not numbers are names."""
     words: list[str] = text.to_pylist()
     values, bad, names = [0.0] * len(words), np.zeros(len(words), bool), np.zeros(len(words), bool)
     wholes: list[int] | None = [0] * len(words)

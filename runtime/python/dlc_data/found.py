@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes that a model found: mean average precision as COCO defines it (pycocotools), and pictures of them."""
+"""Evaluates detected boxes: COCO's mean average precision (pycocotools), and pictures of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLOURS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9
 
 
 def read_targets(path: str) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Arrays of a file of `dlc-data boxes`, and the names of classes."""
+    """Reads arrays written by `dlc-data boxes`, and the class names."""
     with open(path, "rb") as file:
         size = int.from_bytes(file.read(8), "little")
         try:
@@ -33,7 +33,7 @@ def read_targets(path: str) -> tuple[dict[str, np.ndarray], list[str]]:
 
 
 def read_outputs(path: str, samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """boxes [N, K, 4], center and size as shares, and scores [N, K, C] of classes, of `dlc predict -o`."""
+    """Reads boxes [N, K, 4] (relative center and size) and class scores [N, K, C], written by `dlc predict -o`."""
     with np.load(path, allow_pickle=False) as file:
         if not {"boxes", "scores"} <= set(file.files):
             raise DataError(f"'{path}': expected outputs 'boxes' [N, K, 4] and 'scores' [N, K, C], found {', '.join(file.files)}")
@@ -46,13 +46,13 @@ def read_outputs(path: str, samples: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def overlaps(one: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Intersection over union of corners [4] and [N, 4]."""
+    """Intersection over union of boxes [4] and [N, 4], given by corners."""
     inner = (np.minimum(one[2:], others[:, 2:]) - np.maximum(one[:2], others[:, :2])).clip(0).prod(1)
     return inner / np.maximum((one[2:] - one[:2]).prod() + (others[:, 2:] - others[:, :2]).prod(1) - inner, 1e-12)
 
 
 def choose(boxes: np.ndarray, scores: np.ndarray, least: float, overlap: float) -> list[tuple[int, float, np.ndarray]]:
-    """Class, score and corners, the best first: of boxes of one class that overlap more, only the best."""
+    """Non-maximum suppression: class, score and corners of the selected boxes, the best first."""
     corners = np.concatenate([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, :2] + boxes[:, 2:] / 2], 1).astype(np.float64)
     found = []
     for number in range(scores.shape[1]):
@@ -66,7 +66,7 @@ def choose(boxes: np.ndarray, scores: np.ndarray, least: float, overlap: float) 
 
 
 def precision(targets: dict[str, np.ndarray], names: list[str], found: list[list[tuple[int, float, np.ndarray]]]) -> dict[str, Any]:
-    """COCO's mAP over IoU 0.5 to 0.95, at 0.5, at 0.75, and of each class that has boxes."""
+    """COCO's mAP over IoU 0.5 to 0.95, at 0.5, at 0.75, and per class that has boxes."""
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 
@@ -95,13 +95,13 @@ def precision(targets: dict[str, np.ndarray], names: list[str], found: list[list
         judged.evaluate()
         judged.accumulate()
         judged.summarize()
-    each = judged.eval["precision"][:, :, :, 0, 2]  # IoU, recall, class; boxes of all areas; 100 a picture
+    each = judged.eval["precision"][:, :, :, 0, 2]  # IoU, recall, class; boxes of all areas; 100 per picture
     return {"map": float(judged.stats[0]), "map_50": float(judged.stats[1]), "map_75": float(judged.stats[2]),
             "classes": {names[c] if c < len(names) else str(c): float(each[:, :, c].mean()) for c in range(last + 1) if (each[:, :, c] >= 0).any()}}
 
 
 def draw(targets: dict[str, np.ndarray], names: list[str], found: list[list[tuple[int, float, np.ndarray]]], least: float, folder: str) -> None:
-    """Each sample as a .png, small ones enlarged, with the boxes of at least that score."""
+    """Writes each sample as a .png, enlarged if small, with boxes of at least the given score."""
     os.makedirs(folder, exist_ok=True)
     for i, some in enumerate(found):
         picture = Image.fromarray(targets["x"][i].transpose(1, 2, 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that appear whole or not at all, and arrays that grow on disk until their type is known."""
+"""Writes files atomically, and arrays that are stored on disk until their type is known."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import BinaryIO, Union
 
 import numpy as np
 
-BLOCK = 8 << 20  # bytes that are copied at once
+BLOCK = 8 << 20  # bytes per copy
 
 
 class Workplace(contextlib.ExitStack):
-    """A folder beside `path` for what is not done yet; gone at the end, in whatever way."""
+    """A folder next to `path` for unfinished files, which is removed in any case."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -31,14 +31,14 @@ class Workplace(contextlib.ExitStack):
         return self.enter_context(open(f"{self.folder}/{name}", "w+b"))
 
     def publish(self, file: BinaryIO) -> None:
-        """What was written, complete, becomes `path` in one step."""
+        """Atomically renames the completed file to `path`."""
         file.flush()
         os.fsync(file.fileno())
         os.replace(file.name, self.target)
 
 
 class Progress:
-    """Lines on standard error, at most one in five seconds."""
+    """Prints progress to standard error, at most every five seconds."""
 
     def __init__(self, what: str) -> None:
         self.what, self.last = what, time.monotonic()
@@ -50,7 +50,7 @@ class Progress:
 
 
 class Stage:
-    """Rows of 64-bit numbers on disk: whole ones, until others come."""
+    """Rows of 64-bit numbers on disk: integers until a float is added."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.whole, self.bytes = file, True, 0
@@ -63,12 +63,12 @@ class Stage:
         self.bytes += rows.nbytes
 
     def widen(self) -> None:
-        """Whole numbers that are there become floats, in place."""
+        """Converts stored integers to floats, in place."""
         self.whole = False
         self.change(lambda block: block.astype(np.float64))
 
     def renumber(self, numbers: np.ndarray) -> None:
-        """Numbers that names had until all were known become those that they keep."""
+        """Replaces provisional class numbers by final ones."""
         self.change(lambda block: numbers[block])
 
     def change(self, function) -> None:  # type: ignore[no-untyped-def]
@@ -81,7 +81,7 @@ class Stage:
 
 
 class Bytes:
-    """Bytes on disk."""
+    """Bytes stored on disk."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.bytes = file, 0
@@ -95,7 +95,7 @@ Tensor = tuple[str, str, list[int], Union[Stage, Bytes, np.ndarray]]  # name, ty
 
 
 def write_safetensors(place: Workplace, tensors: list[Tensor], metadata: dict[str, str]) -> None:
-    """Tensors one behind the other."""
+    """Writes tensors contiguously."""
     header: dict[str, object] = {"__metadata__": metadata}
     at = 0
     for name, dtype, shape, content in tensors:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents side by side in rows of one length, for models of dlc compile --pack."""
+"""Packs documents into rows of one length, for models of dlc compile --pack."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dlc_data import DataError
 from dlc_data.output import Progress, Workplace, write_safetensors
 from dlc_data.tokens import Vocabulary, read_text
 
-IGNORED = -100  # the label of a token that no other follows
+IGNORED = -100  # label of a token without successor
 
 
 def documents_of(path: str, kind: str) -> list[str]:
-    """The texts of a file: its lines, all of it, or the "text" of each line of a .jsonl."""
+    """The texts of a file: its lines, the whole file, or the "text" of each line of a .jsonl."""
     text = read_text(path)
     if path.endswith(".jsonl"):
         found = []
@@ -34,7 +34,7 @@ def documents_of(path: str, kind: str) -> list[str]:
 
 
 def pieces_of(tokens: np.ndarray, length: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Tokens and labels of at most `length`; a piece's last label is the next one's first token."""
+    """Splits tokens and labels to `length` or less; a piece's last label is the next piece's first token."""
     labels = np.append(tokens[1:].astype(np.int32), np.int32(IGNORED))
     for at in range(0, len(tokens), length):
         if len(tokens) - at > 1:
@@ -42,7 +42,7 @@ def pieces_of(tokens: np.ndarray, length: int) -> Iterator[tuple[np.ndarray, np.
 
 
 class FirstFit:
-    """The first of as many rows as may be needed that has room: a tree of the largest room below each node."""
+    """Finds the first row with enough room, with a tree of the largest room below each node."""
 
     def __init__(self, rows: int, length: int) -> None:
         self.leaves = 1 << max(0, rows - 1).bit_length()
@@ -61,7 +61,7 @@ class FirstFit:
 
 
 def pack(pieces: list[tuple[np.ndarray, np.ndarray]], length: int) -> dict[str, np.ndarray]:
-    """Rows of all pieces in their order, each in the first row with room; what is left of a row is one document without labels."""
+    """Places each piece, in order, in the first row with room; the rest of a row becomes one document without labels."""
     fit = FirstFit(len(pieces), length)
     places = [fit.place(len(tokens)) for tokens, _ in pieces]
     rows = max(places) + 1

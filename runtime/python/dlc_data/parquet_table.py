@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in Parquet files: columns are the leaves of the schema, lists of them have a shape."""
+"""Parquet tables: columns are leaves of the schema; columns of lists have a shape."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ import pyarrow.parquet as pq
 from dlc_data import DataError
 from dlc_data.table import Batch, Found, Table
 
-ROWS = 1 << 14  # of a batch
-MOST_DIGITS = 15  # a decimal of more is no double
+ROWS = 1 << 14  # per batch
+MOST_DIGITS = 15  # f64 cannot represent decimals with more digits
 
 
 @dataclasses.dataclass
 class Leaf:
-    """A column of values, or of lists of them."""
+    """A column of scalars or lists."""
 
-    name: str  # "a", or "a.b" in a struct; what a list adds is left out
-    path: str  # as the file has it
-    steps: list[str]  # members of structs on the way
-    levels: int  # of lists
+    name: str  # "a", or "a.b" in a struct, without names of list levels
+    path: str  # in the file
+    steps: list[str]  # enclosing struct members
+    levels: int  # of nested lists
     type: pa.DataType
-    kind: str  # "whole", "number", "decimal", "text"; else what it is, of which no sample is made
+    kind: str  # "whole", "number", "decimal", "text"; else the name of an unsupported type
 
     @property
     def readable(self) -> bool:
@@ -36,7 +36,7 @@ class Leaf:
 
     @property
     def what(self) -> str:
-        """For messages."""
+        """Description for messages."""
         if self.kind != "text":
             return self.kind
         return "bytes" if pa.types.is_binary(self.type) or pa.types.is_large_binary(self.type) else "text"
@@ -53,7 +53,7 @@ def kind_of(of: pa.DataType) -> str:
 
 
 def plain(of: pa.DataType) -> pa.DataType:
-    """Without what only says how it is stored."""
+    """Unwraps extension and dictionary types."""
     while True:
         if isinstance(of, pa.BaseExtensionType):
             of = of.storage_type
@@ -86,7 +86,7 @@ class ParquetTable(Table):
     def __init__(self, name: str, paths: list[str]) -> None:
         super().__init__(name, paths)
         self.leaves: list[list[Leaf]] = []  # by file
-        self.shapes: dict[int, list[int]] = {}  # of a row's lists, by column
+        self.shapes: dict[int, list[int]] = {}  # shape of a row's lists, by column
         self.rows = 0
         for path in paths:
             with self.open(path) as file:
@@ -114,7 +114,7 @@ class ParquetTable(Table):
             raise DataError(f"'{path}': {error}") from None
 
     def place(self, file: int, row: int) -> str:
-        return f"'{self.paths[file]}', row {row}"  # from 0, as pandas counts
+        return f"'{self.paths[file]}', row {row}"  # from 0, as in pandas
 
     def count(self, file: int) -> int:
         with self.open(self.paths[file]) as opened:
@@ -176,7 +176,7 @@ class ParquetTable(Table):
         return found
 
     def find_shape(self, column: int, levels: int, values: pa.Array) -> None:
-        """That of the first row which has all its values."""
+        """The shape of the first row without missing values."""
         for value in values:
             row = value.as_py()
             if not is_complete(row):
@@ -189,7 +189,7 @@ class ParquetTable(Table):
             return
 
     def class_names(self, column: int) -> list[str]:
-        """Names that the library datasets notes for the numbers of classes; the files must not have different ones."""
+        """Class names that the library datasets stores; an error if files have different ones."""
         names: list[str] = []
         first = ""
         for path in self.paths:
@@ -203,7 +203,7 @@ class ParquetTable(Table):
 
 
 def names_in(metadata: dict[bytes, bytes], column: str) -> list[str]:
-    """{"info": {"features": {"label": {"names": [...], "_type": "ClassLabel"}}}}; none where it is anything else."""
+    """Parses {"info": {"features": {"label": {"names": [...], "_type": "ClassLabel"}}}}; empty for anything else."""
     try:
         feature = json.loads(metadata[b"huggingface"])["info"]["features"][column]
         names = feature["names"] if feature["_type"] == "ClassLabel" else []
@@ -211,7 +211,7 @@ def names_in(metadata: dict[bytes, bytes], column: str) -> list[str]:
         return []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return []
-    return names if len(set(names)) == len(names) else []  # else they name nothing
+    return names if len(set(names)) == len(names) else []  # else ambiguous
 
 
 def is_complete(value: object) -> bool:
@@ -228,7 +228,7 @@ def column_of(batch: pa.RecordBatch, leaf: Leaf) -> pa.Array:
 
 
 def undone(values: pa.Array) -> pa.Array:
-    """Without what only says how it is stored."""
+    """Unwraps extension arrays and decodes dictionaries."""
     while True:
         if isinstance(values, pa.ExtensionArray):
             values = values.storage
@@ -256,7 +256,7 @@ def text_names(values: pa.Array, bad: np.ndarray) -> Found:
 
 
 def numbers_of(values: pa.Array) -> Found:
-    """Of a column without lists."""
+    """Numbers of a column without lists."""
     values = undone(values)
     bad = pc.is_null(values).to_numpy(zero_copy_only=False).copy()
     why: dict[int, str] = {}
@@ -277,14 +277,14 @@ def numbers_of(values: pa.Array) -> Found:
 
 
 def decimals(values: pa.Array) -> np.ndarray:
-    """The digits as whole numbers."""
+    """The unscaled integers of decimals."""
     values = pc.cast(values, pa.decimal128(38, values.type.scale))
     words = np.frombuffer(values.buffers()[1], np.int64)[2 * values.offset:2 * (values.offset + len(values))]
     return np.where(pc.is_null(values).to_numpy(zero_copy_only=False), 0, words[::2]).astype(np.float64)
 
 
 def lists_of(values: pa.Array, shape: list[int]) -> Found:
-    """Rows [rows, entries]. What has another shape is bad, and so is a list with a gap."""
+    """Rows [rows, entries]. Lists of another shape, or with missing values, are bad."""
     values = undone(values)
     if not shape:
         found = numbers_of(values)

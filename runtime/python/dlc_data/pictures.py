@@ -23,7 +23,7 @@ def is_picture(content: bytes) -> bool:
 
 
 def holds_pictures(table: ParquetTable, column: int) -> bool:
-    """Whether the first value that is there is one."""
+    """Whether the first value present is an encoded picture."""
     for own in table.leaves:
         if own[column].what != "bytes" or own[column].levels or pa.types.is_fixed_size_binary(own[column].type):
             return False
@@ -35,7 +35,7 @@ def holds_pictures(table: ParquetTable, column: int) -> bool:
 
 
 def find_pictures(table: Table, columns: str) -> tuple[int, int | None] | None:
-    """The columns of pictures and classes; none: they are no pictures."""
+    """The columns of pictures and classes; None if the table has no pictures."""
     if not isinstance(table, ParquetTable):
         return None
     try:
@@ -43,7 +43,7 @@ def find_pictures(table: Table, columns: str) -> tuple[int, int | None] | None:
     except UsageError:
         raise
     except DataError:
-        return None  # the table says what is wrong
+        return None  # reading the table reports the error
     single = {array: some[0] for array, some in lists.items() if len(some) == 1}
     others = [array for array in lists if array != "x" and (array != "y" or array not in single)]
     named = [table.columns.index(name) for name in ("y", "label") if name in table.columns]
@@ -64,7 +64,7 @@ def find_pictures(table: Table, columns: str) -> tuple[int, int | None] | None:
 
 
 class Labels:
-    """Whole numbers, or names, which are numbered in the order of their bytes."""
+    """Integers, or names, which are numbered in the order of their bytes."""
 
     def __init__(self, table: ParquetTable, column: int) -> None:
         self.table, self.column = table, column
@@ -91,7 +91,7 @@ class Labels:
         self.labels.append(found.numbers)
 
     def finish(self) -> tuple[np.ndarray, list[str], list[str]]:
-        """Labels, names of classes and warnings."""
+        """Returns labels, class names and warnings."""
         labels = np.concatenate([*self.labels, np.zeros(0, np.int64)]).astype(np.int64)
         if self.named:
             names = sorted(self.names, key=str.encode)
@@ -106,7 +106,7 @@ class Labels:
 
 
 def write_pictures(table: ParquetTable, column: int, classes: int | None, output: str) -> list[str]:
-    """Arrays "pictures", u8, one behind the other, "offsets" of each and of their end, and "labels"."""
+    """Writes arrays "pictures", u8, concatenated; "offsets", with the end of the last one; and "labels"."""
     with Workplace(output) as place:
         content, sizes = Bytes(place.open("pictures")), [np.zeros(1, np.int64)]
         labels = Labels(table, classes) if classes is not None else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a table on standard output, for --data-command: what is larger than a disk. docs/guide/stream.md says the form."""
+"""Writes rows of a table to standard output, for --data-command and data larger than a disk. Format: docs/guide/stream.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPES = {np.dtype(np.int64): "int64", np.dtype(np.float64): "float64"}
 
 
 class StreamRows(Rows):
-    """Batches as arrays, one for each array; nothing is kept."""
+    """Converts batches to one array per input; stores nothing."""
 
     def arrays_of(self) -> Iterator[list[np.ndarray]]:
         wanted = sorted({use.column for uses in self.uses for use in uses})
@@ -40,13 +40,13 @@ class StreamRows(Rows):
 
 
 def stream(table: Table, chosen: Chosen, inputs: list[dict] | None, classes: list[str], out: BinaryIO) -> None:  # type: ignore[type-arg]
-    """An epoch of a Parquet table is its rows; a .csv, whose rows are not counted before, begins anew at its end."""
+    """An epoch of a Parquet table is its rows; a .csv, whose rows are not counted in advance, restarts at its end."""
     rank, world = (int(os.environ.get(name, usual)) for name, usual in (("DLC_RANK", "0"), ("DLC_WORLD_SIZE", "1")))
     skip = int(os.environ.get("DLC_DATA_SKIP", "0"))
     rows = StreamRows(table, chosen.arrays(inputs), classes, False, None)
     header: dict[str, object] = {}
     types: list[np.dtype] = []
-    place = 0  # rows before the batch, of all times
+    place = 0  # rows before the batch, over all epochs
     while True:
         begin = place
         for made in rows.arrays_of():

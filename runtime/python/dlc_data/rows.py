@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table's columns as arrays of a .safetensors: i64 where all numbers are whole, else f64."""
+"""Writes a table's columns as arrays of a .safetensors: i64 if all numbers are integers, else f64."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_CLASSES = 1 << 16
 
 
 class Use:
-    """A column of an array, and what was found in it."""
+    """A column of an array, and properties of its values."""
 
     def __init__(self, table: Table, column: int, label: bool) -> None:
         self.table, self.column, self.label = table, column, label
@@ -27,7 +27,7 @@ class Use:
         self.name_at: tuple[int, int] | None = None
         self.shape: list[int] = []
         self.named = False
-        self.names: dict[str, int] = {}  # as they come
+        self.names: dict[str, int] = {}  # in order of appearance
 
     def read(self, values: pa.Array, classes: dict[str, int], float_is_enough: bool) -> Found:
         if self.label and classes:
@@ -38,7 +38,7 @@ class Use:
         return self.table.read(self.column, values, self.label, float_is_enough)
 
     def numbered(self, found: Found, classes: dict[str, int]) -> Found:
-        """Names by the numbers of their classes; of others a reason."""
+        """Converts names to class numbers; for unknown ones returns the reason."""
         coded = pc.dictionary_encode(found.names)
         words = coded.dictionary.to_pylist()
         numbers = np.array([classes.get(word, -1) for word in words] + [-1], np.int64)
@@ -51,7 +51,7 @@ class Use:
         return found
 
     def settle(self, found: Found, good: np.ndarray, batch: Batch) -> np.ndarray:
-        """The numbers of good rows; names get theirs as they come."""
+        """Numbers of good rows; names are numbered provisionally."""
         self.shape = found.shape or self.shape
         if self.label and not self.named:
             self.note(found, good, batch)
@@ -65,7 +65,7 @@ class Use:
         return numbers[coded.indices.to_numpy(zero_copy_only=False)] if len(numbers) else np.zeros(0, np.int64)
 
     def note(self, found: Found, good: np.ndarray, batch: Batch) -> None:
-        """Labels are numbers, or names: a slip of the pen must not number all classes anew."""
+        """Labels are either numbers or names: a single typo must not renumber all classes."""
         named = np.full(batch.count, found.names is not None) if found.named is None else found.named
         for mask, field in ((good & ~named), "number_at"), ((good & named), "name_at"):
             if getattr(self, field) is None and mask.any():
@@ -77,7 +77,7 @@ class Use:
 
 
 class Rows:
-    """Reads a table batch by batch into one stage for each array."""
+    """Reads a table by batches into one stage per array."""
 
     def __init__(self, table: Table, arrays: list[Array], classes: list[str], skip: bool, place: Workplace | None) -> None:
         self.table, self.arrays, self.skip = table, arrays, skip
@@ -131,7 +131,7 @@ class Rows:
         self.left_out += count
 
     def finish(self) -> None:
-        """Names get the numbers of their order by bytes."""
+        """Renumbers names in the order of their bytes."""
         for array, uses, stage in zip(self.arrays, self.uses, self.stages):
             for use in uses:
                 if not use.names:
@@ -164,7 +164,7 @@ def side_by_side(columns: list[np.ndarray]) -> np.ndarray:
 
 
 def write_rows(table: Table, chosen: Chosen, inputs: list[dict] | None, classes: list[str], skip: bool, output: str) -> list[str]:  # type: ignore[type-arg]
-    """The warnings, which the file has, too."""
+    """Returns the warnings, which are also stored in the file."""
     with Workplace(output) as place:
         rows = Rows(table, chosen.arrays(inputs), classes, skip, place)
         rows.run()
@@ -172,7 +172,7 @@ def write_rows(table: Table, chosen: Chosen, inputs: list[dict] | None, classes:
         tensors: list[Tensor] = []
         for array, uses, stage in zip(rows.arrays, rows.uses, rows.stages):
             if table.rows_are_typed and not all(table.is_whole(use.column) or use.named for use in uses) and stage.whole:  # type: ignore[attr-defined]
-                stage.widen()  # no row at all
+                stage.widen()  # no rows
             tensors.append((array.key, "I64" if stage.whole else "F64", [rows.count, *rows.shape_of(array, uses)], stage))
         metadata = {"kind": "rows", "classes": json.dumps(rows.classes), "warnings": json.dumps(rows.warnings())}
         write_safetensors(place, tensors, metadata)

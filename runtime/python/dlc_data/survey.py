@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in a table's columns, for dlc data inspect."""
+"""Describes a table's columns, for dlc data inspect."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def add_parquet(survey: ColumnSurvey, values: pa.Array) -> None:
 
 
 def survey(table: Table, skip: bool) -> dict[str, object]:
-    """{"json": fields, "lines": what people read, "warnings": ...}"""
+    """Returns {"json": fields, "lines": text for people, "warnings": ...}."""
     columns = [ColumnSurvey() for _ in table.columns]
     parquet = table if isinstance(table, ParquetTable) else None
     wanted = []

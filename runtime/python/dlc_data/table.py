@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tables of all formats have in common."""
+"""Common classes for all table formats."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from dlc_data import DataError
 
 @dataclasses.dataclass
 class Batch:
-    """Rows of one file, one behind the other: a column each of those that were asked for."""
+    """Adjacent rows of one file, with the requested columns."""
 
     file: int
-    first: int  # row in the file
+    first: int  # row number in the file
     count: int
     columns: list[pa.Array]
-    ragged: int = 0  # rows that were passed over, as they have another number of fields
+    ragged: int = 0  # rows skipped because their number of fields differs
 
 
 @dataclasses.dataclass
 class Found:
-    """What a batch has in a column: numbers [rows] or [rows, entries], or names of classes; and where it has none of them."""
+    """Values of a column in a batch: numbers [rows] or [rows, entries], or class names; and which rows have none."""
 
     numbers: np.ndarray | None = None
     whole: bool = False
-    bad: np.ndarray | None = None  # by row
-    why: dict[int, str] = dataclasses.field(default_factory=dict)  # of some bad rows; of others: "no value"
+    bad: np.ndarray | None = None  # per row
+    why: dict[int, str] = dataclasses.field(default_factory=dict)  # for some bad rows; the others: "no value"
     names: pa.Array | None = None
     named: np.ndarray | None = None  # which rows are names; None: all
     shape: list[int] = dataclasses.field(default_factory=list)
@@ -40,9 +40,9 @@ class Found:
 
 
 class Table:
-    """Columns by name in files with the same ones."""
+    """Named columns of files that all have the same columns."""
 
-    rows_are_typed = True  # whether a column's type says if its numbers are whole
+    rows_are_typed = True  # whether the column type determines that numbers are integers
 
     def __init__(self, name: str, paths: list[str]) -> None:
         self.name, self.paths = name, paths
@@ -65,7 +65,7 @@ class Table:
         raise NotImplementedError
 
     def names_of(self, column: int, values: pa.Array) -> Found:
-        """The values as names of classes, whatever they are."""
+        """Converts values of any type to class names."""
         raise NotImplementedError
 
     def read(self, column: int, values: pa.Array, label: bool, float_is_enough: bool) -> Found:

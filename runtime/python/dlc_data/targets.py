@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures with what is to be found in them: masks of classes, and boxes (COCO's JSON, YOLO's folders), as arrays."""
+"""Pictures with detection or segmentation targets, as arrays: class masks, and boxes (COCO's JSON, YOLO's folders)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dlc_data import DataError
 from dlc_data.output import Bytes, Progress, Workplace, write_safetensors
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
-LEAST_SHARE = 0.25  # of a box that a crop must show, or the box is dropped
+LEAST_SHARE = 0.25  # boxes with less of their area in a crop are dropped
 
 
 @dataclass
 class Boxes:
-    """Of one picture: left, top, width and height in pixels, and class numbers."""
+    """The boxes of one picture: left, top, width and height in pixels, and class numbers."""
 
     corners: list[list[float]] = field(default_factory=list)
     classes: list[int] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Frame:
-    """The part of a picture, in its pixels, that a sample shows, and whether mirrored."""
+    """The part of a picture, in pixels, that a sample shows, and whether it is mirrored."""
 
     left: float
     top: float
@@ -42,7 +42,7 @@ class Frame:
         return np.asarray(ImageOps.mirror(cut) if self.mirror else cut)
 
     def move(self, boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
-        """Center x, center y, width and height as shares of the sample, and classes; without those that it does not show."""
+        """Center x, center y, width and height relative to the sample, and classes, without boxes that it does not show."""
         corners = np.array(boxes.corners, np.float64).reshape(-1, 4)
         scale = [self.width, self.height]
         low = (corners[:, :2] - [self.left, self.top]) / scale
@@ -58,7 +58,7 @@ class Frame:
 
 
 def frames(picture: tuple[int, int], size: tuple[int, int], copies: int, random: np.random.Generator) -> Iterator[Frame]:
-    """First the middle of the picture, as `dlc predict` cuts it; then random parts of 0.3 to 1 of its area, half of them mirrored."""
+    """First the central crop of `dlc predict`, then random crops of 0.3 to 1 of the area, half of them mirrored."""
     width, height = picture
     scale = min(width / size[1], height / size[0])
     largest = np.array([size[1] * scale, size[0] * scale])
@@ -69,7 +69,7 @@ def frames(picture: tuple[int, int], size: tuple[int, int], copies: int, random:
 
 
 def open_picture(path: str, mode: str | None) -> Image.Image:
-    """Upright; with a mode, in that."""
+    """Opens a picture upright, converted to `mode` if given."""
     try:
         with Image.open(path) as file:
             return ImageOps.exif_transpose(file.convert(mode) if mode else file.copy())
@@ -80,7 +80,7 @@ def open_picture(path: str, mode: str | None) -> Image.Image:
 
 
 def files_of(folder: str, endings: tuple[str, ...]) -> dict[str, str]:
-    """By the name without its ending, sorted."""
+    """Paths by name without extension, sorted."""
     if not os.path.isdir(folder):
         raise DataError(f"'{folder}': is not a folder")
     found: dict[str, str] = {}
@@ -97,7 +97,7 @@ def files_of(folder: str, endings: tuple[str, ...]) -> dict[str, str]:
 
 
 def read_coco(path: str, images: str) -> tuple[list[tuple[str, Boxes]], list[str]]:
-    """Each picture's file and boxes, crowds left out, and the names of classes in the order of their ids."""
+    """Returns each picture's file and boxes, without crowds, and class names in the order of their ids."""
     try:
         with open(path, encoding="utf-8") as file:
             content = json.load(file)
@@ -114,9 +114,9 @@ def read_coco(path: str, images: str) -> tuple[list[tuple[str, Boxes]], list[str
 
 
 def read_yolo(labels: str, images: str) -> list[tuple[str, Boxes]]:
-    """A line of NAME.txt is CLASS CX CY W H, shares of the picture; a picture without a file has no boxes."""
+    """Lines of NAME.txt are CLASS CX CY W H, relative to the picture; a picture without a file has no boxes."""
     files, pictures = files_of(labels, (".txt",)), files_of(images, ENDINGS)
-    files.pop("classes", None)  # names that labelling programs put there
+    files.pop("classes", None)  # class names written by labelling programs
     for stem in files.keys() - pictures.keys():
         raise DataError(f"'{files[stem]}': '{images}' has no picture of that name")
     found = []
@@ -146,7 +146,7 @@ def add_line(boxes: Boxes, line: str, width: int, height: int, place: str) -> No
 
 
 def write_masks(images: str, masks: str, size: tuple[int, int], copies: int, seed: int, output: str) -> None:
-    """x u8 [N, 3, H, W] and y i64 [N, H, W]: a mask's pixels are class numbers (or palette entries)."""
+    """Writes x u8 [N, 3, H, W] and y i64 [N, H, W]: a mask's pixels are class numbers (or palette entries)."""
     pictures, labels = files_of(images, ENDINGS), files_of(masks, (".png",))
     for stem in pictures.keys() ^ labels.keys():
         raise DataError(f"'{pictures.get(stem) or labels[stem]}': '{masks if stem in pictures else images}' has no file of that name")
@@ -175,7 +175,7 @@ def read_boxes(source: str | None, images: str) -> tuple[list[tuple[str, Boxes]]
 
 
 def write_boxes(source: str | None, images: str, size: tuple[int, int], most: int, copies: int, seed: int, output: str) -> list[str]:
-    """x u8 [N, 3, H, W], target_boxes f32 [N, most, 4] and target_classes i64 [N, most], padded with 0 and -1. Returns warnings."""
+    """Writes x u8 [N, 3, H, W], target_boxes f32 [N, most, 4] and target_classes i64 [N, most], padded with 0 and -1. Gives warnings."""
     read, names = read_boxes(source, images)
     random, progress, dropped = np.random.default_rng(seed), Progress(source or images), 0
     boxes, classes = [], []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text as tokens by a tokenizer.json, as the package tokenizers gives them for all of it, and back."""
+"""Converts text to tokens with a tokenizer.json, as the package tokenizers does for the whole text, and back."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tokenizers import Encoding, Tokenizer
 from dlc_data import DataError
 from dlc_data.output import Progress, Workplace
 
-WINDOW = 1 << 18  # characters that are encoded at once
-OVERLAP = 1 << 12  # characters that two windows have in common
-AGREEING = 24  # tokens on both sides of a place where windows are joined
+WINDOW = 1 << 18  # characters encoded at once
+OVERLAP = 1 << 12  # characters that adjacent windows share
+AGREEING = 24  # equal tokens on both sides of a joint of windows
 BYTE = re.compile("<0x[0-9A-Fa-f]{2}>")
-AT_ONCE = 16  # windows, or thousands of lines, for all cores
+AT_ONCE = 16  # windows, or thousands of lines, processed in parallel
 
 
 class Vocabulary:
-    """A tokenizer, without what cuts a text off or fills it up."""
+    """A tokenizer without truncation and padding."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class Vocabulary:
             self.tokenizer = Tokenizer.from_file(path)
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # what the package raises is no class of its own, or a panic
+        except BaseException as error:  # the package raises bare exceptions, and panics
             raise DataError(f"'{path}': is no tokenizer that the package tokenizers knows: {error}") from None
         if getattr(self.tokenizer.model, "dropout", None):
             raise DataError(f"'{path}': its model's 'dropout' would give other tokens each time: remove it")
@@ -46,7 +46,7 @@ class Vocabulary:
         self.tokenizer.no_padding()
 
     def around(self) -> tuple[list[int], list[int]]:
-        """The special tokens before and behind a document."""
+        """The special tokens at the start and end of a document."""
         if self.tokenizer.num_special_tokens_to_add(False) == 0:
             raise DataError(f"'{self.path}': its post-processor adds no special tokens: leave out --special-tokens")
         for text in "a", "the", "0", "":
@@ -58,19 +58,19 @@ class Vocabulary:
         raise DataError(f"'{self.path}': its post-processor is not one of tokens before and behind a document")
 
     def encode(self, text: str, progress: Progress | None = None) -> np.ndarray:
-        """All of a text, without special tokens around it."""
+        """Tokens of a whole text, without special tokens around it."""
         size = WINDOW
         while True:
             ids = self.in_windows(text, size, progress)
             if ids is not None:
                 return ids
-            size *= 8  # two windows do not agree anywhere in what they share
+            size *= 8  # the windows do not agree anywhere in their overlap
 
     def in_windows(self, text: str, size: int, progress: Progress | None) -> np.ndarray | None:
-        """Each window overlaps with the next: they are joined where both give the same tokens on both sides."""
+        """Encodes overlapping windows, which are joined where both have the same tokens on both sides."""
         begins = [0, *range(size - OVERLAP, len(text) - OVERLAP, size - OVERLAP)]
         parts: list[np.ndarray] = []
-        before: tuple[Encoding, int, int] | None = None  # a window, its begin, its first token that is not in parts
+        before: tuple[Encoding, int, int] | None = None  # a window, its start, its first token not yet in parts
         for at in range(0, len(begins), AT_ONCE):
             some = begins[at:at + AT_ONCE]
             encoded = self.tokenizer.encode_batch([text[b:b + size] for b in some], add_special_tokens=False)
@@ -112,14 +112,14 @@ class Vocabulary:
         return None if name is None else str(name)
 
     def is_byte(self, token: int) -> bool:
-        """Whether it is <0x00> to <0xFF>, of which the decoder joins runs."""
+        """Whether the token is <0x00> to <0xFF>, runs of which the decoder joins."""
         return "ByteFallback" in json.dumps(self.json.get("decoder")) and bool(BYTE.fullmatch(self.name_of(token) or ""))
 
     def special(self) -> list[int]:
         return sorted(i for i, token in self.tokenizer.get_added_tokens_decoder().items() if token.special)
 
     def unknown(self) -> int | None:
-        """What stands for text that has no token."""
+        """The unknown token, for text without tokens."""
         model = self.json.get("model") or {}
         if isinstance(model.get("unk_id"), int):
             return int(model["unk_id"])
@@ -128,7 +128,7 @@ class Vocabulary:
 
 
 def joint(one: Encoding, one_begin: int, other: Encoding, other_begin: int) -> tuple[int, int] | None:
-    """Tokens of two windows that begin at one place of the text, with the same tokens before and behind it; the middle first."""
+    """Indices in two windows at one position of the text, with equal tokens on both sides; preferably in the middle."""
     left = np.array(one.offsets, np.int64).reshape(-1, 2)[:, 0] + one_begin
     right = np.array(other.offsets, np.int64).reshape(-1, 2)[:, 0] + other_begin
     left_ids, right_ids = np.array(one.ids), np.array(other.ids)
@@ -156,7 +156,8 @@ def read_text(path: str) -> str:
 
 
 def write_tokens(paths: list[str], tokenizer: str, documents: str, form: str, output: str) -> None:
-    """As "cache": "dlctoken", u64 each: version 1, bytes of a token, texts, each text's tokens; then all tokens. As "llm.c": with its header."""
+    """Format "cache": "dlctoken"; u64 version 1, bytes per token, number of texts, tokens of each text; then all tokens.
+    "llm.c": with its header."""
     vocabulary = Vocabulary(tokenizer)
     if documents != "none":
         vocabulary.around()
@@ -189,7 +190,7 @@ def header_of(form: str, counts: list[int], width: int) -> bytes:
 
 
 def read_tokens(path: str, kind: str) -> np.ndarray:
-    """Of a file with llm.c's header, or of a type."""
+    """Reads a file with llm.c's header, or of a given type."""
     types = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
     known = {(20240520, 1): "uint16", (20240801, 7): "uint32"}
     try:
@@ -211,7 +212,7 @@ def read_tokens(path: str, kind: str) -> np.ndarray:
 
 
 def text_of(path: str, kind: str, tokenizer: str, skips_special: bool) -> tuple[str, int, int]:
-    """The text of a file of tokens; how many there are, and how many of them are none of the tokenizer's."""
+    """Decodes a token file; returns also the number of tokens, and of those that the tokenizer lacks."""
     vocabulary = Vocabulary(tokenizer)
     ids = read_tokens(path, kind)
     known = np.array([vocabulary.name_of(int(i)) is not None for i in np.unique(ids)], bool)
@@ -221,7 +222,7 @@ def text_of(path: str, kind: str, tokenizer: str, skips_special: bool) -> tuple[
 
 
 def files_of(path: str) -> Iterator[str]:
-    """All *.txt below a folder in the order of their paths' bytes, hidden ones left out; a file as it is."""
+    """All *.txt below a folder, sorted by path as bytes, without hidden ones; a file is returned as is."""
     if not os.path.isdir(path):
         yield path
         return
