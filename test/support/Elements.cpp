@@ -18,7 +18,7 @@ template <class T> void store(std::byte *at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
-/// Units in the last place of the type, relative.
+/// Relative rounding error of the type.
 double precision(DType type) {
   switch (type) {
   case DType::BF16:

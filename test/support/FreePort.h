@@ -7,7 +7,7 @@
 
 namespace dlc {
 
-// A port of 127.0.0.1 that no socket has now, or -1.
+// A port of 127.0.0.1 that no socket uses at present, or -1.
 inline int freePort() {
   sockaddr_in address{};
   socklen_t size = sizeof address;

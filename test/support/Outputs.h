@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs put out, one at a time.
+// Reads outputs of programs.
 #pragma once
 
 #include "runtime/exec/Executor.h"
 
 namespace dlc::test {
 
-// An output of the program that ran last; waits for it.
+// An output of the last run of the program; waits for it.
 inline Result<TensorView> outputOf(Executor &executor, std::string_view program,
                                    std::string_view port) {
   DLC_TRY(executor.report(program));

@@ -62,7 +62,7 @@ private:
   double &lse(int64_t b, int64_t h, int64_t i) const {
     return x.lse[static_cast<size_t>((b * s.heads + h) * s.queries + i)];
   }
-  /// -inf where a query does not see a key.
+  /// -inf for keys that the query does not attend to.
   Array scores(int64_t b, int64_t h, int64_t i) const {
     const double *q = row(x.q, b, h, i, s.queries, s.depth);
     Array scores(static_cast<size_t>(s.keys), -INFINITY);
@@ -74,8 +74,8 @@ private:
     return scores;
   }
 
-  /// The softmax of the scores, and their log-sum-exp; zeros and inf where a
-  /// query sees no key.
+  /// Softmax of the scores, and their log-sum-exp; zeros and inf if the query
+  /// attends to no key.
   std::pair<Array, double> weights(int64_t b, int64_t h, int64_t i) const {
     Array p = scores(b, h, i);
     const double max = p.empty() ? -INFINITY : *std::ranges::max_element(p);

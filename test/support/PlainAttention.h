@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and its gradient by their formulas, in loops of doubles: what every
-// other form of them is judged by.
+// Reference implementation of attention and its gradient, in loops of doubles.
 #pragma once
 
 #include <array>
@@ -11,13 +10,13 @@
 namespace dlc::test {
 
 /// q is [B, H, Tq, D], k [B, H, Tk, D], v [B, H, Tk, Dv], y [B, H, Tq, Dv]; all
-/// with T before H where `lengthFirst`.
+/// with T before H if `lengthFirst`.
 struct AttentionShape {
   int64_t batch = 1, heads = 1, queries = 1, keys = 1;
   int64_t depth = 8, valueDepth = 8;
   bool causal = false, lengthFirst = false;
   double scale = 1;
-  /// Of what is added to the scores [B, H, Tq, Tk]: these or 1; zeros: nothing.
+  /// Shape of the mask, broadcast to scores [B, H, Tq, Tk]; zeros: no mask.
   std::array<int64_t, 4> mask = {};
 
   bool hasMask() const { return mask[3] != 0; }
@@ -28,17 +27,17 @@ struct AttentionShape {
 };
 
 struct AttentionValues {
-  std::vector<double> q, k, v, mask; // given
+  std::vector<double> q, k, v, mask; // inputs
   std::vector<double> y, lse;
-  std::vector<double> dy; // given
+  std::vector<double> dy; // input
   std::vector<double> dq, dk, dv;
 };
 
-/// Computes y and lse, [B, H, Tq, 1]. A query that sees no key has y = 0 and
-/// lse = inf.
+/// Computes y and lse, [B, H, Tq, 1]. A query that attends to no key has y = 0
+/// and lse = inf.
 void attentionForward(const AttentionShape &shape, AttentionValues &values);
 
-/// Computes dq, dk and dv from q, k, v, the mask, dy and y as it is.
+/// Computes dq, dk and dv from q, k, v, the mask, dy and the given y.
 void attentionBackward(const AttentionShape &shape, AttentionValues &values);
 
 } // namespace dlc::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes and ports of plans made by hand.
+// Attributes and ports of hand-written plans.
 #pragma once
 
 #include "runtime/plan/plan.pb.h"
@@ -20,7 +20,7 @@ struct PlanParts {
     attribute.set_name(name);
     attribute.set_s(s);
   }
-  // Of a range of a region, in items.
+  // Shards a range of a region; `item` are the bytes of an item.
   static void part(plan::Plan &plan, uint32_t region, uint64_t offset,
                    uint64_t bytes, uint64_t item, int64_t extent) {
     plan::Part &part = *plan.add_parts();

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Apache-2.0
-// Only the owner of Precompiled.h.
+// Compiles Precompiled.h.

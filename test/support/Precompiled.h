@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most test programs include, parsed once for all of them
-// (tools/cmake/Precompiled.cmake).
+// Precompiled header of most test programs (tools/cmake/Precompiled.cmake).
 #pragma once
 
 #include "runtime/plan/Precompiled.h"

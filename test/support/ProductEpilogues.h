@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with the work around them, in plain loops: what a GPU's library is
-// compared with. No plan for a CPU has them.
+// Matrix products with epilogues, in plain loops: references for a GPU's
+// library. Plans for a CPU do not have them.
 #pragma once
 
 #include "runtime/device/cpu/Kinds.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ResNet-50 and GPT-2 as ONNX files with random weights, as deep as they are and as wide as a test can pay for; or `hollow`,
-as wide as they are: their weights are zeros, in a file of holes that takes no space."""
+"""ResNet-50 and GPT-2 as ONNX files with random weights, at full depth and a width that tests can afford; or `hollow`,
+at full width, with weights of zeros in a sparse file that uses no disk space."""
 
 import os
 
@@ -14,7 +14,7 @@ class Graph:
         self.hollow, self.bytes = hollow, 0
 
     def weight(self, name, *shape, value=None):
-        """A parameter; small random numbers, or all `value`."""
+        """A parameter with small random values, or all `value`."""
         if self.hollow and value is None:
             self.weights.append(self.hole(name, shape))
             return name
@@ -53,7 +53,7 @@ class Graph:
 
 
 def resnet50(path, batch, size, width=64, classes=1000, hollow=False):
-    """[batch,3,size,size] images -> logits; He et al.'s bottleneck blocks, 3 4 6 3, stride in the 3x3."""
+    """Images [batch,3,size,size] -> logits; He et al.'s bottleneck blocks, 3 4 6 3, stride in the 3x3."""
     g = Graph(hollow=hollow)
 
     def convolve(name, x, inputs, outputs, kernel, stride, relu=True):
@@ -84,7 +84,7 @@ def resnet50(path, batch, size, width=64, classes=1000, hollow=False):
 
 
 def gpt2(path, batch, length, layers=12, width=768, heads=12, vocabulary=50257, hollow=False):
-    """[batch,length] tokens -> logits of the next; pre-norm, tanh GELU, tied embedding."""
+    """Tokens [batch,length] -> logits of the next; pre-norm, tanh GELU, tied embedding."""
     g = Graph(hollow=hollow)
     shape = g.integers("heads", batch, length, heads, width // heads)
     whole = g.integers("whole", batch, length, width)

@@ -26,12 +26,12 @@ DLC_DATA = os.path.join(BUILD, "bin", "dlc-data")
 MODELS = os.path.join(ROOT, "models")
 REFS = os.path.join(ROOT, "test", "refs")
 
-# What runs keep between them is not kept between tests.
+# Caches of runs are not shared between tests.
 if "DLC_CACHE_DIR" not in os.environ:
     CACHE = tempfile.TemporaryDirectory(prefix="dlc-cache-")
     os.environ["DLC_CACHE_DIR"] = CACHE.name
 
-# A GPU of this machine is for test/gpu: --target=auto is the CPU elsewhere.
+# Only test/gpu uses a GPU of this machine: elsewhere --target=auto is the CPU.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 # Exit codes of the tool.
@@ -41,7 +41,7 @@ CONSTANT_SGD = dict(loss="cross_entropy", optimizer="sgd", schedule="constant")
 
 
 def write_manifest(path, manifest):
-    """As the runtime writes it, with the hash of what it says now."""
+    """Writes the manifest like the runtime, with the hash of its contents."""
     manifest.pop("hash", None)
     text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     manifest["hash"] = hashlib.sha256(text.encode()).hexdigest()
@@ -50,7 +50,7 @@ def write_manifest(path, manifest):
 
 
 def rehash(folder, **fields):
-    """The manifest of a folder whose files were changed, with these fields; gives its hash."""
+    """Updates the manifest of a folder whose files were changed, and sets these fields; returns its hash."""
     path = os.path.join(folder, "manifest.json")
     with open(path) as file:
         manifest = json.load(file) | fields
@@ -63,7 +63,7 @@ def rehash(folder, **fields):
 
 
 def flip(path, offset=None):
-    """Changes a bit of the byte at `offset`, or of the one in the middle."""
+    """Flips a bit of the byte at `offset`, by default the middle one."""
     with open(path, "r+b") as file:
         offset = os.path.getsize(path) // 2 if offset is None else offset
         file.seek(offset)
@@ -93,14 +93,14 @@ def flags(options):
 
 
 def start(*words, **options):
-    """Starts dlc in a process group of its own, so that kill() leaves nothing behind."""
+    """Starts dlc in a new process group, so that kill() ends all its processes."""
     command = [DLC, *map(str, words), *flags(options)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             start_new_session=True)
 
 
 def kill(process):
-    """SIGKILL to the process and to the ranks that it started."""
+    """Sends SIGKILL to the process and to the ranks that it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -109,7 +109,7 @@ def kill(process):
 
 
 def is_alive(pid):
-    """Whether a process runs; one that has ended and nobody has waited for does not."""
+    """Whether a process runs; False for a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()[0] != "Z"
@@ -118,7 +118,7 @@ def is_alive(pid):
 
 
 def descendants(pid):
-    """The processes that a process has started, and those that they have, the youngest generation first."""
+    """All descendants of a process, the youngest generation first."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children") as file:
             children = [int(word) for word in file.read().split()]
@@ -128,7 +128,7 @@ def descendants(pid):
 
 
 def finish(process, timeout=120):
-    """Waits and returns (exit code, stdout, stderr); a hang is killed and fails the test."""
+    """Waits and returns (exit code, stdout, stderr); kills a process that hangs, and fails the test."""
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -138,7 +138,7 @@ def finish(process, timeout=120):
 
 
 def dlc(*words, code=OK, timeout=120, **options):
-    """Runs dlc and returns (stdout, stderr); any exit code but `code` fails the test."""
+    """Runs dlc and returns (stdout, stderr); fails the test for any exit code but `code`."""
     process = start(*words, **options)
     status, out, err = finish(process, timeout)
     if status != code:
@@ -148,14 +148,14 @@ def dlc(*words, code=OK, timeout=120, **options):
 
 
 def start_data(*words, binary=False, environment=None, **options):
-    """Starts dlc-data as start() does dlc; with variables besides this process's."""
+    """Starts dlc-data like start(), with additional environment variables."""
     command = [DLC_DATA, *map(str, words), *flags(options)]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=not binary,
                             start_new_session=True, env={**os.environ, **(environment or {})})
 
 
 def dlc_data(*words, code=OK, timeout=120, **options):
-    """As dlc(), of dlc-data."""
+    """Like dlc(), for dlc-data."""
     process = start_data(*words, **options)
     status, out, err = finish(process, timeout)
     if status != code:
@@ -164,13 +164,13 @@ def dlc_data(*words, code=OK, timeout=120, **options):
 
 
 def metadata(path):
-    """That of a safetensors file."""
+    """Metadata of a safetensors file."""
     with open(path, "rb") as file:
         return json.loads(file.read(int.from_bytes(file.read(8), "little"))).get("__metadata__", {})
 
 
 def load_file(path):
-    """{name: array} of a safetensors file; bf16, which numpy has not, as its bits in uint16."""
+    """{name: array} of a safetensors file; bf16, which numpy lacks, as its bits in uint16."""
     dtypes = {"BF16": "u2", "F16": "f2", "F32": "f4", "F64": "f8", "I64": "i8", "I32": "i4", "U8": "u1", "BOOL": "?"}
     with open(path, "rb") as file:
         data = file.read()
@@ -190,7 +190,7 @@ def compile(source, artifact, **options):
 
 
 def load_parts(folder):
-    """The same of a checkpoint that each rank has written its part of."""
+    """The same for a checkpoint to which each rank has written its part."""
     names = sorted(name for name in os.listdir(folder) if name.startswith("state-"))
     whole, pieces = {}, {}
     for name in names:
@@ -252,7 +252,7 @@ class Reference:
         return {k[len(start):]: self.arrays[k] for k in self.arrays.files if k.startswith(start)}
 
     def write(self, path):
-        """The four batches as one data file, a label for each row of logits."""
+        """Writes the four batches as one data file, with a label for each row of logits."""
         x = np.concatenate(self.inputs)
         y = np.concatenate(self.labels)
         np.savez(path, x=x, y=y.reshape(len(x), -1) if len(y) > len(x) else y)
@@ -260,23 +260,23 @@ class Reference:
 
 
 class TestCase(unittest.TestCase):
-    """Every test gets an empty folder, removed when it ends."""
+    """Each test gets an empty folder, removed at its end."""
 
     @classmethod
     def share_folder(cls):
-        """A folder for all tests of the class; for setUpClass()."""
+        """Creates a folder for all tests of the class; call in setUpClass()."""
         cls.shared = tempfile.mkdtemp(prefix="dlc-test-")
         cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
 
     @classmethod
     def share_artifact(cls, **options):
-        """In that folder, an artifact of a small model."""
+        """Compiles a small model to an artifact in that folder."""
         cls.share_folder()
         cls.artifact = compile(model("mlp"), os.path.join(cls.shared, "mlp.dlc"), batch=16, **options)
 
     @classmethod
     def share_run(cls, **options):
-        """A run of that artifact."""
+        """Trains that artifact."""
         cls.run_folder = os.path.join(cls.shared, "run")
         train(cls.artifact, data("digits-train"), cls.run_folder, **options)
 
@@ -291,7 +291,7 @@ class TestCase(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def assertNear(self, found, expected, tolerance, what):
-        """||found - expected|| <= tolerance * ||expected||; infinities must be in the same places."""
+        """||found - expected|| <= tolerance * ||expected||; infinities must be at the same positions."""
         found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
         self.assertEqual(found.shape, expected.shape, what)
         finite = np.isfinite(expected)
@@ -302,8 +302,8 @@ class TestCase(unittest.TestCase):
         self.assertLessEqual(error, tolerance, f"{what}: relative difference {error:.3g}")
 
     def assertMoved(self, state, initial, expected):
-        """The movement of each parameter that `expected` has "noise/NAME" of is that to "final/NAME", within max(2e-6, 30
-        times the noise). Returns how many there are."""
+        """Each parameter with "noise/NAME" in `expected` must have moved to "final/NAME", within max(2e-6, 30 times the noise).
+        Returns the number of these parameters."""
         names = [k[len("noise/"):] for k in expected if k.startswith("noise/")]
         for name in names:
             first = initial[name].astype(np.float64)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short excerpts of printed programs: chosen lines, what they read, and nothing else.
+"""Short excerpts of printed programs: selected lines and their operands.
 
-A chosen line is one that a regular expression finds. Before it may stand
-  <   also the lines whose values it reads; << those that they read, too
-  >   also the lines that read its values
-  +   also the region that follows it, to its closing brace
-  /   not the line itself; if another mark finds it, what it reads is not shown
-In an excerpt values are numbered anew; one whose line is left out is "..."; operands' types, the geometry of
-convolutions and pools, and what a command costs are not shown.
+A line is selected if a regular expression matches it. Prefixes of the expression:
+<   also the lines whose values it reads; << those that they read, too
+>   also the lines that read its values
++   also the region that follows it, to its closing brace
+/   not the line itself; if another prefix selects it, its operands are not shown
+In an excerpt values are renumbered; a value of an omitted line is "..."; operand types, the geometry of convolutions and
+pools, and the cost of commands are not shown.
 """
 
 import re
@@ -32,7 +32,7 @@ def function(text, name):
 
 
 def defined(line):
-    """Values that a line makes: results, or arguments of a function or block."""
+    """Values that a line defines: results, or arguments of a function or block."""
     if re.match(r"\s*(\^bb|func\.func)", line):
         return [v.rstrip(":") for v in re.findall(r"%[\w.]+(?=:)", line)]
     return VALUE.findall(line.split(" = ")[0]) if re.match(r"\s*%", line) else []
@@ -41,8 +41,8 @@ def defined(line):
 class Program:
     def __init__(self, lines):
         self.lines = lines
-        self.reads = []  # of each line, the lines that make what it reads
-        self.ends = set()  # lines from which no "<" goes on
+        self.reads = []  # per line: lines that define its operands
+        self.ends = set()  # lines from which "<" does not continue
         makers = {}
         for number, line in enumerate(lines):
             made = defined(line)

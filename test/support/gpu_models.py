@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that train on the CUDA backend without a GPU, beside the CPU: the base of test/pretend/cuda/models*_test.py."""
+"""Compares training on the CUDA backend without a GPU with the CPU: base of test/pretend/cuda/models*_test.py."""
 
 import os
 
@@ -9,7 +9,7 @@ import standins
 
 STEPS = 20
 
-IMAGES = "signal", "volume"  # of one and three dimensions: test/refs/make_images.py
+IMAGES = "signal", "volume"  # one and three dimensions: test/refs/make_images.py
 
 # model: data, batch of all ranks, options
 MODELS = {
@@ -26,7 +26,7 @@ MODELS = {
 
 class GpuModels(standins.StandinTest):
     def reference(self, name):
-        """The data file of a model that has its data in test/refs."""
+        """The data file of a model with data in test/refs."""
         if name not in IMAGES:
             return dlc.Reference(name).write(self.path("data.npz"))
         with np.load(os.path.join(dlc.REFS, "images_ref.npz")) as file:
@@ -35,7 +35,7 @@ class GpuModels(standins.StandinTest):
         return self.path("data.npz")
 
     def losses(self, name, ranks, steps=STEPS, cuda=None, **options):
-        """The losses of the CPU and of the CUDA backend, which `cuda` are further options of."""
+        """Losses on the CPU and on the CUDA backend; `cuda` are additional options of the latter."""
         data, batch, own = MODELS[name]
         options = dict(own, batch=batch // ranks, ddp=ranks, **options)
         path = dlc.data(data) if data else self.reference(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends what a test has started when the test ends, also where its time limit kills it."""
+"""Ends the processes that a test has started when the test ends, even if its time limit kills it."""
 
 import os
 import signal
@@ -23,11 +23,11 @@ def wait_and_end(test):
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     null = os.open(os.devnull, os.O_RDWR)
-    for descriptor in range(3):  # who reads the test's output need not wait for us
+    for descriptor in range(3):  # readers of the test's output must not wait for us
         os.dup2(null, descriptor)
     while os.getppid() == test:
         time.sleep(0.5)
-    for _ in range(3):  # also what they start meanwhile
+    for _ in range(3):  # also those started meanwhile
         for process in marked(f"{MARK}={test}".encode()):
             try:
                 os.kill(process, signal.SIGKILL)
@@ -37,7 +37,7 @@ def wait_and_end(test):
 
 
 def watch():
-    """Marks the environment, which all that a test starts inherits, and leaves a process that waits for the test."""
+    """Marks the environment, which all processes of a test inherit, and starts a process that waits for the test's end."""
     if MARK in os.environ:
         return
     test = os.getpid()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Philox4x32-10 on arrays, written from the paper (Salmon et al., SC 2011): what dlc must agree with."""
+"""Philox4x32-10 on arrays, written from the paper (Salmon et al., SC 2011), as a reference for dlc's."""
 
 import numpy as np
 

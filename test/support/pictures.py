@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Picture files made by hand, without a library."""
+"""Writes picture files without a library."""
 
 import os
 import struct
@@ -13,7 +13,7 @@ def chunk(name, content):
 
 
 def png(pixels, size=None):
-    """Grey [H, W] or RGB [H, W, 3], u8; `size`: the (width, height) that the header claims."""
+    """Encodes grey [H, W] or RGB [H, W, 3], u8; `size` is the (width, height) in the header."""
     height, width = pixels.shape[:2]
     head = struct.pack(">IIBBBBB", *(size or (width, height)), 8, 0 if pixels.ndim == 2 else 2, 0, 0, 0)
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)
@@ -27,13 +27,13 @@ def write(path, content):
 
 
 def write_folder(root, pictures, labels):
-    """A folder for each class; the pictures' numbers are in their names."""
+    """A folder per class; files are named after the pictures' numbers."""
     for i, (picture, label) in enumerate(zip(pictures, labels)):
         write(os.path.join(root, f"class{label}", f"{i:04}.png"), png(picture))
 
 
 def write_digits(root, arrays, count):
-    """The first of these digits, by class, as such a folder; their pixels and classes in its order."""
+    """Writes the first of these digits, by class, as such a folder; returns pixels and classes in its order."""
     with np.load(arrays) as data:
         order = np.argsort(data["y"][:count], kind="stable")
         x, y = data["x"][:count][order] * 15, data["y"][:count][order]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of ranks for tests that disturb it: started by dlc train or one by one, also each in a network namespace of its own."""
+"""A job of ranks that tests disturb, started by dlc train or rank by rank, optionally in separate network namespaces."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def environment_of(pid):
 
 
 def state_of(pid):
-    """R, S, T (stopped), Z (ended, not waited for); empty if there is none."""
+    """R, S, T (stopped), Z (zombie); empty if it does not exist."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()[0]
@@ -36,13 +36,13 @@ def state_of(pid):
 
 
 def processes_of(mark):
-    """Those that run with this in their environment."""
+    """Processes with this in their environment."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and state_of(name) not in ("", "Z", "X")
             and environment_of(name).get(MARK.encode()) == mark.encode()]
 
 
 class Lateness:
-    """Seconds by which this machine let a thread run too late, so far: what no deadline of a test should count."""
+    """Seconds by which this machine has delayed a thread so far, which deadlines of tests must exclude."""
 
     def __enter__(self):
         self.seconds, self.done = 0.0, threading.Event()
@@ -63,7 +63,7 @@ class Lateness:
 
 
 class Network:
-    """A namespace for each rank, all at one switch in another."""
+    """A network namespace per rank, connected to a switch in another one."""
 
     count = 0
 
@@ -109,14 +109,14 @@ class Network:
         ip("-n", where, "link", "set", device, state)
 
     def cut(self, rank, inside=False):
-        """Its cable, at the host or at the switch."""
+        """Cuts the cable of a rank, at the host or at the switch."""
         self.link(rank, inside, "down")
 
     def mend(self, rank, inside=False):
         self.link(rank, inside, "up")
 
     def part(self, one, other):
-        """Two that can reach all but each other."""
+        """Disconnects two ranks from each other only."""
         ip("-n", self.hosts[one], "route", "add", "blackhole", self.address(other))
         ip("-n", self.hosts[other], "route", "add", "blackhole", self.address(one))
 
@@ -130,7 +130,7 @@ class Network:
 
 
 class Ranks:
-    """Its processes, what they say and when they end. close() leaves nothing of it."""
+    """The processes of a job, their output and exit codes. close() ends all of them."""
 
     def __init__(self, words, world, temporary, apart=False, network=False):
         self.mark, self.world, self.launcher, self.network = uuid.uuid4().hex, world, None, None
@@ -158,7 +158,7 @@ class Ranks:
 
     def follow(self, name, process):
         lines = self.errors[name] = []
-        for line in process.stderr:  # until the last of its processes has ended
+        for line in process.stderr:  # until all its processes have ended
             lines.append(line)
         self.codes[name] = process.wait()
         self.ends[name] = time.monotonic()
@@ -167,7 +167,7 @@ class Ranks:
         return len(self.ends) == len(self.processes)
 
     def pid(self, rank):
-        """Waits until there is one; None if the job has ended before."""
+        """Blocks until the rank has started; None if the job has ended."""
         if not self.launcher:
             return self.processes[rank].pid
         while not self.has_ended():
@@ -178,7 +178,7 @@ class Ranks:
         return None
 
     def signal(self, number, *ranks):
-        """To these ranks, at once."""
+        """Sends the signal to these ranks at once."""
         for pid in [self.pid(rank) for rank in ranks]:
             if pid:
                 self.signal_process(pid, number)
@@ -197,7 +197,7 @@ class Ranks:
         return ["launcher"] if self.launcher else list(ranks)
 
     def wait(self, seconds, ranks=None):
-        """When the last of these (all) has ended; AssertionError if one is still there after so long."""
+        """Waits until these (or all) ranks have ended; AssertionError after the timeout."""
         names = self.names(range(self.world) if ranks is None else ranks)
         until = time.monotonic() + seconds
         while not set(names) <= set(self.ends):
@@ -207,11 +207,11 @@ class Ranks:
         return max(self.ends[name] for name in names)
 
     def code(self, rank=0):
-        """Its exit code, or its launcher's."""
+        """The rank's exit code, or its launcher's."""
         return self.codes[self.names([rank])[0]]
 
     def said(self, *ranks):
-        """On stderr, by these ranks or by all; those of a launcher share one."""
+        """stderr of these ranks or of all; ranks of one launcher share it."""
         names = self.names(ranks or range(self.world))
         return "".join(f"--- {name}, exit code {self.codes.get(name)}\n" + "".join(self.errors[name]) for name in names)
 

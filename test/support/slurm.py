@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Slurm of one node: a controller and a daemon of this machine's, with all their files in one folder and on free ports."""
+"""A Slurm cluster of one node: controller and daemon on this machine, with files in one folder, on free ports."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ PROGRAMS = "slurmctld", "slurmd", "srun", "sinfo"
 
 
 def why_not():
-    """What keeps it from running here; None if nothing does."""
+    """Why it cannot run here; None if it can."""
     missing = [name for name in PROGRAMS if not find(name)]
     if missing:
         return f"no {', '.join(missing)} here (Debian: slurmctld, slurmd, slurm-client)"
@@ -67,7 +67,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
                                                        start_new_session=True, env=self.environment))
 
     def wait(self, seconds):
-        """Whether the node is idle in time."""
+        """Whether the node becomes idle before the timeout."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and all(process.poll() is None for process in self.processes):
             if subprocess.run([find("sinfo"), "-h", "-o", "%t"], env=self.environment, capture_output=True,

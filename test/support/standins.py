@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of dlc on the CUDA backend without a GPU: what the tests of test/pretend/cuda share."""
+"""Runs dlc on the CUDA backend without a GPU, for test/pretend/cuda."""
 
 import os
 import re
@@ -14,7 +14,7 @@ HOST_KERNELS = os.path.join(dlc.BUILD, "bin", "dlc-host-kernels")
 
 
 def can_run():
-    """Whether this build has the backend, its stand-ins and the emulator, and finds an assembler."""
+    """Whether this build has the backend, its stand-ins and the emulator, and an assembler is found."""
     if not (os.path.exists(HOST_KERNELS) and os.path.exists(os.path.join(STANDINS, "libcuda.so.1"))):
         return False
     run = subprocess.run([os.path.join(dlc.BUILD, "bin", "dlc-codegen"), "-", "--sm=90", "--emit=resources"],
@@ -25,7 +25,7 @@ def can_run():
 @unittest.skipUnless(can_run(), "no CUDA backend in this build, or no ptxas on this machine")
 class StandinTest(dlc.TestCase):
     def compile_for_cuda(self, name, computes=True, **options):
-        """An artifact of models/NAME or of a file, its plan as text, and the library that plays its kernels."""
+        """Compiles models/NAME or a file; returns the artifact, its plan as text, and the library that emulates its kernels."""
         options = dict(options, target="cuda", sm="90")
         source = name if os.path.isabs(name) else dlc.model(name)
         artifact = dlc.compile(source, self.path("cuda.dlc"), **options)
@@ -39,9 +39,9 @@ class StandinTest(dlc.TestCase):
 
     def run_on_standins(self, artifact, *words, command="train", code=dlc.OK, environment=(), accepts=None,
                         tune="heuristic", **options):
-        """dlc COMMAND over the stand-ins: (stdout, stderr). A wrong use of CUDA fails the test, unless ACCEPTS matches it.
+        """Runs dlc COMMAND on the stand-ins; returns (stdout, stderr). Incorrect use of CUDA fails the test, unless ACCEPTS matches it.
 
-        Runs measure no algorithms unless WORDS have --tune, or `tune` is None.
+        Algorithms are not measured unless WORDS have --tune, or `tune` is None.
         """
         variables = {**os.environ, "LD_LIBRARY_PATH": STANDINS, "DLC_STANDIN_KERNELS": self.path("kernels.so"),
                      "DLC_STANDIN_DEVICES": "4", **dict(environment)} # a GPU for each rank

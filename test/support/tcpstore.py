@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store as torchrun's agent serves it: PyTorch's TCPStore protocol, as far as ranks need it."""
+"""A store like that of torchrun's agent: PyTorch's TCPStore protocol, as far as ranks use it."""
 
 import socket
 import socketserver
@@ -27,7 +27,7 @@ class _Client(socketserver.BaseRequestHandler):
         try:
             while True:
                 getattr(self, f"query_{self.bytes(1)[0]}")()
-        except (ConnectionError, AttributeError):  # it left, or asks what is not known
+        except (ConnectionError, AttributeError):  # it left, or the request is unknown
             pass
 
     def query_0(self):
@@ -61,7 +61,7 @@ class _Client(socketserver.BaseRequestHandler):
 
 
 class Store(socketserver.ThreadingTCPServer):
-    """Serves on a free port of this host alone until it is closed."""
+    """Serves on a free port of this host until closed."""
     daemon_threads = True
 
     def __init__(self, address="127.0.0.1"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text to tokens: forms of a tokenizer.json that test/refs/make_NAME.py lists, each with the ids that its makers give."""
+"""Tokenizer cases: tokenizer.json files from test/refs/make_NAME.py, with expected token ids."""
 
 import importlib.util
 import json
@@ -18,7 +18,7 @@ def tokens_of(path):
 
 
 def load_maker(name):
-    """test/refs/NAME.py"""
+    """Imports test/refs/NAME.py."""
     spec = importlib.util.spec_from_file_location(name, os.path.join(dlc.REFS, name + ".py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

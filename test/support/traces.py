@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host asks of the GPU in the steps of dlc train, as the stand-in driver records it."""
+"""GPU calls of the host in the steps of dlc train, recorded by the stand-in driver."""
 
 import glob
 import os
@@ -9,13 +9,13 @@ import dlc
 import standins
 
 STEPS = 6
-# What a step after the second may call: its inputs, its launch, the report that it sends.
+# Calls allowed in steps after the second: inputs, launch, copy of the report.
 STEADY = {"cuMemcpyHtoDAsync", "cuMemcpyDtoDAsync", "cuMemcpyDtoHAsync", "cuGraphLaunch", "cuEventRecord",
           "cuStreamWaitEvent", "cuEventSynchronize"}
 
 
 def waits_too_early(lines):
-    """Waits of the host for what was launched last, or for a whole stream: the GPU would run dry meanwhile."""
+    """Waits of the host for the last launch, or for a whole stream, which would leave the GPU idle."""
     recorded, launches = {}, 0
     for line in lines:
         words = line.split()
@@ -30,7 +30,7 @@ def waits_too_early(lines):
 
 
 def commands_of(plan):
-    """What the train_step of an exec module enqueues, as the trace says it."""
+    """The commands that train_step of an exec module enqueues, as named in the trace."""
     step = plan[plan.index("exec.program @train_step"):]
     for line in step[:step.index("\n  }\n")].splitlines():
         if launch := re.search(r"exec\.launch @(\S+)", line):
@@ -44,7 +44,7 @@ def commands_of(plan):
 
 
 def buckets_of(plan):
-    """Per bucket: the position of its all-reduce, and of the first command that writes one of its gradients."""
+    """Per bucket: index of its all-reduce, and of the first command that writes one of its gradients."""
     step = plan[plan.index("exec.program @train_step"):]
     lines = step[:step.index("\n  }\n")].splitlines()
     size = {"f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i1": 1, "i8": 1, "i32": 4}
@@ -73,7 +73,7 @@ def buckets_of(plan):
 
 class TraceTest(standins.StandinTest):
     def trace(self, name, data, ranks=2, launches=STEPS - 1, computes=True, **options):
-        """The lines of a rank, the exec module, and between which lines the steps after the recorded one lie."""
+        """The trace of a rank, the exec module, and the range of lines with the steps after the recorded one."""
         artifact = self.compile_for_cuda(name, ddp=ranks, computes=computes, **options)
         environment = {"DLC_STANDIN_TRACE": self.path("trace-%p")}
         if not computes:
@@ -89,17 +89,17 @@ class TraceTest(standins.StandinTest):
         return lines, plan, launched
 
     def check_steady(self, lines, metrics):
-        """Nothing is allocated, planned or bound in a step, and the host is ahead of the GPU."""
+        """Steps must not allocate, plan or bind, and the host must be ahead of the GPU."""
         calls = [line.split()[0] for line in lines]
         self.assertEqual(set(calls) - STEADY, set())
         self.assertEqual(list(waits_too_early(lines)), [])
-        # Reports are read while steps go on, each as one copy for all of its numbers that lie close together.
+        # Reports are read during later steps, with one copy for all values that are adjacent in memory.
         steps = calls.count("cuEventSynchronize")
         self.assertGreaterEqual(steps, STEPS - 3)
         self.assertLessEqual(calls.count("cuMemcpyDtoHAsync"), metrics * (STEPS - 2))
 
     def check(self, name, data, **options):
-        """On two ranks. Returns what a step does, in order."""
+        """Runs two ranks; returns the calls of a step, in order."""
         lines, plan, launches = self.trace(name, data, **options)
         # The first step warms up, the second is recorded, the last is waited for.
         self.check_steady(lines[launches[1]:launches[-1] + 1], metrics=2)
@@ -108,7 +108,7 @@ class TraceTest(standins.StandinTest):
         first_step = next(i for i, line in enumerate(lines) if line.startswith("cuLaunchKernel"))
         self.assertLess(plans[-1], first_step)
 
-        # The recorded step is the compiled one.
+        # The recorded step must be the compiled one.
         begin = next(i for i, line in enumerate(lines) if line.startswith("cuStreamBeginCapture"))
         recorded = [line[2:] for line in lines[begin:launches[0]] if line.startswith("  ")]
         work = [re.match(r"library cudnn \w+|library \w+|\w+(?: \w+)?", line)[0] for line in recorded
@@ -117,7 +117,7 @@ class TraceTest(standins.StandinTest):
         expected = list(commands_of(plan))
         self.assertEqual(work, expected)
 
-        # Reductions start while gradients are computed.
+        # All-reduces must start while gradients are computed.
         buckets = buckets_of(plan)
         self.assertGreater(len(buckets), 2)
         for k, (reduced, _) in buckets.items():

@@ -13,7 +13,7 @@ from onnx import FunctionProto, defs
 
 
 def body(schema):
-    """The newest of the schema's bodies, with the defaults of attributes."""
+    """The newest body of the schema, with defaults of attributes."""
     version = schema.function_opset_versions[-1]
     function = FunctionProto.FromString(schema.get_function_with_opset_version(version))
     function.ClearField("doc_string")

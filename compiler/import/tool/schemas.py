@@ -11,11 +11,11 @@ from onnx import TensorProto, defs
 
 OPTION = {"Single": "Required", "Optional": "Optional", "Variadic": "Variadic"}
 UNBOUNDED = 2**31 - 1
-PREVIEWS = ("ai.onnx.preview", "ai.onnx.preview.training")  # version 1 of them is all there is
+PREVIEWS = ("ai.onnx.preview", "ai.onnx.preview.training")  # all have version 1 only
 
 
 def types_of(names):
-    """Bit masks by TensorProto.DataType: of tensors, and of sequences of tensors. dlc has no optionals and maps."""
+    """Bit masks by TensorProto.DataType, of tensors and of sequences of tensors. dlc does not support optionals and maps."""
     masks = {"tensor": 0, "seq": 0}
     for name in names:
         found = re.fullmatch(r"(?:(seq)\()?tensor\((\w+)\)+", name)
@@ -29,7 +29,7 @@ def parameter(schema, formal):
     variable = formal.type_str if formal.type_str in variables else ""
     option = OPTION[formal.option.name]
     if option == "Variadic" and not formal.is_homogeneous:
-        variable = ""  # each of them may be of another type
+        variable = ""  # each may have another type
     return f'{{"{formal.name}", "{variable}", {types_of(formal.types)}, Option::{option}}},'
 
 
@@ -42,7 +42,7 @@ def full_name(schema):
 
 
 def selected(oldest, newest):
-    """Of each operator the version that `oldest` has, and every newer one."""
+    """For each operator the version valid in opset `oldest`, and all newer ones."""
     for name, op, domain in sorted({(full_name(s), s.name, s.domain) for s in defs.get_all_schemas_with_history()
                                     if s.domain in ("", *PREVIEWS)}):
         versions = {}
@@ -50,7 +50,7 @@ def selected(oldest, newest):
             try:
                 schema = defs.get_schema(op, version, domain)
             except defs.SchemaError:
-                continue  # not yet there
+                continue  # introduced later
             versions[schema.since_version] = schema
         yield from (versions[since] for since in sorted(versions))
 
