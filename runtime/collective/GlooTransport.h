@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gloo's transport, whose calls also end when a rank is lost, and whose
-// deadlines do not pass while this process is stopped.
+// Wraps Gloo's transport so that its calls also end when a rank is lost, and
+// their deadlines pause while this process is stopped.
 //
 // When a connection closes, Gloo wakes waits for operations that it has not
 // begun. Waits for a half-finished operation, or for one begun just after the
-// peer left, last until their deadline. This transport ends them, and those
-// that are too late by RunningClock: Gloo's own clock goes on in a process that
-// is stopped.
+// peer left, last until their deadline. This transport ends them. It also
+// checks deadlines by RunningClock, because Gloo's own clock continues while a
+// process is stopped.
 #pragma once
 
 #include <gloo/transport/device.h>
@@ -20,12 +20,11 @@
 
 namespace dlc {
 
-// All operations between the ranks in a process; any thread may query and
-// notify it.
+// Tracks all operations between the ranks in a process; any thread may call it.
 class GlooTransport : public gloo::transport::Device,
                       public std::enable_shared_from_this<GlooTransport> {
 public:
-  // Around one that does the work.
+  // Wraps `device`, which does the communication.
   explicit GlooTransport(std::shared_ptr<gloo::transport::Device> device)
       : device_(std::move(device)), thread_([this] { endLateWaits(); }) {}
   ~GlooTransport() override;
@@ -37,10 +36,11 @@ public:
   std::shared_ptr<gloo::transport::Context> createContext(int rank,
                                                           int size) override;
 
-  // Ends current waits and later operations with gloo::IoException.
+  // The rank is lost: ends current waits and later operations with
+  // gloo::IoException.
   void lose(int rank);
 
-  // The only rank that the last failed wait waited for.
+  // The rank for which the last failed wait waited, if it was only one.
   std::optional<int> waitedFor() const;
 
 private:
@@ -51,12 +51,12 @@ private:
   void endLateWaits();
 
   const std::shared_ptr<gloo::transport::Device> device_;
-  mutable std::mutex mutex_; // of what follows
+  mutable std::mutex mutex_; // of the following
   std::optional<int> lost_, waitedFor_;
   std::set<Context *> contexts_;
   bool stop_ = false;
   std::condition_variable stopped_;
-  std::thread thread_; // last: it uses the rest
+  std::thread thread_; // last: uses the other members
 };
 
 } // namespace dlc

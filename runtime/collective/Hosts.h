@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This host, and which ranks share one.
+// The name of this host, and which ranks share a host.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -9,25 +9,26 @@
 
 namespace dlc {
 
-std::string hostName(); // of this machine, as the system calls it
+std::string hostName(); // of this machine, by the system
 
-// A rank's description of itself, sent to all others when they connect.
+// A rank's properties, sent to all other ranks when they connect.
 struct RankFacts {
   std::string host;
-  bool byHosts = false; // Rendezvous has it
+  bool byHosts = false; // Rendezvous::byHosts
 
-  std::string text() const; // a line each
+  std::string text() const; // one line each
   static RankFacts parse(const std::string &text);
 };
 
 // The ranks of each host, both in order, if the job reduces by hosts; empty
-// otherwise, or where that has no effect, of which rank 0 warns. UsageError if
-// ranks request different settings, or hosts have different numbers of ranks.
+// otherwise, or where that has no effect, with a warning on rank 0. UsageError
+// if settings differ between ranks, or numbers of ranks between hosts.
 Result<std::vector<std::vector<int>>>
 ranksByHost(const std::vector<RankFacts> &ranks, int self);
 
-// How many consecutive ranks each host has, given the host of each rank.
-// UsageError, naming a rank, unless all hosts have as many.
+// The number of consecutive ranks on each host, given the host of each rank.
+// UsageError, naming a rank, if hosts have different numbers of ranks or a
+// host's ranks are not consecutive.
 Result<int64_t> ranksOfEachHost(const std::vector<std::string> &hosts);
 
 } // namespace dlc

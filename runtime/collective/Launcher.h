@@ -11,11 +11,11 @@
 
 namespace dlc {
 
-// Reaction to a lost rank: one that was killed, that ended alone with its own
-// error, or that the others waited for until a deadline.
+// What happens when a rank is lost: when one was killed, ended alone with its
+// own error, or the others waited for it until a deadline.
 struct LostRanks {
-  bool goOn = false; // with those that are left; else the job ends
-  int fewest = 1;    // ranks to go on with
+  bool goOn = false; // restart the remaining ranks; else the job ends
+  int fewest = 1;    // ranks needed to restart
   int restarts = 10; // at most
   // When ranks report a lost rank and none is known to have failed, the ranks
   // that do not end on their own within this time are the lost ones. So are
@@ -31,9 +31,9 @@ struct LostRanks {
 // others get a short time to end and are then killed; they also die with this
 // process.
 //
-// With lost.goOn the remaining ranks are restarted with new numbers, each with
-// its LOCAL_RANK; all of them, when they lost each other and no culprit is
-// known. Not before a rank has stored a note, and not after a signal.
+// With lost.goOn the remaining ranks are restarted with new ranks but their
+// previous LOCAL_RANK; if they lost each other and no culprit is known, all
+// are. None is restarted before a rank has stored a note, or after a signal.
 //
 // Returns the job's exit code: that of the rank whose own error came first; 7
 // (and a message naming the rank) if a rank was killed; 128 + the forwarded
@@ -41,8 +41,8 @@ struct LostRanks {
 Result<int> runLocalRanks(int count, const std::vector<std::string> &arguments,
                           const LostRanks &lost = {});
 
-// The note that a rank of runLocalRanks stores for the ranks that are started
-// after it; empty if there is none. Other processes store nothing.
+// The note that a rank of runLocalRanks stores for the ranks of later restarts;
+// empty if there is none. Other processes store nothing.
 std::string jobNote();
 Status keepJobNote(const std::string &text);
 

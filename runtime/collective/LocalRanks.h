@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of this program as the ranks of a job, for one start.
+// One start of a job's ranks as processes of this program.
 #pragma once
 
 #include "runtime/base/process/SignalHandlers.h"
@@ -16,30 +16,30 @@ namespace dlc {
 
 // How the ranks of a job ended.
 struct Ending {
-  int code = 0; // of the job
+  int code = 0; // exit code of the job
   // Ranks that were killed or ended alone with their own error; if there are
   // none, those that others waited for until a deadline.
   std::vector<size_t> lost;
-  std::vector<int> left; // LOCAL_RANK of the others
-  int asked = 0;         // to end, by this signal to this process
-  bool split = false;    // a rank was lost, or some lost each other
+  std::vector<int> left; // LOCAL_RANKs of the others
+  int asked = 0;         // the signal that asked this process to end
+  bool split = false;    // a rank was lost, or ranks lost each other
 };
 
 class LocalRanks {
 public:
-  // `places` are their LOCAL_RANKs. `goesOn`: after one has stored a note,
+  // `places` are the LOCAL_RANKs. `goesOn`: after a rank has stored a note,
   // ranks that others have lost get `patience` to end, unless the failed rank
   // is known; otherwise a short time. `signals` calls remember().
   LocalRanks(const SignalHandlers &signals, std::vector<int> places,
              bool goesOn, std::chrono::milliseconds patience)
       : signals_(signals), places_(std::move(places)), goesOn_(goesOn),
         patience_(patience) {}
-  ~LocalRanks(); // kills what runs
+  ~LocalRanks(); // kills running ranks
 
-  // Remembered signals are forwarded to the ranks; a second SIGINT kills them.
+  // Records a signal, for wait() to forward; a second SIGINT kills the ranks.
   static void remember(int signal, siginfo_t *info, void *context);
 
-  // Once.
+  // Call once.
   Status start(const std::vector<std::string> &arguments);
   Ending wait();
 
@@ -47,10 +47,10 @@ private:
   struct Child {
     pid_t process = -1;
     bool running = true;
-    bool ended = false;  // by this process,
-    bool silent = false; // which had waited for it in vain
-    bool late = false;   // when others had ended well
-    int status = 0;      // of waitpid
+    bool ended = false;  // killed by this process,
+    bool silent = false; // after other ranks lost it
+    bool late = false;   // after others had exited with 0
+    int status = 0;      // from waitpid
   };
 
   Status startAll(const sigset_t &mask,
@@ -78,10 +78,10 @@ private:
   const bool goesOn_;
   const std::chrono::milliseconds patience_;
   std::vector<Child> children_;
-  bool dead_ = false;    // a rank was killed, not by this process,
-  bool killed_ = false;  // which kills what has not ended in time
-  bool patient_ = false; // that time is patience_
-  int asked_ = 0;        // the signal
+  bool dead_ = false;    // a rank was killed by another process
+  bool killed_ = false;  // this process killed the late ranks
+  bool patient_ = false; // they had patience_ to end
+  int asked_ = 0;        // the forwarded signal
 };
 
 } // namespace dlc

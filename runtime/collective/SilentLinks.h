@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections that break when the peer is unreachable, regardless of the
-// deadlines of waits: a slow peer still acknowledges.
+// Makes connections fail when the peer is unreachable, whatever the deadlines
+// of waits: a slow peer still acknowledges.
 #pragma once
 
 #include <chrono>
@@ -11,15 +11,15 @@
 
 namespace dlc {
 
-// Gloo has no option for its sockets and does not expose them: they are those
-// that this process opens while this object exists.
+// Gloo has no option for its sockets and does not expose them, so they are
+// found as the sockets that this process opens while this object exists.
 class SilentLinks {
 public:
-  SilentLinks(); // those that are open
+  SilentLinks(); // records the open sockets
 
-  // TCP connections that were opened since: their waits end with ETIMEDOUT when
-  // neither sent data nor probes are acknowledged for this time, at least 2 s.
-  // Other connections opened meanwhile are affected, too.
+  // Sets a timeout, at least 2 s, on TCP connections opened since: their waits
+  // end with ETIMEDOUT when neither sent data nor probes are acknowledged for
+  // that long. Other connections opened meanwhile are affected, too.
   void end(std::chrono::milliseconds silence) const;
 
   // Whether gloo's message reports this timeout.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP sockets whose calls end by a deadline.
+// TCP sockets whose calls have deadlines.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -13,19 +13,19 @@ namespace dlc {
 
 // "10.0.0.1:29500", "[fd00::1]:29500"
 std::string placeText(const std::string &address, int port);
-// Of this host alone: localhost, 127.0.0.1, ::1.
+// localhost, 127.0.0.1, ::1.
 bool isLoopback(const std::string &address);
-// An address of this host by which others may know it: of the interface, or if
-// that is empty of the first that runs; of IPv6 where that has no other and
-// this one is valid beyond its link. The loopback's if there is none.
+// An address of this host for other hosts: that of the interface, or if it is
+// empty of the first running one; IPv6 if there is no IPv4 address and this one
+// is valid beyond its link. Falls back to the loopback address.
 std::string addressOfHost(const std::string &interface);
-// Those that are up: "eth0, lo".
+// The names of interfaces that are up: "eth0, lo".
 std::string namesOfInterfaces();
 
-// Lets this process open so many files, and some more, if it may.
+// Raises the limit of open files to this number and some more, if permitted.
 void raiseFileLimit(int files);
 
-// A descriptor that is closed with it.
+// Owns a descriptor.
 class Socket {
 public:
   using Clock = RunningClock;
@@ -40,7 +40,7 @@ public:
   ~Socket();
 
   // Listens; port 0: a free one. IPv4 or IPv6, like the address. An address
-  // that is neither numeric nor "localhost" means all interfaces, of IPv6 if
+  // that is neither numeric nor "localhost" means all interfaces, by IPv6 if
   // the name has only IPv6 addresses.
   static Result<Socket> listen(const std::string &address, int port);
   // Tries once; Code::PeerLost, also when the backlog stays full.
@@ -48,21 +48,22 @@ public:
                                 Clock::time_point deadline);
 
   int descriptor() const { return descriptor_; }
-  int port() const;            // its own
-  std::string address() const; // its own, in digits
+  int port() const;            // local
+  std::string address() const; // local, numeric
   std::string peerAddress() const;
   int release() { return std::exchange(descriptor_, -1); }
 
-  // All `size` bytes; false if the peer closed the connection or the deadline
-  // passed. For nonblocking sockets, as connect() and accept4() make them.
+  // Transfers all `size` bytes; false if the peer closed the connection or the
+  // deadline passed. For nonblocking sockets, as from connect().
   bool send(const void *data, size_t size, Clock::time_point deadline) const;
   bool receive(void *data, size_t size, Clock::time_point deadline) const;
 
   // Whether data, or the end of the stream, arrives before the deadline.
   bool waitToReceive(Clock::time_point deadline) const;
 
-  // Closes within this time, at least 20 s, after the peer's machine or the
-  // network to it fails silently; a process that is only stopped still answers.
+  // Closes the connection within this time, at least 20 s, after the peer's
+  // machine or the network to it fails silently; a process that is only stopped
+  // still acknowledges.
   void noticeVanishedPeer(std::chrono::milliseconds within = {}) const;
 
 private:

@@ -15,7 +15,7 @@ namespace dlc {
 struct FlightCall {
   int64_t channel = 0, sequence = 0, step = 0, bytes = 0, subject = -1;
   std::string operation, state; // "waits", "done", "failed"
-  double begin = 0;             // seconds since 1970, by its host's clock
+  double begin = 0;             // seconds since 1970, by the host's clock
   std::optional<double> end;
 };
 
@@ -28,27 +28,27 @@ struct FlightSubject {
 struct Flight {
   std::string path, host, error;
   int rank = 0, ranks = 0;
-  int64_t begun = 0; // collectives, of which the last are here
+  int64_t begun = 0; // collectives begun, of which the last are listed
   std::vector<FlightSubject> subjects;
   std::vector<FlightCall> calls;
 };
 
-// Those of a file, a line each, of a rank the last one. Code::Corrupt, naming
-// file and member, for an invalid line, but a last one that a killed rank has
-// not completed is left out; Code::Limit for what is too large.
+// Reads a file with one line per rank; a rank's last line is used.
+// Code::Corrupt, naming file and member, for an invalid line, but an incomplete
+// last line, of a killed rank, is skipped; Code::Limit for a too large file.
 Result<std::vector<Flight>> readFlights(const std::string &path);
 
 struct FlightFinding {
   enum Kind {
-    Same,       // all that is known of all ranks agrees, and ended well
+    Same,       // all ranks' known collectives agree and succeeded
     Missing,    // some ranks began it, others did not
-    Differs,    // ranks do different things in its place
-    Unfinished, // all began the same, and it did not end well on all
+    Differs,    // ranks called different collectives in its place
+    Unfinished, // all ranks began it, and not all completed it
   } kind = Same;
   std::vector<int> ranks, noFile; // of the job: with a file, and without
   int64_t channel = 0, sequence = 0;
   std::map<int, const FlightCall *> calls; // of the ranks that began it
-  std::map<int, const FlightCall *> last;  // of the others: what they began
+  std::map<int, const FlightCall *> last;  // the last call of each other rank
   std::vector<int> missing, waiting;       // ranks
 };
 

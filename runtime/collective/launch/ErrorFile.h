@@ -6,9 +6,9 @@
 
 namespace dlc {
 
-// Writes an error into the file that torchrun names by TORCHELASTIC_ERROR_FILE,
-// in its form, for the report of the job; nothing without one. The first error
-// of a process stays.
+// Writes an error to the file that torchrun names by TORCHELASTIC_ERROR_FILE,
+// in torchrun's format, for its report of the job; does nothing without one.
+// Only the first error of a process is written.
 void tellLauncher(const Status &status);
 
 } // namespace dlc

@@ -6,26 +6,25 @@
 
 namespace dlc {
 
-// The rendezvous of a launcher's ranks, unless MASTER_ADDR and MASTER_PORT set
-// it.
+// How a launcher's ranks meet, unless MASTER_ADDR and MASTER_PORT are set.
 enum class Meet {
-  Master,  // these have to
+  Master,  // they must be set
   Slurm,   // the first host of the node list, a port by the step's hash
-  Session, // a file in the folder that the launcher keeps for them on a host;
-           // on several what it keeps for them (store/Pmix.h)
-  Hydra,   // what it keeps for them (store/Pmi.h)
+  Session, // on one host a file in the job's folder of the launcher;
+           // on several hosts a PMIx server (store/Pmix.h)
+  Hydra,   // Hydra's key-value space (store/Pmi.h)
 };
 
 // Names of variables; "A|B" means the first that is set, null means none.
 struct Launcher {
   const char *name;
-  const char *marker; // tells it from those below that set the same ones
+  const char *marker; // set for this launcher only, if others set the same rank
   const char *rank, *size, *localRank, *localSize;
-  const char *restarts; // how often it has started them again
+  const char *restarts; // number of restarts by the launcher
   Meet meet;
 };
 
-// The first launcher whose marker and rank are set applies; Launch.cpp handles
+// The first launcher whose marker and rank are set is used; Launch.cpp handles
 // launchers that start each other.
 std::span<const Launcher> launchers();
 

@@ -8,8 +8,8 @@
 namespace dlc {
 
 // Completes the rendezvous of a launch: by --init, else DLC_RENDEZVOUS,
-// MASTER_ADDR and MASTER_PORT, or as the launcher's row says; none: flags.
-// Code::Usage, naming the variables.
+// MASTER_ADDR and MASTER_PORT, or as the launcher's row says; a null row: the
+// rank is set by flags. Code::Usage, naming the variables.
 Status meetRanks(const std::string &init, const Launcher *row, Launch &launch);
 
 } // namespace dlc

@@ -10,7 +10,7 @@
 
 namespace dlc {
 
-// The first of several variables ("A|B") that is set.
+// The first set variable of an alternative such as "A|B".
 struct Variable {
   std::string name, text; // no name: none is set
 
@@ -19,20 +19,20 @@ struct Variable {
 };
 Variable variable(const char *names);
 
-// Its number, or nothing if it is not set. Code::Usage, naming the variable, if
+// The variable as a number; empty if it is not set. Code::Usage, naming it, if
 // it is not an integer from `least` to `most`.
 Result<std::optional<int>> numberOf(const Variable &variable, int least,
                                     int most = INT_MAX);
 
-// "node[01-03,7],other" -> node01, node02, node03, node7, other: Slurm's host
-// lists, which may contain several brackets. Code::Usage, naming the list as
-// `name`, for invalid lists and for more than `most` hosts.
+// Expands Slurm's host lists, which may contain several brackets:
+// "node[01-03,7],other" -> node01, node02, node03, node7, other. Code::Usage,
+// naming the list as `name`, for invalid lists and for more than `most` hosts.
 Result<std::vector<std::string>> expandNodes(const std::string &name,
                                              const std::string &list,
                                              size_t most = 65536);
 
-// "2(x3),1": tasks per node in Slurm, 2 on the first three; the number of the
-// `node`th. Nothing if it is not listed.
+// The tasks of the `node`th node in Slurm's list of tasks per node: "2(x3),1"
+// is 2 on the first three, then 1. Empty if it is not listed.
 std::optional<int> tasksOnNode(const std::string &text, int node);
 
 } // namespace dlc

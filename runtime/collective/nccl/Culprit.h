@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rank that caused a failed reduction: every rank reports what it saw, and
-// all draw the same conclusion.
+// Finds the rank that caused a failed collective: all ranks exchange reports of
+// what they observed, and draw the same conclusion.
 #pragma once
 
 #include "runtime/collective/DeviceCommunicator.h"
@@ -12,21 +12,21 @@ namespace dlc {
 // The report of one rank.
 struct Report {
   enum Kind {
-    Failed, // something failed here
-    Late,   // a reduction was not done in time
-    Told,   // the library said that another rank failed
+    Failed, // an error on this rank
+    Late,   // a collective exceeded its deadline
+    Told,   // NCCL reported that another rank failed
   } kind;
-  uint64_t steps;  // that it had started
-  uint64_t done;   // steps that its device had done
-  uint64_t inputs; // of reductions that its device had computed, 0 if unknown
+  uint64_t steps;  // begun by this rank
+  uint64_t done;   // steps that its device has completed
+  uint64_t inputs; // collectives whose inputs its device computed, 0 if unknown
   std::string what;
 };
 
-// Exchanges the reports, within the timeout of `control`. PeerLost naming the
-// culprit: the rank where something failed (Failed on that rank itself); or a
-// rank that does not answer; or one that has not started the step that others
-// wait in; or one whose device has progressed less in it; otherwise the error
-// says that none is known.
+// Exchanges the reports, within the timeout of `control`. Code::PeerLost naming
+// the culprit: the rank with an error (Code::Failed on that rank itself); or a
+// rank that does not answer; or one that has not begun the step in which others
+// wait; or one whose device has progressed less in it. Otherwise the message
+// says that all ranks wait.
 Status findCulprit(Communicator &control, const Report &own);
 
 } // namespace dlc

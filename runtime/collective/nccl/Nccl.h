@@ -35,8 +35,8 @@ struct NcclFunctions {
 
 class Nccl : public NcclFunctions {
 public:
-  // Opens libnccl.so.2. Incompatible when there is none, it is older than 2.19
-  // or lacks a function.
+  // Opens libnccl.so.2. Code::Incompatible when there is none, it is older than
+  // 2.19 or lacks a function.
   static Result<std::shared_ptr<const Nccl>> open();
 
   int version() const { return version_; } // 22809 for 2.28.9

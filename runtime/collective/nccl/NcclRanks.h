@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether ranks can reduce by NCCL, before they meet in it.
+// Checks that all ranks can use NCCL, before they connect by it.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
 
 namespace dlc {
 
-// Every rank learns whether all can take part: `own` is this rank's state,
-// `version` that of its NCCL, and each rank has a device of its own (empty:
-// unknown). Incompatible, naming the rank, or UsageError for ranks of one GPU.
+// All ranks learn whether all can use NCCL: `own` is this rank's state,
+// `version` that of its NCCL, `device` its GPU's identifier (empty: unknown).
+// Code::Incompatible, naming the rank, or UsageError if ranks share one.
 Status agreeOnNccl(Communicator &control, const Status &own,
                    const std::string &version, const std::string &device);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One client of rank 0's store, as the server sees it.
+// Server-side state of one client of rank 0's store.
 #pragma once
 
 #include "runtime/collective/Socket.h"
@@ -11,13 +11,13 @@ namespace dlc::store {
 
 struct Connection {
   Socket socket;
-  int rank = -1; // not said, or of a client that is none
+  int rank = -1; // not sent yet, or the client is no rank
   bool validated = false, watches = false, left = false;
-  std::string in, out;                // not read, not sent
-  std::vector<std::string> wanted;    // the keys that it waits for,
+  std::string in, out;                // received but not parsed; not sent
+  std::vector<std::string> wanted;    // the keys for which it waits,
   std::string swap;                   // or the swap
-  Socket::Clock::time_point due;      // of what is half done
-  bool closed = false, sends = false; // sends: it is to take what is in `out`
+  Socket::Clock::time_point due;      // deadline of an incomplete message
+  bool closed = false, sends = false; // sends: polled for writing
   bool waits() const { return !wanted.empty() || !swap.empty(); }
 
   template <class T> void tell(T value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heartbeats of the ranks, as rank 0's store receives them.
+// The ranks' heartbeats, as received by rank 0's store.
 #pragma once
 
 #include "runtime/base/process/RunningClock.h"
@@ -15,32 +15,33 @@ namespace dlc {
 // heartbeats: a rank that computes, reads or waits is not silent.
 constexpr std::chrono::milliseconds kSilence{10'000};
 
-// Interval between a rank's heartbeats; without a limit (0) as for kSilence.
+// Interval of a rank's heartbeats; with silence 0 (no limit) as for kSilence.
 std::chrono::milliseconds pauseBetweenBeats(std::chrono::milliseconds silence);
 
-// For one thread.
+// Not thread-safe.
 class Heartbeats {
 public:
   using Clock = RunningClock;
 
-  // For ranks 0 to size - 1; `silence` 0: no rank is ever lost by silence.
+  // For ranks 0 to size - 1; with `silence` 0 no rank is lost by silence.
   Heartbeats(int size, std::chrono::milliseconds silence)
       : silence_(silence), places_(static_cast<size_t>(size)) {}
 
-  // A heartbeat, with the rank's progress (progressOf(), StoreClient.h).
+  // Records a heartbeat, with the rank's progress (progressOf(),
+  // StoreClient.h).
   void hear(int rank, int64_t progress, Clock::time_point now);
-  // Another sign of life of a rank whose heartbeats are awaited.
+  // Records another sign of life of a rank whose heartbeats are awaited.
   void hear(int rank, Clock::time_point now);
-  // The rank has left and may be silent.
+  // The rank has left: its heartbeats are no longer awaited.
   void release(int rank);
 
-  // The first rank whose silence exceeds the limit; it is removed.
+  // The first rank whose silence exceeds the limit; it is no longer awaited.
   std::optional<int> findSilent(Clock::time_point now);
-  // The time until the next check, if any.
+  // Time until the next check; empty if none is needed.
   std::optional<std::chrono::milliseconds> pause() const;
 
-  // For each rank, in order, two numbers of 8 bytes: its last progress, and the
-  // milliseconds since its last heartbeat (-1: none yet, or it has left).
+  // For each rank, in order, two i64: its last progress, and the milliseconds
+  // since its last heartbeat (-1: none yet, or it has left).
   std::string placesText(Clock::time_point now) const;
 
 private:

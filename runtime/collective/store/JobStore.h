@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's use of the job's store: finding it and connecting to the other
-// ranks.
+// How a rank finds the job's store and connects to it.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -8,13 +7,14 @@
 
 namespace dlc {
 
-// A connection that has sent its rank. Retries until rank 0 answers or the
-// rendezvous' timeout ends; Code::PeerLost.
+// Connects to the store and sends this rank. Retries until rank 0 answers or
+// the rendezvous' timeout ends; Code::PeerLost.
 Result<Socket> joinStore(const Rendezvous &rendezvous);
-// The same where rank 0 publishes its store's address (Notice.h), which
-// completes the rendezvous.
+// The same, where rank 0 publishes its store's address (Notice.h); completes
+// the rendezvous from the notice.
 Result<Socket> findStore(Rendezvous &rendezvous);
-// Rank 0 only: the socket of its store; publishes the address if required.
+// Rank 0 only: opens the socket of its store; publishes the address if
+// required.
 Result<Socket> listenForRanks(Rendezvous &rendezvous);
 
 } // namespace dlc

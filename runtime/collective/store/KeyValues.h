@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys and values of a store, and what queries do with them.
+// The keys and values of a store, and the queries that change them.
 #pragma once
 
 #include "runtime/collective/store/Protocol.h"
@@ -9,7 +9,7 @@
 
 namespace dlc::store {
 
-// For one thread. At most `limit` bytes of keys and values.
+// Not thread-safe. Stores at most `limit` bytes of keys and values.
 class KeyValues {
 public:
   explicit KeyValues(size_t limit) : limit_(limit) {}
@@ -18,10 +18,11 @@ public:
   bool has(const std::vector<std::string> &keys) const;
   // Null if it is not set.
   const std::string *find(const std::string &key) const;
-  // How many there were: 0 or 1.
+  // Returns the number of erased keys: 0 or 1.
   size_t erase(const std::string &key);
-  // What Set, MultiSet, Append, Add and CompareSet do: nothing if it would be
-  // too much, or is no number; else the answer, and which keys it has set.
+  // Performs Set, MultiSet, Append, Add or CompareSet: returns the answer and
+  // the keys that were set; empty, without an answer, if a limit would be
+  // exceeded or Add's value is no number.
   struct Change {
     std::string answer;
     std::vector<std::string> keys;
@@ -34,7 +35,7 @@ private:
 
   const size_t limit_;
   std::map<std::string, std::string> values_;
-  size_t stored_ = 0; // bytes of them
+  size_t stored_ = 0; // bytes of keys and values
 };
 
 } // namespace dlc::store

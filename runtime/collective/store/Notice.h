@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Publication of the address of rank 0's store when it cannot be known
-// beforehand: rank 0 opens a free port and writes a notice with the port and a
-// token.
+// Publishes the address of rank 0's store when it cannot be known beforehand:
+// rank 0 opens a free port and writes a notice with the port and a token.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -10,8 +9,8 @@
 namespace dlc {
 
 // Rank 0 only: opens the listener, makes a token unless the job has one, and
-// writes the notice to the rendezvous. Code::PeerLost if the store that holds
-// it does not answer within the timeout.
+// writes the notice to the rendezvous' place for it. Code::PeerLost if the
+// store there does not answer within the timeout.
 Status leaveNotice(Rendezvous &rendezvous);
 
 // Completes the rendezvous from the notice. Code::PeerLost when there is no

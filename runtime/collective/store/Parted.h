@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds two live ranks that cannot reach each other, from the ranks that wait
-// in vain.
+// Finds two live ranks that cannot reach each other, from ranks' reports.
 #pragma once
 
 #include "runtime/base/process/RunningClock.h"
@@ -11,27 +10,27 @@
 
 namespace dlc {
 
-// A rank that waits for one of the two waits in vain, too, and may give up
-// first. So there is a short delay between the first report and the verdict,
-// which follows the reports from the first rank to the rank it waits for, until
-// a rank that waits for no rank, or for its predecessor. In a cycle it is the
-// first rank. For one thread.
+// A rank that waits for one of the two also waits in vain, and may report
+// first. So the verdict is delayed briefly after the first report. It then
+// follows the reports from the first rank to the rank for which it waits, until
+// one has reported nothing or waits for its predecessor; in a cycle it takes
+// the first rank. Not thread-safe.
 class Parted {
 public:
   using Clock = RunningClock;
   static constexpr std::chrono::milliseconds kMoment{100};
 
-  // `rank` has waited for `peer` in vain; later reports of it are ignored.
+  // `rank` has waited for `peer` in vain; its later reports are ignored.
   void miss(int rank, int peer, Clock::time_point now);
-  // Time to call find(); none before a report, or after its answer.
+  // When to call find(); empty before a report, and after find() has answered.
   std::optional<Clock::time_point> due() const { return due_; }
-  // Answers once; the lower rank first.
+  // Returns the pair once, the lower rank first.
   std::optional<std::pair<int, int>> find(Clock::time_point now);
 
 private:
   std::optional<int> missedBy(int rank) const;
 
-  std::vector<std::pair<int, int>> misses_; // (who, whom), the first one first
+  std::vector<std::pair<int, int>> misses_; // (rank, peer), the first first
   std::optional<Clock::time_point> due_;
 };
 

@@ -10,9 +10,9 @@
 
 namespace dlc {
 
-// All ranks call this, once per process: it returns rank 0's text, without
-// spaces, on all of them. Code::PeerLost if the others have not called it by
-// the deadline, or the descriptor's peer violates the protocol.
+// Returns rank 0's text, which has no spaces, on all ranks; all call it, once
+// per process. Code::PeerLost if the others have not called it by the deadline,
+// or the descriptor's peer violates the protocol.
 Result<std::string> shareByPmi(int descriptor, int rank,
                                const std::string &text,
                                Socket::Clock::time_point deadline);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks exchange through rank 0's store, each with all, in one message and
-// one answer each: what does not scale as keys, which each of N ranks would
-// read of N others.
+// All-to-all exchanges of the ranks through rank 0's store, with one message
+// and one answer per rank: as keys, each of N ranks would read N values.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +11,20 @@
 
 namespace dlc::store {
 
-// For one thread. Nothing of a swap is kept after its answers.
+// Not thread-safe. A swap is deleted after its answers.
 class Swaps {
 public:
   explicit Swaps(int size) : size_(static_cast<size_t>(size)) {}
 
-  // A rank's part of the swap `key`: what all get, and `pieces` of equal sizes,
-  // one for each rank, in their order. False for other pieces, other sizes than
-  // another rank's, or a second part of a rank.
+  // Adds a rank's data to the swap `key`: `all` for all ranks, and `pieces` of
+  // equal sizes, one for each rank, in rank order. False if the pieces do not
+  // have equal sizes, or other sizes than another rank's, or if the rank has
+  // already added its data.
   bool add(const std::string &key, int rank, std::string all,
            std::string pieces);
   bool isComplete(const std::string &key) const;
-  // Of a complete one: by rank, its text for all (u64 bytes, and they) and its
-  // piece for `rank`.
+  // The answer of a complete swap: for each rank in order, its text for all
+  // (u64 bytes, then the text) and its piece for `rank`.
   std::string answerTo(const std::string &key, int rank) const;
   void erase(const std::string &key) { swaps_.erase(key); }
 

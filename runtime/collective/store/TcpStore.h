@@ -11,7 +11,8 @@
 
 namespace dlc {
 
-// A key that only rank 0's store reports to Check.
+// A key for which only rank 0's store answers Check with kReady, to tell it
+// from other stores.
 constexpr char kServes[] = "/dlc/serves";
 
 // A client must validate and, if there is a token, send its rank before any
@@ -21,23 +22,22 @@ constexpr char kServes[] = "/dlc/serves";
 // admitted.
 struct StoreLimits : store::Limits {
   static constexpr size_t kTotal = 256 << 20; // bytes of all keys and values
-  static constexpr size_t kStrangers = 64; // connections that said no rank yet
-  static constexpr size_t kEach = 4;       // connections of a rank
+  static constexpr size_t kStrangers = 64;    // connections without a rank
+  static constexpr size_t kEach = 4;          // connections of a rank
   static constexpr std::chrono::seconds kPatience{10};
 };
 
-// Serves on its own thread until it is destroyed.
+// Runs a server on its own thread until destroyed.
 class TcpStoreServer {
 public:
-  // For the ranks of a job of `size`; an empty token: no token is required. A
-  // rank without a heartbeat for `silence` is lost; 0: only when its connection
-  // closes.
+  // Serves a job of `size` ranks; an empty token: none is required. A rank
+  // without a heartbeat for `silence` is lost; 0: when its connection closes.
   static Result<std::unique_ptr<TcpStoreServer>>
   serve(Socket listener, int size, const std::string &token,
         std::chrono::milliseconds silence = kSilence);
   ~TcpStoreServer();
 
-  // Rank 0 fails: the others treat it as lost when it ends.
+  // Rank 0 has failed: the others treat it as lost when it ends.
   void abandon();
 
 private:
