@@ -16,8 +16,8 @@ namespace {
 using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
 
 constexpr size_t kSegment = 512 << 10; // bytes
-constexpr size_t kWindow = 4;          // segments on their way, of each rank
-// Up to so many bytes to send each rank gets the whole, which takes one step.
+constexpr size_t kWindow = 4;          // segments in flight per rank
+// Each rank sends its whole data, in one step, if that is at most this much.
 constexpr size_t kWhole = 16 << 10;
 
 // Gloo's own collectives have the prefixes 1 to 8.
@@ -37,7 +37,7 @@ void sent(const Buffer &buffer) {
     throw gloo::IoException("the wait was ended");
 }
 
-// `count` elements of so many bytes as pieces for so many ranks, in bytes.
+// Splits `count` elements of `size` bytes among ranks; each piece's bytes.
 std::vector<size_t> cut(size_t count, size_t size, size_t ranks) {
   std::vector<size_t> pieces;
   size_t begin = 0;
@@ -56,8 +56,8 @@ size_t beginOf(const std::vector<size_t> &pieces, size_t rank) {
                          size_t(0));
 }
 
-// One reduction, in pieces of so many bytes, one a rank of a group; ranks are
-// counted within it.
+// One reduction within a group: one piece per rank, with sizes in bytes. Ranks
+// are positions in the group.
 class Pieces {
 public:
   Pieces(gloo::Context &context, const Exchange::Group &group, std::byte *data,
@@ -68,14 +68,14 @@ public:
     std::exclusive_scan(pieces_.begin(), pieces_.end(), begins_.begin(),
                         size_t(0));
     const size_t ranks = pieces_.size();
-    // The next rank first, so that not all send to the same one.
+    // Starts with the next rank, so that not all ranks send to the same one.
     for (size_t next = 1; next < ranks; ++next)
       peers_.push_back((rank_ + next) % ranks);
     all_ = context.createUnboundBuffer(data, begins_.back() + pieces_.back());
     result_ = context.createUnboundBuffer(own, pieces_[rank_]);
   }
 
-  // Room for what other ranks have for this one's piece.
+  // Bytes of the receive buffer for other ranks' values of this piece.
   size_t roomBytes() const { return pieces_.size() * window(); }
 
   void expectContributions(std::byte *room) {
@@ -87,8 +87,8 @@ public:
         expect(peer, k);
     }
   }
-  // A rank sends what it has added when it has all that was sent to it, so the
-  // place is free.
+  // Results are received into `data`: a peer sends its result after it has
+  // received this rank's values from there.
   void expectResults() {
     gathers_ = true;
     for (size_t peer : peers_) {
@@ -157,10 +157,10 @@ private:
   std::byte *room_ = nullptr;
   const std::vector<size_t> pieces_;
   std::vector<size_t> begins_, peers_;
-  std::vector<Buffer> in_, out_; // by the rank that sends
+  std::vector<Buffer> in_, out_; // by sending rank
   Buffer all_, result_;
   bool gathers_ = false;
-  size_t contributions_ = 0, results_ = 0; // sent
+  size_t contributions_ = 0, results_ = 0; // number of sends to wait for
 };
 
 } // namespace

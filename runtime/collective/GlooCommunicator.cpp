@@ -39,7 +39,7 @@ std::string_view withoutPlace(std::string_view text) {
                                                    : text;
 }
 
-// Gloo listens where this rank is seen by the store, and nowhere else.
+// Gloo listens only on the address from which the store sees this rank.
 gloo::transport::tcp::attr attributesOf(const Rendezvous &rendezvous,
                                         const std::string &own) {
   gloo::transport::tcp::attr attributes;
@@ -49,14 +49,14 @@ gloo::transport::tcp::attr attributesOf(const Rendezvous &rendezvous,
     attributes.hostname = own == "::1" ? own : "127.0.0.1";
   } else if (!isLoopback(own)) {
     attributes.hostname = own;
-  } else { // rank 0's host calls itself by 127.0.1.1
+  } else { // rank 0's host resolves its own name to 127.0.1.1
     attributes.hostname = addressOfHost("");
   }
   return attributes;
 }
 
-// What the communicators of a process share: its place in the job, and what it
-// hears of the others.
+// Shared by the communicators of a process: its membership in the job, and what
+// it learns about other ranks.
 class Membership {
 public:
   explicit Membership(const Rendezvous &rendezvous) : rendezvous_(rendezvous) {}
@@ -70,7 +70,7 @@ public:
     removeNotice(rendezvous_);
   }
 
-  // Rank 0 begins to serve, every rank to listen.
+  // Connects to the job's store, which rank 0 starts, and starts the watch.
   Status join() {
     if (rendezvous_.rank == 0) {
       DLC_ASSIGN(Socket listener, listenForRanks(rendezvous_));
@@ -91,8 +91,9 @@ public:
     return {};
   }
 
-  // A collective that ends at the job's deadline, for as long as it lives; one
-  // with more patience tells others nothing of who waits for whom.
+  // While it exists, this rank is in a collective that ends at the job's
+  // deadline. A collective with a longer timeout does not count, since its wait
+  // says nothing about a missing rank.
   class Wait {
   public:
     Wait(Membership &membership, std::chrono::milliseconds timeout)
@@ -118,8 +119,7 @@ public:
       server_->abandon();
   }
 
-  // Once more, on all ranks: connections of their own. The number of the
-  // meeting counts from 0.
+  // Connects all ranks once more; collective. `number` is set, from 0.
   Result<std::shared_ptr<Mesh>> meet(int &number) {
     number = meetings_++;
     return dlc::meet(rendezvous_, transport_, number);
@@ -127,10 +127,9 @@ public:
 
   FlightLog flightLog;
 
-  // Who is to blame for what went wrong `here` ("in all_reduce"), if that can
-  // be found out soon: at most 0.45 s.
-  // `parted`: the connection to the rank that was waited for is silent, while
-  // all may be where they should.
+  // Finds the rank to blame for an error `here` ("in all_reduce"), if that
+  // takes at most 0.45 s. `parted`: the connection to the rank that was waited
+  // for is silent, though all ranks may be in the same collective.
   std::optional<std::string> blame(const std::string &here, bool late,
                                    bool parted = false) {
     constexpr std::chrono::milliseconds kAtOnce(0), kSoon(300), kVerdict(200);
@@ -140,7 +139,7 @@ public:
         late && transport_ ? transport_->waitedFor() : std::nullopt;
     const auto missing = findMissingRank(
         rendezvous_, parted && peer ? 0 : flightLog.begun(), peer);
-    // Rank 0 may have found it first and left, and the store with it.
+    // Rank 0 may have found it first and ended, and the store with it.
     if (const auto lost = lostRank(!missing && peer ? kVerdict : kAtOnce))
       return textOf(*lost, here);
     if (!missing)
@@ -163,21 +162,21 @@ public:
     std::lock_guard lock(leaving_);
     leave_ = std::move(leave);
   }
-  // By rank, once they are known.
+  // By rank, once known.
   void setHosts(std::vector<std::string> hosts) {
     std::lock_guard lock(mutex_);
     hosts_ = std::move(hosts);
   }
 
 private:
-  // To see whether rank 0 is there.
+  // For a single attempt to reach rank 0.
   Rendezvous atOnce() const {
     Rendezvous soon = rendezvous_;
     soon.timeout = pauseBetweenBeats(soon.silence);
     return soon;
   }
 
-  // The first one, if it is heard in time.
+  // The first lost rank, if it is known in time.
   std::optional<LostRank> lostRank(std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
     heard_.wait_for(lock, patience, [this] { return lost_.has_value(); });
@@ -219,7 +218,8 @@ private:
     leaveIfStuck(lost);
   }
 
-  // Waits meanwhile, on the thread of the watch, which has no more to do.
+  // Runs on the watch's thread, which has nothing left to do, until the last
+  // communicator is destroyed.
   void leaveIfStuck(const LostRank &lost) {
     auto pause = rendezvous_.silence.count() ? rendezvous_.silence : kSilence;
     for (;; pause = std::chrono::seconds(1)) {
@@ -244,13 +244,13 @@ private:
   std::mutex mutex_;
   std::condition_variable heard_;
   std::optional<LostRank> lost_;
-  bool leaves_ = false; // the last communicator ends
+  bool leaves_ = false; // the last communicator is being destroyed
   std::vector<std::string> hosts_;
-  std::mutex leaving_; // of what follows
+  std::mutex leaving_; // guards the two below
   std::function<bool(Status &)> record_;
   std::function<void(const Status &)> leave_;
   std::unique_ptr<TcpStoreServer> server_;
-  std::optional<JobWatch> watch_; // ends first
+  std::optional<JobWatch> watch_; // last, so destroyed first
 };
 
 class GlooCommunicator : public Communicator {
@@ -361,7 +361,7 @@ public:
   }
   FlightLog *flightLog() override { return &membership_->flightLog; }
 
-  // Every rank tells its host.
+  // Gathers the ranks' hosts.
   Status learnHosts() {
     DLC_ASSIGN(const std::vector<std::string> all,
                allGather(membership_->facts().text()));
@@ -437,7 +437,7 @@ private:
   Exchange exchange_;
   std::shared_ptr<Membership> membership_;
   const int channel_;
-  uint64_t sequence_ = 0; // of the next collective on it
+  uint64_t sequence_ = 0; // of the channel's next collective
 };
 
 } // namespace
@@ -460,7 +460,7 @@ Result<std::unique_ptr<Communicator>>
 makeGlooCommunicator(const Rendezvous &rendezvous) {
   // Gloo writes to sockets without MSG_NOSIGNAL: a dead peer would end us.
   std::signal(SIGPIPE, SIG_IGN);
-  raiseFileLimit(8 * rendezvous.size); // to each rank, in each meeting
+  raiseFileLimit(8 * rendezvous.size); // one socket per rank and meeting
   std::shared_ptr<Membership> membership;
   try {
     membership = std::make_shared<Membership>(rendezvous);
@@ -473,7 +473,7 @@ makeGlooCommunicator(const Rendezvous &rendezvous) {
     return std::unique_ptr<Communicator>(std::move(communicator));
   } catch (const std::bad_alloc &) {
     return caughtException("the meeting of the ranks");
-  } catch (const std::system_error &) { // no thread, no descriptor
+  } catch (const std::system_error &) { // no thread or descriptor left
     return caughtException("the meeting of the ranks", Code::PeerLost);
   } catch (const std::exception &error) {
     std::string why(withoutPlace(error.what()));

@@ -13,7 +13,7 @@ namespace dlc {
 namespace transport = gloo::transport;
 using std::chrono::milliseconds;
 
-// Of Gloo's own clock, which is not asked.
+// Timeout passed to Gloo, so that only this transport's deadlines end waits.
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 
 class GlooTransport::Context final
@@ -36,21 +36,21 @@ public:
   }
   std::unique_ptr<transport::Pair> &createPair(int peer) override {
     std::lock_guard lock(owner_->mutex_);
-    inner_->setTimeout(getTimeout() / 5); // Gloo waits for five of them
+    inner_->setTimeout(getTimeout() / 5); // Gloo waits for 5 timeouts
     return inner_->createPair(peer);
   }
   std::unique_ptr<transport::UnboundBuffer>
   createUnboundBuffer(void *data, size_t bytes) override;
 
-  // With the owner's mutex.
+  // Call with the owner's mutex held.
   void fail();
 
   const std::shared_ptr<GlooTransport> owner_;
   const std::shared_ptr<transport::Context> inner_;
-  std::set<Buffer *> buffers_; // by the owner's mutex
+  std::set<Buffer *> buffers_; // guarded by the owner's mutex
 };
 
-// Bytes that are sent or received.
+// A buffer to send from or receive into.
 class GlooTransport::Buffer final : public transport::UnboundBuffer {
 public:
   Buffer(std::shared_ptr<GlooTransport::Context> context, void *data,
@@ -73,7 +73,8 @@ public:
   bool waitSend(int *rank, milliseconds timeout) override {
     return wait(to_, timeout, [&] { return inner_->waitSend(rank, kForever); });
   }
-  // With the owner's mutex: ends a wait that is too late; when that is.
+  // Call with the owner's mutex held. Ends a wait whose deadline has passed;
+  // else returns the deadline, if any.
   std::optional<RunningClock::time_point> due(RunningClock::time_point now) {
     if (!due_ || *due_ > now)
       return due_;
@@ -102,7 +103,7 @@ public:
   }
 
 private:
-  // Ranks that the buffer was sent to, or is to come from.
+  // The rank that it was sent to or is received from, if it is only one.
   static constexpr int kNone = -1, kSeveral = -2;
   static void note(int &known, int peer) {
     known = known == kNone || known == peer ? peer : kSeveral;
@@ -114,7 +115,7 @@ private:
       timeout = context_->getTimeout();
     setDue(RunningClock::now() + timeout);
     try {
-      while (!begin()) { // or an abort came after the last wait
+      while (!begin()) { // or a late abort of an earlier wait
         owner_.throwIfLost();
         throwIfLate(timeout);
       }
@@ -134,7 +135,7 @@ private:
     late_ = false;
   }
 
-  // The peers then learn it by the end of their connections.
+  // Closing the connections notifies the peers.
   void throwIfLate(milliseconds timeout) {
     std::lock_guard lock(owner_.mutex_);
     if (!late_)
@@ -144,8 +145,8 @@ private:
                             std::to_string(timeout.count()) + " ms");
   }
 
-  std::optional<RunningClock::time_point> due_; // by the owner's mutex
-  bool late_ = false;                           // too
+  std::optional<RunningClock::time_point> due_; // guarded by the owner's mutex
+  bool late_ = false;                           // as well
   int from_ = kNone, to_ = kNone;
   const std::shared_ptr<GlooTransport::Context> context_;
   GlooTransport &owner_;
@@ -160,7 +161,7 @@ GlooTransport::Context::createUnboundBuffer(void *data, size_t bytes) {
   return buffer;
 }
 
-// Waits end, those for a connection too.
+// Ends all waits, and closes the connections.
 void GlooTransport::Context::fail() {
   for (Buffer *buffer : buffers_) {
     buffer->abortWaitRecv();

@@ -31,7 +31,7 @@ std::string textOf(const Ending &ending) {
                      ending.lost.size() > 1 ? "are" : "is");
 }
 
-// Whether those that are left are started again; says so.
+// Whether the remaining ranks are restarted; logs the decision.
 bool goesOn(const LostRanks &lost, const Ending &ending, int restarts) {
   if (!lost.goOn || !ending.split || ending.asked)
     return false;
@@ -55,8 +55,8 @@ bool goesOn(const LostRanks &lost, const Ending &ending, int restarts) {
   return false;
 }
 
-// The descriptor of the note, which the ranks inherit. It has no name, so that
-// nothing is left of it, and is gone with the last of them.
+// Variable with the descriptor of the note, an anonymous file that the ranks
+// inherit: it is freed when the last of them ends.
 constexpr char kNote[] = "DLC_JOB_NOTE";
 
 Result<Socket> makeNote() {

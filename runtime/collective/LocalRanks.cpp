@@ -21,12 +21,12 @@ namespace dlc {
 
 using Clock = RunningClock;
 
-// How long ranks may take to end by themselves after one has failed; and after
-// one has waited in vain for another.
+// Time for ranks to end by themselves after one has failed, and after one has
+// waited in vain for another.
 constexpr std::chrono::milliseconds kGrace{3000}, kSilentGrace{300};
 constexpr int kPeerLost = static_cast<int>(Code::PeerLost);
 
-// By the place of a signal in kRunSignals.
+// Indexed like kRunSignals; nonzero: received.
 static std::atomic<int> caught[kRunSignals.size()];
 static std::atomic<int> interrupts;
 
@@ -43,8 +43,8 @@ static bool isStopped(pid_t process) {
          found.si_pid == process;
 }
 
-// By the signal that was passed on to it: before a run begins, no rank handles
-// them; after, each ends with the shell's code.
+// Whether a child ended because of the forwarded signal: before a run begins it
+// has no handler; afterwards it exits with the shell's code.
 bool LocalRanks::endedAsAsked(const Child &child) const {
   if (!asked_ || child.running)
     return false;
@@ -52,7 +52,7 @@ bool LocalRanks::endedAsAsked(const Child &child) const {
                                    : WEXITSTATUS(child.status) == 128 + asked_;
 }
 
-// Killed, but not by this process, or with an error that is its own.
+// Whether it was killed by another process, or ended with its own error.
 bool LocalRanks::failedItself(const Child &child) const {
   if (child.running || child.ended || endedAsAsked(child))
     return false;
@@ -67,13 +67,13 @@ LocalRanks::~LocalRanks() {
 }
 
 Status LocalRanks::start(const std::vector<std::string> &arguments) {
-  // A signal that comes between fork and exec is not lost.
+  // A signal between fork and exec must not be lost.
   sigset_t signals, before;
   sigemptyset(&signals);
   for (int signal : kRunSignals)
     sigaddset(&signals, signal);
   DLC_ASSIGN(meeting_, meetHere(static_cast<int>(places_.size())));
-  const Socket listener(meeting_.listener); // rank 0 has it from here on
+  const Socket listener(meeting_.listener); // afterwards only rank 0 has it
   ::pthread_sigmask(SIG_BLOCK, &signals, &before);
   const Status started = startAll(before, arguments);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -114,7 +114,8 @@ Ending LocalRanks::wait() {
   return ending();
 }
 
-// Nobody waits for them any more, and no store is there to miss them.
+// Kills ranks that still run long after another ended: no rank waits for them,
+// and no store would report them lost.
 void LocalRanks::endLateOnes() {
   for (size_t rank = 0; rank < children_.size(); ++rank) {
     Child &child = children_[rank];
@@ -144,7 +145,7 @@ void LocalRanks::passSignalsOn() {
   killAll(SIGKILL);
 }
 
-// In the child: sets the environment and runs the program again.
+// Runs in the child: sets the environment and executes the program again.
 void LocalRanks::become(size_t rank, pid_t parent, const sigset_t &mask,
                         const std::vector<std::string> &arguments) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -209,8 +210,9 @@ void LocalRanks::reportDeath(size_t rank, int signal) {
                        children_[rank].process, signal, ::strsignal(signal)));
 }
 
-// Whether the ranks that are silent are those to blame: others have lost them,
-// and none is known to have failed. Else it does not matter who ends by itself.
+// Whether silent ranks are the ones to blame: others have lost them, and none
+// is known to have failed. Else it does not matter which ranks end by
+// themselves.
 bool LocalRanks::isPatient() const {
   return goesOn_ && !asked_ && !jobNote().empty() &&
          std::none_of(
@@ -224,7 +226,7 @@ std::chrono::milliseconds LocalRanks::grace() const {
   return anyFailed(kPeerLost) ? kSilentGrace : kGrace;
 }
 
-// With any code, or with this one.
+// With this exit code; 0: with any error.
 bool LocalRanks::anyFailed(int code) const {
   for (const Child &child : children_)
     if (!child.running && child.status != 0 &&
@@ -240,7 +242,7 @@ bool LocalRanks::anyEndedWell() const {
       [](const Child &child) { return !child.running && child.status == 0; });
 }
 
-// A rank that lost a peer is not the cause if another one has its own error.
+// The exit code. A rank that lost a peer is no cause if another failed itself.
 int LocalRanks::verdict() const {
   if (asked_ && killed_ && interrupts > 1)
     return 128 + SIGINT;
@@ -253,7 +255,7 @@ int LocalRanks::verdict() const {
   for (const Child &child : children_) {
     int own = WIFEXITED(child.status) ? WEXITSTATUS(child.status) : kPeerLost;
     if (obeyed && (own == kPeerLost || endedAsAsked(child)))
-      own = 128 + asked_; // the others ended because of it
+      own = 128 + asked_; // other ranks lost a stopped one
     if (own != 0 && (code == 0 || code == kPeerLost))
       code = own;
   }
@@ -264,7 +266,7 @@ Ending LocalRanks::ending() const {
   Ending ending;
   ending.code = verdict();
   ending.asked = asked_;
-  // What all ranks agree on is no fault of one.
+  // An error on which all ranks agree is not caused by one rank.
   const bool agreed = !dead_ && !killed_ && !anyFailed(kPeerLost);
   for (size_t rank = 0; rank < children_.size(); ++rank)
     if (!agreed && (failedItself(children_[rank]) || children_[rank].silent))

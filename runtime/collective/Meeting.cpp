@@ -23,14 +23,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr uint64_t kProofSlot = 0x646c63; // no collective's
+constexpr uint64_t kProofSlot = 0x646c63; // not used by collectives
 
 void throwUnless(const Status &status) {
   if (!status.ok())
     throw gloo::IoException(status.message());
 }
 
-// Of rank 0, for all.
+// Creates the secret on rank 0 and passes it to all ranks.
 std::string shareSecret(StoreClient &store, const std::string &key, int rank) {
   if (rank > 0) {
     const auto secret = store.get(key);
@@ -44,8 +44,8 @@ std::string shareSecret(StoreClient &store, const std::string &key, int rank) {
   return secret;
 }
 
-// Where a rank listens, which is the same for all others but for the port; and
-// what differs. As a swap's text for all, and a piece.
+// The address at which a rank listens, as data for a swap: `all` is the same
+// for all peers, `piece` differs: port and sequence number.
 struct Place {
   static constexpr size_t kPiece = sizeof(in_port_t) + sizeof(int32_t);
 
@@ -85,13 +85,13 @@ private:
   }
 };
 
-// What `from` says to `to`. Of no use in any other connection.
+// Proves to `to` that `from` knows the secret; useless on any other connection.
 std::string proofOf(const std::string &secret, int from, int to) {
   const std::string text = fmt::format("{} {} {}", secret, from, to);
   return sha256(std::as_bytes(std::span(text)));
 }
 
-// With every other rank at once.
+// Exchanges proofs with all other ranks at the same time.
 void checkPeers(gloo::Context &context, const std::string &secret) {
   struct Exchange {
     std::string own, other;
@@ -162,7 +162,7 @@ meet(const Rendezvous &rendezvous,
   const std::string secret = shareSecret(store, name, rendezvous.rank);
   mesh->connect(store, name, transport);
   checkPeers(*mesh, secret);
-  if (rendezvous.rank == 0) // all have it, or their proof would be missing
+  if (rendezvous.rank == 0) // all ranks have it: they have proved it
     (void)store.erase(name).ok();
   return mesh;
 }
@@ -193,7 +193,7 @@ std::optional<MissingRank> findMissingRank(const Rendezvous &rendezvous,
       continue;
     if (place.waits() && place.since >= 0 &&
         place.since <= kAnswer.count() + 50)
-      continue; // for another
+      continue; // it waits for another rank
     if (place.begun() < least)
       found = MissingRank{number, true};
     else if (!found && (place.since < 0 || place.since > kAnswer.count() + 50))

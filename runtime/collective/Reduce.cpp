@@ -7,9 +7,9 @@
 namespace dlc {
 namespace {
 
-constexpr size_t kBlock = 1024; // elements whose sums stay near
+constexpr size_t kBlock = 1024; // elements whose sums stay in the cache
 
-// `count` is a constant for all blocks but the last, so that they are vectors.
+// `count` is a constant for all blocks but the last, to vectorise the loop.
 template <class Form, class Count>
 void reduceBlock(typename Form::Word *to,
                  std::span<const std::byte *const> sources, size_t first,

@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds, std::chrono::seconds;
 
-// The number in `text` behind `before`; -1: there is none.
+// The number after `before` at the start of `text`; -1: none.
 int64_t numberIn(std::string_view text, std::string_view before) {
   int64_t number = -1;
   if (text.starts_with(before))
@@ -23,7 +23,8 @@ int64_t numberIn(std::string_view text, std::string_view before) {
   return number;
 }
 
-// By links alone: another thread may be closing a descriptor.
+// Visits this process's sockets. Reads only links of /proc, since another
+// thread may be closing a descriptor.
 template <class Visit> void forEachSocket(Visit visit) {
   std::error_code error, gone;
   for (std::filesystem::directory_iterator at("/proc/self/fd", error), end;
@@ -60,7 +61,7 @@ SilentLinks::SilentLinks() {
 void SilentLinks::end(milliseconds silence) const {
   const seconds pause =
       std::max(seconds(1), std::chrono::duration_cast<seconds>(silence / 8));
-  // It is looked for at each probe, which may be late.
+  // The kernel checks the limit at each probe, which may be late.
   const milliseconds limit =
       std::max<milliseconds>(silence - 2 * pause, silence / 2);
   forEachSocket([&](int socket, ino_t inode) {

@@ -94,7 +94,7 @@ namespace {
 
 using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo *)>;
 
-// Nothing and what is wrong if there is none.
+// Null if there is none; then sets `error`.
 AddressList resolve(const std::string &address, int port, int flags,
                     int &error) {
   addrinfo hints{}, *list = nullptr;
@@ -105,8 +105,8 @@ AddressList resolve(const std::string &address, int port, int flags,
   return {error == 0 ? list : nullptr, ::freeaddrinfo};
 }
 
-// Where to listen. Digits are of this machine; of a name the machine may have
-// other addresses than it is known by.
+// The address to listen on. A numeric address is this machine's; a name may
+// resolve to other addresses than the machine has, so all interfaces are used.
 AddressList localAddress(const std::string &address, int port, int &error) {
   const std::string digits = address == "localhost" ? "127.0.0.1" : address;
   if (AddressList found = resolve(digits, port, AI_NUMERICHOST, error))
@@ -146,7 +146,7 @@ static Status noAnswer(const std::string &address, int port,
                   reason);
 }
 
-// The error of a connection that was begun, once it is there or has failed.
+// The error of a connection in progress, once it is established or has failed.
 static int errorOf(const Socket &socket, bool begun) {
   if (!begun)
     return errno;
@@ -232,7 +232,7 @@ bool Socket::wait(short events, Clock::time_point deadline) const {
   }
 }
 
-// Calls `transfer` with what is left until nothing is.
+// Calls `transfer` with the remaining bytes until none remain.
 template <class Byte, class Transfer>
 bool Socket::transferAll(short events, Byte *next, size_t size,
                          Clock::time_point deadline,

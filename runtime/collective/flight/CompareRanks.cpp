@@ -109,13 +109,13 @@ Result<Flight> flightFrom(const Json &json) {
   return flight;
 }
 
-// One rank's calls of one channel, by sequence.
+// One rank's calls on one channel, by sequence.
 struct Track {
   std::map<int64_t, const FlightCall *> calls;
-  bool whole = false; // none before were dropped
+  bool whole = false; // its log has all collectives
 };
 
-// By channel, then by rank.
+// By channel and rank.
 using Tracks = std::map<int64_t, std::map<int, Track>>;
 
 Result<Tracks> tracksOf(const std::vector<Flight> &flights) {
@@ -136,7 +136,7 @@ Result<Tracks> tracksOf(const std::vector<Flight> &flights) {
 
 using ByRank = std::map<int, const Flight *>;
 
-// What must be equal on all ranks.
+// The properties that must be equal on all ranks.
 auto identity(const ByRank &flights, int rank, const FlightCall &call) {
   const Flight &flight = *flights.at(rank);
   const auto subject = static_cast<size_t>(call.subject);
@@ -238,7 +238,7 @@ Result<FlightFinding> compareFlights(const std::vector<Flight> &flights) {
   DLC_ASSIGN(const Tracks tracks, tracksOf(flights));
   std::optional<FlightFinding> first;
   for (const auto &[channel, ranks] : tracks) {
-    std::map<int64_t, int> all; // in order
+    std::map<int64_t, int> all; // sorted sequence numbers
     for (const auto &[rank, track] : ranks)
       for (const auto &[sequence, call] : track.calls)
         ++all[sequence];

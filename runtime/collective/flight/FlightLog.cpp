@@ -70,7 +70,7 @@ void FlightLog::end(uint64_t number, bool well) {
   const int64_t now = clockNow();
   std::lock_guard lock(mutex_);
   if (number + kKept < static_cast<uint64_t>(begun_))
-    return; // overwritten, by those of other channels
+    return; // overwritten meanwhile
   Entry &entry = ring_[number % kKept];
   entry.end = now;
   entry.state = well ? State::Done : State::Failed;
@@ -144,7 +144,7 @@ std::string FlightLog::toJson(const Owner &owner) const {
 
 namespace {
 
-// A file of lines that several processes append to, locked until it is closed.
+// A file to which several processes append lines, locked until it is closed.
 class SharedLines {
 public:
   SharedLines() = default;
@@ -161,7 +161,7 @@ public:
       return systemError("open", path);
     return ::flock(file_, LOCK_EX) == 0 ? Status() : systemError("lock", path);
   }
-  // When the first line was written; none: there is none, or it tells nothing.
+  // When the first line was written; empty if there is none or it has no time.
   Result<std::optional<double>> written() const {
     DLC_ASSIGN(const auto file, MappedFile::open(path_));
     const auto first =
@@ -171,7 +171,7 @@ public:
       return std::optional<double>();
     return std::optional(first->value("written", 0.0));
   }
-  // Replaces all lines, or follows those that are complete.
+  // Replaces all lines, or appends after the last complete one.
   Status write(const std::string &line, bool replaces) {
     uint64_t end = 0;
     if (!replaces) {
@@ -199,7 +199,7 @@ private:
   int file_ = -1;
 };
 
-// "flight-HOST.jsonl", with a name that any file may have.
+// "flight-HOST.jsonl", with characters that are valid in any file name.
 std::string fileOfHost(std::string host) {
   for (char &c : host)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-')

@@ -11,8 +11,8 @@
 
 namespace dlc {
 
-// torchrun names as the cause the error that came first, in whole seconds; who
-// has lost a rank is not the cause.
+// torchrun reports the earliest error, in whole seconds, as the cause; a rank
+// that has lost another one is not the cause.
 static std::time_t timeOf(const Status &status) {
   return std::time(nullptr) + (status.code() == Code::PeerLost ? 1 : 0);
 }
@@ -23,13 +23,13 @@ void tellLauncher(const Status &status) {
   if (status.ok() || !path || !*path || told.exchange(true))
     return;
   const Json extra = {
-      {"py_callstack", status.message()}, // what its report shows
+      {"py_callstack", status.message()}, // text in torchrun's report
       {"timestamp", std::to_string(timeOf(status))}};
   const Json message = {{"message", status.message()},
                         {"errorCode", static_cast<int>(status.code())},
                         {"extraInfo", extra}};
   const std::string text = dumpJson(Json{{"message", message}}) + "\n";
-  // A launcher that cannot be told still has the message and the exit code.
+  // Without the file, the launcher still has the message and the exit code.
   const int file = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0)
     return;

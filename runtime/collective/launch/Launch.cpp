@@ -15,11 +15,11 @@
 namespace dlc {
 namespace {
 
-// A launcher that has started this process as one of several.
+// A launcher that may have started this process as one of several.
 struct Candidate {
   const Launcher *row;
   int rank = 0;
-  std::optional<int> size; // of the launchers that do not say it: nothing
+  std::optional<int> size; // empty: the launcher does not say
   Variable rankOf, sizeOf;
 
   std::string said() const {
@@ -33,14 +33,14 @@ bool isTorchLike(const Launcher &row) {
   return std::strcmp(row.rank, "RANK") == 0;
 }
 
-// Its rank is the number of a pod of Kubeflow's.
+// Whether its rank is the number of a pod of Kubeflow.
 bool isPod(const Launcher &row) {
   return std::string_view(row.name).starts_with("Kubeflow");
 }
 
-// A task of srun has SLURM_STEP_NUM_TASKS. A shell of salloc and the script of
-// sbatch run once, whatever SLURM_NTASKS says: the first has no SLURM_PROCID,
-// the second 0 but no step.
+// A task of srun has SLURM_STEP_NUM_TASKS. The shell of salloc and the script
+// of sbatch run once, whatever SLURM_NTASKS is: the shell has no SLURM_PROCID,
+// the script has 0 but no step.
 bool isSlurmTask() {
   if (std::getenv("SLURM_STEP_NUM_TASKS"))
     return true;
@@ -55,14 +55,15 @@ bool mayBe(const Launcher &row) {
     return false;
   if (std::strcmp(row.rank, "SLURM_PROCID") == 0)
     return isSlurmTask();
-  // Of a pod, whose process may be a launcher's, as torchrun's in it.
+  // The index is that of a pod, in which another launcher such as torchrun may
+  // have started this process.
   if (std::strcmp(row.name, "an indexed Job") == 0)
     return !std::getenv("RANK") && !std::getenv("PET_NODE_RANK");
   return !isPod(row) || !std::getenv(isTorchLike(row) ? row.localRank : "RANK");
 }
 
-// The tasks of MPI's launchers and Slurm; a launcher that has but one task
-// says, in `alone`, so much for those that do not tell their number.
+// The candidates among MPI's launchers, Slurm and Kubernetes. Launchers with
+// only one task are added to `alone`, which explains tasks of unknown number.
 Result<std::vector<Candidate>> tasks(std::vector<std::string> &alone) {
   std::vector<Candidate> found;
   for (const Launcher &row : launchers()) {
@@ -102,8 +103,8 @@ bool agree(const Candidate &a, const Candidate &b) {
   return a.rank == b.rank && (!a.size || !b.size || a.size == b.size);
 }
 
-// Of several tasks: Slurm knows best where they meet; but mpirun within a step
-// of Slurm's has started more than it knows.
+// Chooses among several candidates: Slurm knows best where the ranks meet; but
+// mpirun within a step of Slurm has started more tasks than Slurm knows.
 Result<std::optional<Candidate>>
 innermost(std::vector<Candidate> found, const std::vector<std::string> &alone,
           bool sizeGiven) {
@@ -143,8 +144,9 @@ Result<std::optional<Candidate>> torchRank(bool sizeGiven) {
   return std::optional<Candidate>();
 }
 
-// Ranks by hand among tasks that have begun: each of them is one, or starts as
-// many. Fewer ranks than tasks would do the same work twice.
+// For RANK set by hand within a launcher's tasks: each task must be one of the
+// ranks, or start at least as many. With fewer ranks than tasks, several tasks
+// would do the same work.
 Status checkNested(const Candidate &rank, const std::vector<Candidate> &tasks) {
   if (std::strcmp(rank.row->name, "the environment") != 0)
     return {};
@@ -231,8 +233,8 @@ private:
     return {};
   }
 
-  // LOCAL_RANK may be more than LOCAL_WORLD_SIZE: ranks that are left of a job
-  // keep their GPU.
+  // LOCAL_RANK may exceed LOCAL_WORLD_SIZE: ranks that remain of a job keep
+  // their GPU.
   Status settleLocal() {
     const Variable rank = variable(row_ && row_->localRank ? row_->localRank
                                                            : "LOCAL_RANK"),
@@ -269,7 +271,7 @@ private:
       note("local ranks", std::to_string(*launch_.localSize), all.name);
   }
 
-  // The pod is one rank.
+  // For Kubeflow: the pod must be one rank.
   Status settlePod() {
     const Variable ranks = variable("PET_NPROC_PER_NODE");
     if (ranks.isSet() && ranks.text != "1")

@@ -40,7 +40,7 @@ bool parsePlace(const std::string &place, Rendezvous &rendezvous) {
   if (address.size() > 2 && address.front() == '[' && address.back() == ']')
     address = address.substr(1, address.size() - 2);
   else if (address.find(':') != address.npos)
-    return false; // of IPv6: where it ends is not said
+    return false; // IPv6 without brackets is ambiguous
   const char *const end = place.data() + place.size();
   auto [stop, error] =
       std::from_chars(place.data() + colon + 1, end, rendezvous.port);
@@ -49,7 +49,7 @@ bool parsePlace(const std::string &place, Rendezvous &rendezvous) {
          rendezvous.port <= 65535;
 }
 
-// "127.0.0.1:29501", and rank 0's listener.
+// Parses "127.0.0.1:29501", and takes rank 0's listener.
 Status meetOwn(const Variable &place, Launch &launch) {
   Rendezvous &rendezvous = launch.rendezvous;
   if (!parsePlace(place.text, rendezvous))
@@ -72,7 +72,7 @@ Status meetOwn(const Variable &place, Launch &launch) {
   return {};
 }
 
-// The key of rank 0's notice: of this start of the job alone.
+// The key of rank 0's notice, unique for this start of the job.
 std::string keyOf(const Launch &launch) {
   const Variable run = variable("TORCHELASTIC_RUN_ID");
   return run.isSet()
@@ -80,7 +80,7 @@ std::string keyOf(const Launch &launch) {
              : "/dlc/store";
 }
 
-// A store that listens there, of the launcher.
+// A launcher's store listens at the rendezvous' address.
 void meetInStore(Launch &launch, const std::string &from) {
   Rendezvous &rendezvous = launch.rendezvous;
   rendezvous.notice.address = rendezvous.address;
@@ -149,7 +149,7 @@ Status meetInit(const std::string &init, Launch &launch) {
   return {};
 }
 
-// Of one start of a step, for all of its ranks.
+// Identifies one start of a Slurm step; the same for all of its ranks.
 std::string stepText(const Launch &launch) {
   return fmt::format("{} {} {} {}", variable("SLURM_CLUSTER_NAME").text,
                      variable("SLURM_JOB_ID|SLURM_JOBID").text,
@@ -157,8 +157,8 @@ std::string stepText(const Launch &launch) {
                      launch.restarts);
 }
 
-// The first host of the step, and ports by the hash of the step: others' steps
-// may be on the same host.
+// The first host of the step, and ports by the step's hash, since other steps
+// may run on the same host.
 Status meetSlurm(Launch &launch) {
   const Variable list =
       variable("SLURM_STEP_NODELIST|SLURM_JOB_NODELIST|SLURM_NODELIST");
@@ -183,7 +183,7 @@ Status meetSlurm(Launch &launch) {
   return {};
 }
 
-// Ranks on several hosts, or where they are is not known.
+// For ranks on several or unknown hosts.
 Status meetByPmix(const Launcher &row, const std::string &why, Launch &launch) {
   const Variable job = variable("PMIX_NAMESPACE");
   const Status found =
@@ -202,7 +202,7 @@ Status meetByPmix(const Launcher &row, const std::string &why, Launch &launch) {
   return {};
 }
 
-// A file in the folder of mpirun's for these processes, on this host only.
+// By a file in mpirun's folder for this job, if all ranks are on this host.
 Status meetInSession(const Launcher &row, Launch &launch) {
   const Variable folder = variable("PMIX_SERVER_TMPDIR"),
                  job = variable("PMIX_NAMESPACE"),
@@ -223,7 +223,7 @@ Status meetInSession(const Launcher &row, Launch &launch) {
   return {};
 }
 
-// Hydra speaks with the process that it has started, and with no other.
+// Hydra answers only the process that it has started.
 Status meetAtHydra(const Launcher &row, int descriptor, Launch &launch) {
   if (variable(row.localSize).text == std::to_string(launch.rendezvous.size))
     launch.rendezvous.address = "127.0.0.1";
@@ -253,7 +253,7 @@ Status meetRanks(const std::string &init, const Launcher *row, Launch &launch) {
     return meetOwn(own, launch);
   if (launch.rendezvous.size == 1)
     return {};
-  // No secret, but another step's ranks do not have it.
+  // Not secret, but ranks of other steps do not have it.
   if (row && row->meet == Meet::Slurm && launch.rendezvous.token.empty())
     launch.rendezvous.token = hashText("token " + stepText(launch));
   if (!row && !variable("MASTER_ADDR|MASTER_PORT").isSet())

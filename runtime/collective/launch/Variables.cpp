@@ -10,7 +10,7 @@
 namespace dlc {
 namespace {
 
-// All of the text; nothing if it is no number.
+// Parses the whole text; empty if it is no number.
 std::optional<int> wholeNumber(std::string_view text) {
   int value = 0;
   const char *const end = text.data() + text.size();
@@ -20,7 +20,7 @@ std::optional<int> wholeNumber(std::string_view text) {
              : std::nullopt;
 }
 
-// The head of `text` up to a comma outside of brackets, which it loses.
+// Removes and returns the start of `text` up to a comma outside of brackets.
 std::string_view takePart(std::string_view &text) {
   int depth = 0;
   size_t end = 0;
@@ -31,7 +31,7 @@ std::string_view takePart(std::string_view &text) {
   return part;
 }
 
-// "01-03" -> 01, 02, 03. False if it is no range, or one of more than `most`.
+// "01-03" -> 01, 02, 03. False if it is no range or too long.
 bool addRange(std::string_view range, size_t most,
               std::vector<std::string> &numbers) {
   const size_t dash = range.find('-');
@@ -47,7 +47,7 @@ bool addRange(std::string_view range, size_t most,
   return true;
 }
 
-// The hosts of "rack[1-2]node[1,3]x": each of the first with each of the next.
+// The hosts of "rack[1-2]node[1,3]x": all combinations of the brackets' values.
 bool addHosts(std::string_view pattern, size_t most,
               std::vector<std::string> &hosts) {
   std::vector<std::string> made = {""};

@@ -6,7 +6,7 @@
 
 namespace dlc {
 
-// "0 17 16 3 a collective: ..."
+// Fields separated by spaces, as in "0 17 16 3 a collective: ..."
 static std::string encode(const Report &report) {
   return fmt::format("{} {} {} {} {}", static_cast<int>(report.kind),
                      report.steps, report.done, report.inputs, report.what);
@@ -29,7 +29,7 @@ static Report decode(const std::string &text) {
 
 Status findCulprit(Communicator &control, const Report &own) {
   const auto answers = control.allGather(encode(own));
-  if (!answers.ok()) // it names the rank that is gone or silent
+  if (!answers.ok()) // names the rank that is gone or silent
     return peerLost("{} ({})", answers.status().message(), own.what);
   std::vector<Report> reports;
   for (const std::string &answer : *answers)
@@ -56,8 +56,8 @@ Status findCulprit(Communicator &control, const Report &own) {
     return peerLost("rank {} is behind: it started {} steps, rank {} {} ({})",
                     fewest - reports.begin(), fewest->steps,
                     most - reports.begin(), most->steps, what);
-  // After an abort elsewhere a device goes on, so that its account is of no
-  // use.
+  // Only if all ranks timed out: after an abort elsewhere a device continues,
+  // so its progress says nothing.
   const auto [least, furthest] = ends(&Report::inputs);
   if (least->inputs < furthest->inputs &&
       std::all_of(reports.begin(), reports.end(),

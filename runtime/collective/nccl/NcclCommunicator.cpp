@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives by NCCL. Nothing blocks: initialisation and calls are polled, and
-// a thread has everything aborted when a reduction fails or is late.
+// a thread aborts all communicators when a collective fails or is late.
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/RunningClock.h"
 #include "runtime/collective/flight/FlightLog.h"
@@ -40,14 +40,14 @@ Result<ncclDataType_t> ncclType(DType type) {
   }
 }
 
-// As NCCL's own collectives of pieces want them; none is empty.
+// Whether NCCL's own collectives apply: shards of equal size, none empty.
 bool areEqual(std::span<const size_t> pieces) {
   return pieces.front() > 0 && std::ranges::all_of(pieces, [&](size_t n) {
            return n == pieces.front();
          });
 }
 
-// Ranks that reduce with each other, of which this one is `own`.
+// Ranks that share an NCCL communicator; `own` is this rank's position.
 struct Members {
   ncclComm_t communicator = nullptr; // null once aborted
   size_t own = 0, count = 0;
@@ -98,26 +98,26 @@ private:
   const std::shared_ptr<const Nccl> nccl_;
   DeviceGroup ranks_;
   std::thread watchdog_;
-  std::vector<std::thread> aborting_; // the watchdog's
+  std::vector<std::thread> aborting_; // started by the watchdog
 
-  std::mutex mutex_; // of what follows
+  std::mutex mutex_; // of the following
   std::condition_variable changed_;
-  // All ranks; with DeviceGroup::groupSize, those of this rank's group, and
-  // those that have its place in the others.
+  // All ranks; with DeviceGroup::groupSize also this rank's group, and the
+  // ranks with its position in the other groups.
   Members all_, group_, places_;
   uint64_t expected_ = 0, done_ = 0;
-  Clock::time_point since_;      // of the last progress
-  std::optional<Report> failed_; // what this thread should tell the peers
+  Clock::time_point since_;      // time of the last progress
+  std::optional<Report> failed_; // to be sent by the watchdog
   Status error_;
-  bool failing_ = false; // error_ is about to be known
+  bool failing_ = false; // the watchdog is about to set error_
   bool stop_ = false;
 };
 
-// A call is mostly done within the first; then the core is for others.
+// Most calls finish within kEager; polls then sleep, to free the core.
 constexpr std::chrono::microseconds kEager{200}, kPause{50};
 
-// NCCL's functions return at once; what they began is done when the state is no
-// longer "in progress". Nothing else may be asked of it before.
+// NCCL's functions return at once; an operation has finished when the state is
+// no longer "in progress". No other call is allowed before.
 ncclResult_t NcclCommunicator::settle(ncclResult_t result,
                                       ncclComm_t communicator) {
   const Clock::time_point begin = Clock::now(), end = begin + ranks_.timeout;
@@ -135,7 +135,7 @@ ncclResult_t NcclCommunicator::settle(ncclResult_t result,
   return result;
 }
 
-// The error of a call that was settled.
+// The error of a result of settle().
 std::string NcclCommunicator::describe(ncclResult_t result,
                                        std::string_view action,
                                        ncclComm_t communicator) const {
@@ -145,7 +145,7 @@ std::string NcclCommunicator::describe(ncclResult_t result,
              : nccl_->describe(result, action, communicator);
 }
 
-// NCCL tells its version of CUDA by the runtime's error alone.
+// NCCL reports a CUDA newer than the driver only by the CUDA runtime's error.
 static const char *wayOut(const std::string &error) {
   return error.find("driver version is insufficient") == error.npos
              ? ""
@@ -161,7 +161,7 @@ Result<ncclUniqueId> NcclCommunicator::makeId() const {
   return id;
 }
 
-// The communicators that there are, which whoever takes them ends.
+// Takes all existing communicators; the caller must end them.
 std::vector<ncclComm_t> NcclCommunicator::take() {
   std::vector<ncclComm_t> taken;
   for (Members *members : {&places_, &group_, &all_})
@@ -170,7 +170,7 @@ std::vector<ncclComm_t> NcclCommunicator::take() {
   return taken;
 }
 
-// All of the members call it; nothing is watched yet.
+// Creates the members' communicator; all members call it, before watch().
 Status NcclCommunicator::join(Members &members, const ncclUniqueId &id) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -203,8 +203,8 @@ Status NcclCommunicator::meet() {
   return size == 0 || size == all_.count ? Status() : meetGroups(size);
 }
 
-// The first rank of a group, and of those with a place in all, makes the id by
-// which they meet; all ranks tell theirs at once.
+// The first rank of each group, and of the ranks with each position, creates
+// the id of their communicator; one all-gather distributes all ids.
 Status NcclCommunicator::meetGroups(size_t size) {
   ncclUniqueId ids[2];
   std::memset(ids, 0, sizeof ids);
@@ -236,9 +236,9 @@ NcclCommunicator::~NcclCommunicator() {
   changed_.notify_all();
   if (watchdog_.joinable())
     watchdog_.join();
-  for (std::thread &call : aborting_) // no recorded step keeps it any more
+  for (std::thread &call : aborting_) // no captured step uses them now
     call.join();
-  // A peer may be gone: what cannot be ended is aborted.
+  // A peer may be gone: communicators that cannot be finalized are aborted.
   for (ncclComm_t communicator : take())
     if (settle(nccl_->ncclCommFinalize(communicator), communicator) ==
         ncclSuccess)
@@ -259,7 +259,7 @@ static Status checkMean(DType type, ReduceOp op) {
              : Status();
 }
 
-// Makes a call of the library, which begins it, and waits until it has.
+// Enqueues a call of the library, and polls until NCCL has enqueued it.
 template <class Call>
 Status NcclCommunicator::enqueue(std::string_view name, const Members &members,
                                  Call call) {
@@ -274,8 +274,8 @@ Status NcclCommunicator::enqueue(std::string_view name, const Members &members,
                describe(enqueued, name, members.communicator)});
 }
 
-// One call a piece, by its rank, as one: NCCL's own collectives of pieces want
-// all of one size.
+// Calls `call` for each shard with its rank, as one group: NCCL's own
+// collectives of shards require equal sizes.
 template <class Call>
 ncclResult_t NcclCommunicator::forEachPiece(void *data,
                                             std::span<const size_t> pieces,
@@ -369,14 +369,14 @@ void NcclCommunicator::expect(uint64_t stamp) {
 
 Status NcclCommunicator::status() {
   std::unique_lock lock(mutex_);
-  // What was waited for may have ended because of an error.
+  // A wait may have ended because of an error.
   if (all_.communicator && !failing_)
     if (std::optional<Report> report = ask())
       return fail(lock, *std::move(report));
   return known(lock);
 }
 
-// Lets the watchdog tell the peers; the error that they agree on.
+// Lets the watchdog report to the peers; returns the error that they agree on.
 Status NcclCommunicator::fail(std::unique_lock<std::mutex> &lock,
                               Report report) {
   failed_ = std::move(report);
@@ -385,13 +385,13 @@ Status NcclCommunicator::fail(std::unique_lock<std::mutex> &lock,
   return known(lock);
 }
 
-// The error, waiting for it while the ranks find out whose it is.
+// The error, if any; blocks while the ranks find the culprit.
 Status NcclCommunicator::known(std::unique_lock<std::mutex> &lock) {
   changed_.wait(lock, [this] { return !failing_; });
   return error_;
 }
 
-// The library's error, if there is one; with the lock held.
+// The library's error, if any; call with the lock held.
 std::optional<Report> NcclCommunicator::ask() {
   for (const Members *members : {&all_, &group_, &places_}) {
     if (!members->communicator)
@@ -411,7 +411,7 @@ std::optional<Report> NcclCommunicator::ask() {
   return std::nullopt;
 }
 
-// What is wrong now, if anything; with the lock held.
+// A failure or a missed deadline, if any; call with the lock held.
 std::optional<Report> NcclCommunicator::look() {
   if (failed_)
     return failed_;
@@ -459,9 +459,10 @@ void NcclCommunicator::guard() {
       failing_ = true;
       const std::vector<ncclComm_t> communicators = take();
       lock.unlock();
-      // What waits for the device goes on, and the peers learn it. A call
-      // returns when no graph has a reduction of it any more: these are
-      // destroyed by the thread that waits for what follows.
+      // Unblocks waits for the device, and notifies the peers. ncclCommAbort
+      // returns when no graph contains a collective of the communicator: graphs
+      // are destroyed by the thread that waits for error_, so this thread must
+      // not block.
       for (ncclComm_t communicator : communicators)
         aborting_.emplace_back([nccl = nccl_, communicator] {
           nccl->ncclCommAbort(communicator);

@@ -11,7 +11,7 @@ namespace dlc {
 using namespace store;
 using Clock = Socket::Clock;
 
-// One attempt; `refused`: rank 0 answered that it does not want this rank.
+// One attempt; `refused`: rank 0 answered that it does not admit this rank.
 static Result<Socket> join(const Rendezvous &rendezvous,
                            Clock::time_point deadline, bool &refused) {
   DLC_ASSIGN(Socket socket,
@@ -34,8 +34,7 @@ static Result<Socket> join(const Rendezvous &rendezvous,
                   placeText(rendezvous.address, rendezvous.port));
 }
 
-// Calls `attempt` until it succeeds, says that another will not help, or the
-// timeout is over.
+// Calls `attempt` until it succeeds, sets `final`, or the timeout is over.
 template <class Attempt>
 static Result<Socket> insist(std::chrono::milliseconds timeout,
                              Attempt &&attempt) {
@@ -43,7 +42,8 @@ static Result<Socket> insist(std::chrono::milliseconds timeout,
   constexpr std::chrono::milliseconds kPause(20);
   for (bool final = false;;) {
     Result<Socket> joined = attempt(deadline, final);
-    // An attempt in no time would hide what was wrong with this one.
+    // An attempt with almost no time left would replace this error by a
+    // timeout.
     if (joined.ok() || final || Clock::now() + 4 * kPause >= deadline)
       return joined;
     std::this_thread::sleep_for(kPause);
@@ -57,8 +57,8 @@ Result<Socket> joinStore(const Rendezvous &rendezvous) {
                 });
 }
 
-// At the first of the ports where rank 0 admits this rank. What refuses it, or
-// does not answer, is another job's or no store.
+// Connects to the first of the ports where rank 0 admits this rank. Where it is
+// refused or gets no answer, another job or no store listens.
 static Result<Socket> joinAtOneOf(Rendezvous &rendezvous,
                                   Clock::time_point deadline) {
   std::vector<int> ports = rendezvous.otherPorts;
@@ -81,8 +81,8 @@ static Result<Socket> joinAtOneOf(Rendezvous &rendezvous,
   return first;
 }
 
-// Whether what listens where rank 0 is to is another store, so that a notice
-// of rank 0's is, or will be, in it.
+// Whether another store listens at rank 0's address; rank 0's notice then is,
+// or will be, in that store.
 static Result<bool> isTaken(const Rendezvous &rendezvous,
                             Clock::time_point deadline) {
   const auto soon = std::min(
@@ -97,8 +97,7 @@ static Result<bool> isTaken(const Rendezvous &rendezvous,
                   placeText(rendezvous.address, rendezvous.port));
 }
 
-// A notice may be of a job that has ended, or of one begun again: it is read
-// anew for each attempt.
+// Each attempt reads the notice again: it may be of an earlier start.
 Result<Socket> findStore(Rendezvous &rendezvous) {
   if (rendezvous.notice.empty() && rendezvous.otherPorts.empty())
     return joinStore(rendezvous);

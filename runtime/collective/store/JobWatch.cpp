@@ -41,7 +41,7 @@ bool JobWatch::say(const Message &message,
   return socket_.send(bytes.data(), bytes.size(), Clock::now() + patience);
 }
 
-// Until a rank is lost, or nothing is to be heard any more.
+// Runs until a rank is lost, or the store or this object ends the watch.
 std::optional<LostRank> JobWatch::watch() {
   const milliseconds pause = pauseBetweenBeats(silence_);
   const LostRank closed{0, false};

@@ -6,7 +6,7 @@
 
 namespace dlc::store {
 
-// What Add keeps: digits; nothing is 0.
+// Parses a value of Add: decimal digits; an empty value is 0.
 static std::optional<int64_t> numberOf(std::string_view text) {
   int64_t value = 0;
   const auto [stop, error] =
@@ -48,7 +48,8 @@ bool KeyValues::set(const std::string &key, std::string value, Change &change) {
   return true;
 }
 
-// What is not set is as if it were empty, but its answer is what was expected.
+// A key that is not set has the value "", but the answer after a failed
+// comparison is `expected`, as in PyTorch's store.
 bool KeyValues::compareSet(const Message &message, Change &change) {
   const std::string &expected = message.values[0];
   const std::string *found = find(message.keys[0]);

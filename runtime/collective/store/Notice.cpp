@@ -24,7 +24,7 @@ using Clock = Socket::Clock;
 constexpr char kForm[] = "dlc-store-1";
 constexpr size_t kLongest = 1024; // bytes of a notice
 
-// "dlc-store-1 127.0.0.1 41234 TOKEN": without a token in a job that has one.
+// "dlc-store-1 127.0.0.1 41234 TOKEN"; without the token if the job has one.
 std::string textOf(const Rendezvous &rendezvous, bool hasToken) {
   return fmt::format("{} {} {} {}\n", kForm, rendezvous.address,
                      rendezvous.port, hasToken ? "" : rendezvous.token);
@@ -72,7 +72,8 @@ Status writeNoticeFile(const std::string &path, const std::string &text) {
   return {};
 }
 
-// Whoever wrote it decides whom this rank talks to.
+// The file's author decides to which address this rank connects: only accepts
+// files that no other user can write.
 Result<std::string> readNoticeFile(const std::string &path) {
   const Socket file(
       ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
@@ -91,7 +92,7 @@ Result<std::string> readNoticeFile(const std::string &path) {
   return text;
 }
 
-// The store may not listen yet.
+// Retries, since the store may not listen yet.
 Result<StoreClient> reach(const Notice &notice, Clock::time_point deadline) {
   for (;;) {
     auto client =
@@ -130,7 +131,7 @@ Status leaveAtLauncher(Rendezvous &rendezvous, bool hasToken) {
       .status();
 }
 
-// Once: its barrier is.
+// Asks only once, since the exchange has a barrier.
 Status readAtLauncher(Rendezvous &rendezvous, Clock::time_point deadline) {
   std::string &said = rendezvous.notice.said;
   if (said.empty()) {
@@ -144,13 +145,13 @@ Status leaveInStore(Rendezvous &rendezvous, bool hasToken) {
   const Notice &notice = rendezvous.notice;
   DLC_ASSIGN(StoreClient client,
              reach(notice, Clock::now() + rendezvous.timeout));
-  // On the store's host the others reach rank 0 by the same name.
+  // On the store's host, rank 0 is reached by the store's address.
   const std::string own = client.socket().address();
   rendezvous.address =
       own == client.socket().peerAddress() ? notice.address : own;
   DLC_TRY(listenFor(rendezvous));
   DLC_TRY(client.set(notice.place, textOf(rendezvous, hasToken)));
-  return client.get(notice.place).status(); // it has arrived
+  return client.get(notice.place).status(); // set() has no answer
 }
 
 Status leaveInFile(Rendezvous &rendezvous, bool hasToken) {

@@ -32,7 +32,7 @@ std::optional<std::pair<int, int>> Parted::find(Clock::time_point now) {
   for (auto next = missedBy(whom); next && *next != who;
        next = missedBy(whom)) {
     who = std::exchange(whom, *next);
-    if (++turns == misses_.size()) { // a circle
+    if (++turns == misses_.size()) { // a cycle
       std::tie(who, whom) = misses_.front();
       break;
     }

@@ -8,12 +8,12 @@
 namespace dlc {
 namespace {
 
-// Lines of words NAME=VALUE, of which the first is cmd; each is answered.
+// Lines of words NAME=VALUE, of which the first is cmd; each line is answered.
 class Pmi {
 public:
   Pmi(int descriptor, Socket::Clock::time_point deadline)
       : socket_(descriptor), deadline_(deadline) {}
-  ~Pmi() { socket_.release(); } // Hydra takes its end for the rank's
+  ~Pmi() { socket_.release(); } // closing it would mean the rank's end
 
   Result<std::string> ask(const std::string &line, std::string_view expected) {
     const std::string bytes = line + "\n";
@@ -75,7 +75,7 @@ Result<std::string> shareByPmi(int descriptor, int rank,
   DLC_ASSIGN(
       const std::string found,
       pmi.ask(fmt::format("cmd=get kvsname={} key=dlc", space), "get_result"));
-  // From here on the launcher does not miss a call of this process.
+  // After this the launcher does not treat an exit without a call as failure.
   DLC_TRY(pmi.ask("cmd=finalize", "finalize_ack").status());
   return Pmi::valueOf(found, "value");
 }

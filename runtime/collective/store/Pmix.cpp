@@ -10,7 +10,7 @@
 namespace dlc {
 namespace {
 
-// Types and numbers of the PMIx standard.
+// Types and constants of the PMIx standard.
 struct Process {
   char space[256];
   uint32_t rank;
@@ -19,12 +19,12 @@ struct Value {
   uint16_t type;
   union {
     const char *text;
-    uint64_t room[8]; // at least as large as any version's
+    uint64_t room[8]; // at least as large as in any version
   };
 };
 constexpr uint16_t kText = 3;
 constexpr uint8_t kGlobal = 3;
-constexpr size_t kLongestKey = 512; // calls copy as many bytes
+constexpr size_t kLongestKey = 512; // calls copy this many bytes
 
 struct Calls {
   int (*init)(Process *self, const void *info, size_t count);
@@ -74,7 +74,7 @@ Result<std::string> share(int rank, const std::string &text) {
   if (!found || found->type != kText || !found->text)
     return peerLost("PMIx_Get gives no text");
   const std::string shared = found->text;
-  // From here on the launcher does not miss a call of this process.
+  // After this the launcher does not treat an exit without a call as failure.
   DLC_TRY(check(calls.finalize(nullptr, 0), "PMIx_Finalize"));
   return shared;
 }
@@ -83,8 +83,7 @@ Result<std::string> share(int rank, const std::string &text) {
 
 Status findPmix() { return openCalls().status(); }
 
-// The calls wait for as long as it takes: a thread that is left with them ends
-// with the process.
+// The calls have no deadline: a thread that still waits ends with the process.
 Result<std::string> shareByPmix(int rank, const std::string &text,
                                 Socket::Clock::time_point deadline) {
   std::packaged_task<Result<std::string>()> task(

@@ -7,7 +7,7 @@
 namespace dlc::store {
 namespace {
 
-// What follows a query, in order: 4: u32, 8: i64, k: key, v: value, t: token,
+// The payload of a query, in order: 4: u32, 8: i64, k: key, v: value, t: token,
 // K: keys, P: pairs of key and value.
 struct Form {
   Query query;
@@ -35,7 +35,7 @@ class Reader {
 public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
 
-  Parsed state = Parsed::Whole; // the first that is not Whole stays
+  Parsed state = Parsed::Whole; // of the first incomplete or invalid field
   size_t read = 0;
 
   template <class T> T number() {

@@ -63,7 +63,7 @@ Result<std::string> StoreClient::compareSet(const std::string &key,
   return receiveText(limit);
 }
 
-// They come within the timeout.
+// Waits for the keys; an error after the timeout.
 Status StoreClient::needed(const std::vector<std::string> &keys) {
   DLC_ASSIGN(const bool there, wait(keys, timeout_));
   return there ? Status()
@@ -109,7 +109,7 @@ Result<bool> StoreClient::check(const std::vector<std::string> &keys) {
   return answer == kReady;
 }
 
-// To one that waits; an error if a rank is lost.
+// The answer to a waiting query; an error if a rank is lost.
 Result<uint8_t> StoreClient::receiveAnswer(Clock::time_point deadline) {
   DLC_ASSIGN(const auto answer, receive<uint8_t>(deadline));
   if (answer != kLost)
@@ -126,7 +126,7 @@ Result<bool> StoreClient::wait(const std::vector<std::string> &keys,
   if (!told)
     DLC_TRY(send({Query::CancelWait, {}, {}, 0}, limit));
   DLC_ASSIGN(auto answer, receiveAnswer(limit));
-  if (answer == kStopWaiting && !told) { // at the same time
+  if (answer == kStopWaiting && !told) { // both crossed
     DLC_ASSIGN(answer, receive<uint8_t>(limit));
     return answer == kWaitCancelled ? Result<bool>(true) : noAnswer();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server: one thread, one poll, a buffer for each connection.
+// The server: one thread, one epoll loop, a buffer for each connection.
 #include "runtime/collective/store/TcpStore.h"
 
 #include "runtime/base/process/Log.h"
@@ -28,7 +28,7 @@ using namespace store;
 using Clock = Socket::Clock;
 constexpr auto kNever = Clock::time_point::max();
 
-// In a time that does not depend on where they differ.
+// Compares in time that does not depend on where they differ.
 bool isSame(std::string_view a, std::string_view b) {
   unsigned difference = a.size() != b.size();
   for (size_t i = 0; i < a.size() && i < b.size(); ++i)
@@ -70,7 +70,7 @@ private:
           c.tell(store::kEnd);
           write(c);
         }
-    } catch (const std::exception &error) { // the ranks take rank 0 for lost
+    } catch (const std::exception &error) { // the ranks treat rank 0 as lost
       logError(fmt::format("the job's store ends: {}", error.what()));
     }
     connections_.clear();
@@ -102,7 +102,7 @@ private:
         tellWatchers(word);
   }
 
-  // Null: not of a connection.
+  // Null: a descriptor that is not a connection's.
   void await(int descriptor, Connection *c, uint32_t what,
              int how = EPOLL_CTL_ADD) const {
     epoll_event event{what, {c}};
@@ -113,22 +113,22 @@ private:
     if (events & POLLOUT)
       write(c);
     if (!c.closed && c.out.empty() && !c.in.empty())
-      work(c); // what it asked for behind what it has taken now
+      work(c); // messages received before the last answer was sent
     if (!c.closed && (events & (POLLIN | POLLRDHUP | POLLHUP | POLLERR)))
       read(c);
   }
 
   void end(Connection &c) { c.closed = closes_ = true; }
 
-  // All that is there; what it asks for is done. One that does not take its
-  // answers is only looked at.
+  // Receives all available bytes, and executes complete messages. While answers
+  // are unsent, only checks whether the client has closed.
   void read(Connection &c) {
     char piece[1 << 16];
     const ssize_t count = ::recv(c.socket.descriptor(), piece, sizeof piece,
                                  c.out.empty() ? 0 : MSG_PEEK);
     if (count < 0 && (errno == EINTR || errno == EAGAIN))
       return;
-    if (count <= 0 || !c.out.empty()) { // it closed behind what it has sent
+    if (count <= 0 || !c.out.empty()) { // closed, with answers unsent
       end(c);
       return;
     }
@@ -147,12 +147,12 @@ private:
       c.due = Clock::now() + StoreLimits::kPatience;
   }
 
-  // It said who it is, or need not.
+  // Whether it has sent its rank, or need not.
   bool isAdmitted(const Connection &c) const {
     return c.rank >= 0 || (c.validated && token_.empty());
   }
 
-  // False if there is no whole one.
+  // Executes the first message; false if it is incomplete.
   bool takeMessage(Connection &c) {
     Message message;
     size_t length = 0;
@@ -181,7 +181,7 @@ private:
     return isAdmitted(c) || (c.validated && message.query == Query::Check);
   }
 
-  // False if the connection is to end.
+  // Executes a message; false if the connection must be closed.
   bool perform(Connection &c, Message message) {
     switch (message.query) {
     case Query::Validate:
@@ -244,7 +244,7 @@ private:
     return true;
   }
 
-  // All who take part are answered when the last one does.
+  // All ranks are answered when the last one has sent its part.
   bool swap(Connection &c, Message &message) {
     const std::string key = message.keys[0];
     if (!swaps_.add(key, c.rank, std::move(message.values[0]),
@@ -303,7 +303,7 @@ private:
     return true;
   }
 
-  // Many ranks ask when one is late: their answers are one.
+  // Many ranks ask when one is late: one beat answers them all.
   void askWatchers() {
     constexpr std::chrono::milliseconds kSame(40);
     if (const auto now = Clock::now(); now - asked_ > kSame) {
@@ -323,7 +323,7 @@ private:
     return true;
   }
 
-  // To the one that waits, if it can be told yet.
+  // Answers a waiting client, if its wait has ended.
   void answer(Connection &c) {
     if (!c.swap.empty() && swaps_.isComplete(c.swap)) {
       c.tell(kStopWaiting);
@@ -336,7 +336,7 @@ private:
     } else {
       return;
     }
-    // All ranks take their answers of a swap at once.
+    // All ranks receive answers of a swap at once, so they get more time.
     c.due = Clock::now() + StoreLimits::kPatience * (c.swap.empty() ? 1 : 6);
     c.wanted.clear();
     c.swap.clear();
@@ -375,7 +375,7 @@ private:
       return;
     if (full || connections_.size() - admitted_ >= StoreLimits::kStrangers)
       dropOldestStranger();
-    if (full) { // what is free now is for the next turn
+    if (full) { // retry after a connection was freed
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       return;
     }
@@ -386,7 +386,7 @@ private:
     await(c.socket.descriptor(), &c, EPOLLRDHUP | EPOLLIN);
   }
 
-  // One that did not even validate, if there is one.
+  // Prefers one that has not validated.
   void dropOldestStranger() {
     const auto oldest = [this](bool validated) {
       return std::find_if(connections_.begin(), connections_.end(),
@@ -401,8 +401,9 @@ private:
       connections_.erase(found);
   }
 
-  // A rank that leaves without a farewell is lost: all learn it.
-  // What takes too long is looked for now and then: there may be thousands.
+  // Removes closed and late connections; ranks whose connection ended without a
+  // farewell are lost. Deadlines are checked only periodically: there may be
+  // thousands of connections.
   void dropClosed() {
     const auto now = Clock::now();
     if (!std::exchange(closes_, false) && now < look_)
@@ -451,21 +452,21 @@ private:
   const int size_;
   const std::string token_;
   const std::chrono::milliseconds silence_;
-  Heartbeats beats_; // of the thread alone
-  Parted parted_;    // the same
+  Heartbeats beats_; // used only by the thread
+  Parted parted_;    // likewise
   const Socket wake_, ready_;
   std::atomic<bool> stop_ = false;
-  // Of the thread alone:
+  // Used only by the thread:
   std::list<Connection> connections_; // the oldest first
   KeyValues values_{StoreLimits::kTotal};
   Swaps swaps_;
   std::vector<size_t> each_; // connections of each rank
-  size_t admitted_ = 0;      // connections of ranks
-  bool closes_ = false;      // one is to be dropped
+  size_t admitted_ = 0;      // connections with a rank
+  bool closes_ = false;      // a connection is to be removed
   Clock::time_point look_{};
   Clock::time_point asked_ = Clock::now() - std::chrono::seconds(1);
   std::vector<int> lost_;
-  std::thread thread_; // last: it uses the rest
+  std::thread thread_; // last: uses the other members
 };
 
 TcpStoreServer::TcpStoreServer(std::unique_ptr<Impl> impl)
