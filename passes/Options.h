@@ -172,9 +172,9 @@ struct AllReduceOptions {
   int64_t firstBucketBytes = 1 << 20;
   /// --sync-bn: batch norm statistics over the batches of all ranks.
   bool syncBatchNorm = false;
-  /// --compress=none|bf16|fp16|powersgd:RANK[:RATE[:START]]: what gradients are
-  /// rounded to on their way; powersgd: matrices travel as factors of that
-  /// rank, if that makes them RATE times smaller, after START updates.
+  /// --compress=none|bf16|fp16|powersgd:RANK[:RATE[:START]]: precision in which
+  /// gradients are sent; powersgd: matrices are sent as factors of that rank,
+  /// if these are RATE times smaller, after START updates.
   std::string compress = "none";
   int64_t powerRank = 1;
   double powerRate = 2;

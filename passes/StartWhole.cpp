@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gradients lose on their way hurts most in the first steps, when they are
-// large and differ from each other: as torch's powerSGD_hook does, these steps
-// send them whole. The compression then starts from states that nothing has
-// touched.
+// The first updates reduce gradients without compression (--compress=powersgd):
+// compression errors are most harmful then, because gradients are large and
+// change quickly. torch's powerSGD_hook does the same. Until compression
+// begins, its states keep their initial values.
 #include "compiler/dialect/ops/Ranks.h"
 #include "passes/Passes.h"
 #include "passes/Step.h"

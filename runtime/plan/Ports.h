@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ports of programs that data sets fill and predictions read.
+// The inputs that data sets fill and the outputs that predictions read.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -10,27 +10,28 @@
 
 namespace dlc::plan {
 
-// For the first size. Null if the plan has no such program.
+// The program of this kind for the first size. Null if the plan has none.
 const Program *findProgram(const Plan &plan, std::string_view kind);
 
 // Labels are the inputs that predict does not take.
 bool isLabel(const Plan &plan, std::string_view input);
 
-// The input for sample weights of training programs that were compiled with
+// The input for sample weights of training programs compiled with
 // --last-batch=pad: 0 for padding, and for other samples the factor that makes
 // the loss their mean. Data files do not contain it.
 constexpr std::string_view kSampleWeight = "dlc.sample_weight";
 // Whether samples that do not fill the last update of an epoch are padded.
 bool padsLast(const Plan &plan);
 
-// Programs for a single sequence, for dlc generate: for all its tokens, or for
-// one more token, at the position in the decoding program's additional input.
+// Programs for a single sequence, for dlc generate: kPrefill for all its
+// tokens, kDecode for one more token, at the position in the additional input
+// kPosition.
 constexpr std::string_view kPrefill = "prefill", kDecode = "decode",
                            kPosition = "dlc.position";
-// The updates of training: `start_step` does the first Program::updates, if
-// there are some, `train_step` the others.
+// Programs for a training update: `start_step`, if present, does the first
+// Program::updates updates, `train_step` the others.
 constexpr std::string_view kTrain = "train_step", kStart = "start_step";
-// The program that does it, of the first size's kinds, after so many updates.
+// The kind of the program that does the update after `updates` updates.
 std::string_view updateAfter(const Plan &plan, int64_t updates);
 // Whether the host runs `follower` after each run of the program.
 bool isFollowedBy(const Program &program, const Program &follower);
@@ -40,17 +41,17 @@ bool isFollowedBy(const Program &program, const Program &follower);
 constexpr std::string_view kSync = "sync_step";
 int64_t syncEvery(const Plan &plan);
 
-// The shape of a batch of the input's samples: the input's own shape, preceded
-// by a dimension of 1 if each sample is a whole input. That is so if the batch
-// is 1 and no input of the model has a single row, as for the atoms and bonds
-// of a graph.
+// The shape of a batch of the input's samples: the input's own shape, with a
+// leading dimension of 1 if each sample is a whole input. That is so if the
+// batch is 1 and no input of the model has a single row, as for the atoms and
+// bonds of a graph.
 std::vector<int64_t> batchShape(const Plan &plan, const Program &program,
                                 const Port &input);
 
-// An input without a row per sample, shared by all samples.
+// Whether the input has no row per sample and is shared by all samples.
 bool isShared(const Plan &plan, const Program &program, const Port &input);
 
-// Checks that every input has one row per sample of a batch (labels one or
+// Checks that each input has one row per sample of a batch (labels: one or
 // more), or is shared. The program must belong to the plan. Code::Corrupt,
 // naming the input.
 Status checkInputs(const Plan &plan, const Program &program);

@@ -24,7 +24,7 @@ public:
   }
   // Code::Corrupt for a wait for a bucket that was not started.
   Result<std::unique_ptr<Command>> bind(const CommandSpec &spec);
-  // The tickets of what was bound, in order, if there is a reducer.
+  // The tickets of bound collectives, in order; empty without a reducer.
   const std::vector<int> &started() const { return started_; }
   // Marks a bucket that a device command has completed before the wait.
   void skip(int64_t bucket) { tickets_[bucket] = 0; }
@@ -33,7 +33,7 @@ private:
   Result<std::unique_ptr<Command>> bindAllReduce(const CommandSpec &spec,
                                                  int64_t bucket);
 
-  // For more than one rank.
+  // Requires more than one rank.
   Result<std::unique_ptr<Command>> bindReduceScatter(const CommandSpec &spec,
                                                      int64_t bucket);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on the communication queue of a device, in parallel with its
+// Collectives on the communication stream of a device, in parallel with its
 // computation.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace dlc {
 
 class DeviceReducer final : public Reducer {
 public:
-  // `queue` and `flight` (or null) outlive it; another thread tells `log` what
-  // is completed.
+  // `queue` and `flight` (or null) must outlive it. Another thread calls
+  // `log`'s complete().
   DeviceReducer(CommunicationQueue &queue,
                 std::unique_ptr<DeviceCommunicator> communicator,
                 FlightLog *flight, std::shared_ptr<LaunchLog> log)
@@ -37,7 +37,7 @@ public:
   Status status() override { return communicator_->status(); }
 
 private:
-  // Enqueues a collective on the device's queue.
+  // Enqueues a collective on the given stream.
   using Collective = std::function<Status(void *queue)>;
   struct Ticket {
     const char *operation;

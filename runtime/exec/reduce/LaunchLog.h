@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the collectives of a device in the flight log: a step is enqueued as
-// one, and what is known is when all of its work is completed.
+// Records a device's collectives in the flight log. A step is enqueued as one
+// launch, so the collectives of a step end when all of its work is completed.
 #pragma once
 
 #include "runtime/collective/flight/FlightLog.h"
@@ -10,12 +10,12 @@
 
 namespace dlc {
 
-// Any thread.
+// Thread-safe.
 class LaunchLog {
 public:
   explicit LaunchLog(FlightLog *log) : log_(log) {} // null: records nothing
 
-  // A collective is about to be enqueued.
+  // Call before a collective is enqueued.
   void begin(const char *operation, uint64_t bytes, int subject) {
     if (!log_)
       return;
@@ -24,13 +24,13 @@ public:
                                   bytes, subject),
                       0});
   }
-  // What was begun since the last call is completed with the work `stamp`.
+  // The collectives begun since the last call belong to the work `stamp`.
   void stamp(uint64_t stamp) {
     std::lock_guard lock(mutex_);
     for (size_t i = begun_.size(); i-- > 0 && begun_[i].stamp == 0;)
       begun_[i].stamp = stamp;
   }
-  // All work up to this number is completed.
+  // All work up to number `stamp` is completed.
   void complete(uint64_t stamp) {
     std::lock_guard lock(mutex_);
     for (; !begun_.empty() && begun_.front().stamp > 0 &&
@@ -41,7 +41,7 @@ public:
 
 private:
   struct Begun {
-    uint64_t number, stamp; // of the log; 0: not known yet
+    uint64_t number, stamp; // in the flight log; 0: not known yet
   };
 
   FlightLog *const log_;

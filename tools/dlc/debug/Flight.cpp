@@ -67,7 +67,7 @@ std::string ranksText(const std::vector<int> &ranks) {
                      fmt::join(parts, ", "));
 }
 
-// The least and the largest of what several ranks have.
+// The range of a value over several ranks.
 struct Spread {
   double least = INFINITY, most = -INFINITY;
 
@@ -81,7 +81,7 @@ struct Spread {
   }
 };
 
-// Ranks of which the same is told, but for the times.
+// Ranks with the same report, except for times.
 struct Alike {
   std::vector<int> ranks;
   std::set<std::string> hosts;
@@ -111,8 +111,8 @@ std::string headline(const FlightFinding &f, const ByRank &flights) {
                      f.noFile.empty() ? "all" : "all that left a record");
 }
 
-// What is told of a rank: whether its collective is not the one that is looked
-// at but its last one, which that is, how it ended, and the rank's error.
+// The report on a rank. isLast: it did not begin the collective in question, so
+// its last one is described.
 struct Told {
   bool isLast = false;
   std::string what, end, error;

@@ -21,7 +21,7 @@ struct Guess {
   bool isWrong() const { return label && *label != number; }
 };
 
-// The pictures and the labels of a source.
+// The images and labels of a source.
 class Shown {
 public:
   static Result<Shown> open(const Dataset &dataset) {
