@@ -15,8 +15,8 @@ class OptionTable;
 // Treatment of samples that cannot be decoded.
 enum class BadSamples {
   Error, // reading fails
-  Skip,  // they are passed over, with a warning: the next picture takes their
-         // place, a table has a row less
+  Skip,  // skipped with a warning: the next picture replaces them; rows of
+         // tables are dropped
 };
 
 // Padding of an input's samples that are too short: a value in the type of the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that is loaded.
+// Bindings of a session.
 #include "runtime/python/Bindings.h"
 #include "runtime/python/Samples.h"
 

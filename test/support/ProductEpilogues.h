@@ -7,7 +7,7 @@
 
 namespace dlc {
 
-// For CpuDevice::add.
+// The kinds to register with CpuDevice::add.
 std::span<const Kind> productEpilogues();
 
 } // namespace dlc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc-codegen: compiles the kernels of an exec module, for tests and for
-// reading what a cluster becomes. Kernels without a schedule get one,
-// those without threads, too, with --sm.
+// dlc-codegen: compiles the kernels of an exec module, for tests and to inspect
+// the code of a cluster. Kernels without a schedule get one; with --sm also
+// those without threads.
 //   dlc-codegen x.mlir --emit=llvm|so [--cpu=native] [-O3] [--jobs=N]
 //   [--cache=FOLDER] [-o FILE]
 //   dlc-codegen x.mlir --sm=90 --emit=llvm|ptx|resources|cubin [-o FILE]

@@ -48,8 +48,8 @@ void addCache(CommandLine &line, CLI::App &parent);
 // The exit of a rank.
 struct RankEnd {
   int code = 0;
-  // The rank failed by itself, so the other ranks need not end by themselves.
-  // Otherwise all end at the same step, or a lost rank caused the failure.
+  // The rank failed by itself, so the others must not wait for it (abandon()).
+  // Otherwise all end at the same step, or another rank was lost.
   bool alone = false;
 };
 // For the result of the rank's work. `say`: prints an error.

@@ -22,7 +22,7 @@ struct Decision {
   // row, filled, fixed, kept, trained, fresh, by names, untied, unnamed,
   // detached, straight through, one node, per sample, of a node, apart,
   // overlapping, by role, quantized
-  std::string text;       // what and why
+  std::string text;       // the decision and its reason
   bool warn = false;      // training may differ from the source model's
   std::string named = {}; // subject of the warning; "": the tensor
   /// Its elements are parameters of the source, grouped into other tensors:

@@ -24,7 +24,7 @@ enum class Stage {
 /// Whether --no-repair accepts it.
 enum class Skip {
   Yes,
-  IfIdle, // unless it changes the model, since later stages need it
+  IfIdle, // only if it has nothing to change, else no row reads the nodes
   Never
 };
 

@@ -15,8 +15,8 @@ enum class Formula {
   Steps,  // arithmetic progression, one dimension
   Ratios, // geometric progression, one dimension
   Window, // a Hann or Hamming window, one dimension
-  Sines,  // two dimensions, each column a sine or cosine of the row, or of
-          // the row's place along one side of a grid
+  Sines,  // two dimensions, each column a sine or cosine of the row number, or
+          // of the row's coordinate on one axis of a grid
 };
 
 /// Constant tensors and those with fewer than four elements match no formula.

@@ -41,7 +41,7 @@ Result<Shape> broadcastShapes(const Shape &a, const Shape &b);
 Result<Shape> resolveReshape(const Shape &x, const Shape &target,
                              bool allowZero);
 
-/// One entry a dimension: y[i] = x[starts + i * steps], `sizes` elements.
+/// One entry per dimension: y[i] = x[starts + i * steps], `sizes` elements.
 struct SliceBounds {
   std::vector<int64_t> starts, sizes, steps;
 };

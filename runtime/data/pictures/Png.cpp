@@ -14,7 +14,7 @@ namespace {
 // In the file's pixel format, since a small file can inflate to any size.
 constexpr int64_t kMaxInflated = 400 << 20;
 
-// Nothing with a destructor lives where longjmp passes.
+// No object with a destructor may be in scope when longjmp is called.
 struct PngReader {
   png_structp png = nullptr;
   png_infop info = nullptr;

@@ -10,7 +10,7 @@ class Snapshot {
 public:
   enum class Of {
     All,
-    Unguarded, // what a step changes that is skipped: all but parameters,
+    Unguarded, // states that a skipped step changes: all but parameters,
                // moments and averages
   };
 

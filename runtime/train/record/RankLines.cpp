@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN/ranks.jsonl, and a message when another rank is the slow one.
+// RUN/ranks.jsonl, and a message when another rank becomes the slow one.
 #include "runtime/train/record/Recorder.h"
 
 #include "runtime/base/process/Log.h"

@@ -170,7 +170,7 @@ Status checkLengths(const plan::Plan &plan, std::string_view kind,
     std::string key;
     int64_t found;
   };
-  std::map<std::vector<int64_t>, Axis> lengths; // by what they are in each size
+  std::map<std::vector<int64_t>, Axis> lengths; // by the lengths in all sizes
   for (size_t i = 0; i < trial.specs.size(); ++i) {
     const std::vector<int64_t> found = sampleShape(trial.heads[i].shape);
     if (trial.specs[i].isShared || trial.specs[i].isWeight)

@@ -46,7 +46,7 @@ openDatasets(const std::vector<std::shared_ptr<const Source>> &sources,
 Result<Dataset> openDataset(std::shared_ptr<const Source> source,
                             const plan::Plan &plan, std::string_view kind,
                             const SampleOptions &options, int64_t batch = 0);
-// Of the file at `path`.
+// The data set of the file at `path`.
 Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
                             std::string_view kind, const SampleOptions &options,
                             int64_t batch = 0);

@@ -19,7 +19,7 @@ struct OperatorCheck {
   /// Precision under autocast: "half", "f32", or "as inputs".
   std::string amp = "?";
   std::map<std::string, std::string> targets; // by their names
-  std::string advice;                         // what to do about a "no"
+  std::string advice;                         // remedy for a "no"
 };
 
 struct LayerCost {

@@ -144,7 +144,7 @@ private:
     bool splat = weight.elements() > 1 && isSplat(name, weight);
     for (const Use &use : edit.uses(name)) {
       if (edit.isNew(*use.node) || work.dead.count(use.node))
-        continue; // reads what it was made to read, or nothing reads it
+        continue; // a repair added it, or its result is unused
       auto [key, origin] = identify(name, use, weight, splat);
       auto [it, first] = groups.try_emplace(key);
       if (first)
