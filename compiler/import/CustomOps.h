@@ -29,8 +29,7 @@ public:
   const Found *find(const std::string &op) const;
   /// Builds the call of `found` for the node and adds its libraries to `used`.
   LogicalResult import(const Node &node, const Found &found);
-  /// Contents of the libraries that the model uses, by file name in the
-  /// artifact.
+  /// Contents of the libraries in use, by file name in the artifact.
   const std::map<std::string, std::string> &used() const { return used_; }
 
 private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports an ONNX model: translates the file to a dlc module and a store of its
-// weights.
+// Translates an ONNX file to a dlc module and a store of its weights.
 #pragma once
 #include "compiler/import/file/Replaced.h"
 #include "compiler/import/repair/Repair.h"
@@ -37,8 +36,7 @@ struct ImportOptions {
   RoleOverrides roles;
   /// --padding-idx=PARAM:ROW (Padding.h).
   std::vector<std::string> paddings;
-  /// --replace-head=N: number of classes of a new last layer; 0 keeps the
-  /// model's.
+  /// --replace-head=N: classes of a new last layer; 0 keeps the model's.
   int64_t headClasses = 0;
   /// --unfold-bn and --unfold-bn-at=REGEX (FreshNorms.h).
   bool renewNorms = false;
@@ -52,8 +50,7 @@ struct ImportOptions {
   /// --weights=FILE, a .safetensors or .onnx file. With --weights-partial,
   /// names that are missing there or differ in shape keep the model's values.
   std::string weights;
-  /// --names=FILE: a .safetensors file with the model's values under their
-  /// names.
+  /// --names=FILE: a .safetensors file with the model's values by name.
   std::string names;
   bool weightsPartial = false;
   /// --untie=NAME: weights read by several modules, such as "lm_head.weight".

@@ -12,8 +12,7 @@ namespace dlc::python {
 // Rows that a Python function returns.
 class RowsOfPython final : public Source {
 public:
-  // `read(column, sample)` returns an array. Created and destroyed with the GIL
-  // held.
+  // `read(column, sample)` returns an array. Made and ended with the GIL.
   RowsOfPython(int64_t samples, std::vector<Tensor> columns,
                nanobind::object read, std::string identity);
   ~RowsOfPython() override;

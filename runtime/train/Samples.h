@@ -19,8 +19,7 @@ Result<Judge::Sources> openSamples(const TrainOptions &options,
 Result<Judge::Sources> openValidationSamples(const TrainOptions &options,
                                              const TrainHooks &hooks);
 
-// Code::Usage if the run is endless: neither the samples nor the steps are
-// limited.
+// Code::Usage if neither the samples nor the steps are limited.
 Status checkEnd(const TrainOptions &options, const SizedData &data);
 
 // Advice for a run whose steps wait for samples for this share of their time,

@@ -44,8 +44,7 @@ public:
   int64_t ahead() const { return setup_.session->executor().runsAhead(); }
   // Blocks until the oldest unread update has finished, and returns its report.
   Result<StepReport> read();
-  // Share of the time since the first step spent waiting for samples; 0 if
-  // negligible.
+  // Share of the time since the first step spent waiting; 0 if negligible.
   double shareWaited() const;
   // Blocks until all updates have finished, ignoring their reports.
   Status discard();

@@ -244,8 +244,7 @@ Words wordsOf(const YAML::Node &value) {
   return value.IsNull() ? Words() : Words{value.as<std::string>()};
 }
 
-// Sets the option for an entry of the file at `path`, unless its key is in
-// `except`.
+// Sets the option of an entry of `path`, unless its key is in `except`.
 Status readEntry(const YAML::Node &name, const YAML::Node &value,
                  const OptionTable &table, const OptionTable::Given &except,
                  const std::string &path) {

@@ -97,8 +97,7 @@ struct TrainOptions {
   // time. Not stored.
   bool anyRanks = false;
 
-  /// Adds all options except `given`, `missing` and `anyRanks` as rows
-  /// "run.NAME".
+  /// Adds rows "run.NAME" of all but `given`, `missing` and `anyRanks`.
   void addTo(OptionTable &table);
 };
 

@@ -47,8 +47,7 @@ CommandPaths pathsOf(const Json &tree) {
   return paths;
 }
 
-// Paths of nested commands as a pattern of a shell's `case`, which is never
-// empty.
+// Paths of nested commands as a non-empty pattern of a shell's `case`.
 std::string nestedPattern(const CommandPaths &paths) {
   std::string pattern = "''";
   for (const auto &[path, command] : paths)

@@ -6,8 +6,7 @@
 
 namespace dlc::tool {
 
-// dlc.1, and dlc-COMMAND.1 for each command: names and texts in roff's man
-// macros.
+// dlc.1, and dlc-COMMAND.1 for each: names and texts in roff's man macros.
 std::vector<std::pair<std::string, std::string>> manualPages(const Json &tree);
 
 } // namespace dlc::tool

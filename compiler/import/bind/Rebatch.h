@@ -22,8 +22,7 @@ public:
   /// nodes that select one sample or generate values of the file's batch.
   Result<std::vector<onnx::NodeProto>> adapted(const onnx::NodeProto &node,
                                                ValueTable &table);
-  /// Whether an output of shape `shape` no longer has the file's batch
-  /// dimension.
+  /// Whether an output of this shape lacks the file's batch dimension.
   bool isLost(const onnx::ValueInfoProto &output, const Shape &shape) const;
   /// What to do if the batch cannot be changed.
   std::string advice() const;

@@ -92,8 +92,7 @@ onnx::NodeProto instantiate(const onnx::NodeProto &node, const Renamed &names,
   return copy;
 }
 
-/// Maps formal inputs and outputs to those of the call, and all other names to
-/// unused ones.
+/// Maps formal inputs and outputs to the call's, other names to unused ones.
 Renamed namesOf(const onnx::FunctionProto &function,
                 const onnx::NodeProto &call, const std::string &prefix,
                 const UnusedName &unused) {

@@ -90,8 +90,7 @@ Status checkOutputs(const onnx::GraphProto &graph, const Definitions &defined) {
   return {};
 }
 
-/// The error for the nodes still waiting, which are on a cycle or depend on
-/// one.
+/// The error for waiting nodes, which are on a cycle or depend on one.
 Status cycleError(const onnx::GraphProto &graph,
                   const std::vector<int> &waiting) {
   std::string names;

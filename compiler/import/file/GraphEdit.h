@@ -95,8 +95,7 @@ private:
   void dropOrphans();
 };
 
-/// Also declares an initializer as a graph input, which IR versions before 4
-/// require.
+/// Also declares an initializer as an input, as IR versions before 4 require.
 void declareInitializer(onnx::GraphProto &graph,
                         const onnx::TensorProto &tensor);
 

@@ -13,8 +13,7 @@ class NodeProto;
 
 namespace dlc::import {
 
-/// "Conv", "com.microsoft.Gelu": the operator, with its domain unless that is
-/// ai.onnx.
+/// "Conv", "com.microsoft.Gelu": the operator, with a domain but ai.onnx.
 std::string operatorName(const onnx::NodeProto &node);
 
 /// A node and the version of the opset that it belongs to. A getter returns the

@@ -12,8 +12,7 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// A limit, since imports are expensive and a model may have many unsupported
-/// nodes.
+/// A limit: imports are expensive, and many nodes may be unsupported.
 constexpr int kMostImports = 100;
 /// Two batch sizes: dimensions that differ depend on the batch.
 constexpr int64_t kBatches[] = {2, 3};

@@ -11,8 +11,7 @@
 
 namespace dlc::import {
 
-/// Whether the model in this file fails like the whole. An error ends the
-/// reduction.
+/// Whether the model in this file fails like the whole. Errors are returned.
 using ModelFails = std::function<Result<bool>(const std::string &path)>;
 /// Called with each smaller failing model: the contents of its file, and the
 /// number of its nodes, without Constants.

@@ -12,8 +12,7 @@ using ir::Expr;
 struct IntegerRange {
   double low, high;
 };
-/// Range of an ONNX integer type; an error for types that cannot be quantised
-/// to.
+/// Range of an ONNX integer type; an error for other types.
 FailureOr<IntegerRange> integerRange(const Node &n, int onnxType);
 
 /// round(scaled) + zeroPoint, computed in at least f32 and clamped to the

@@ -33,8 +33,7 @@ public:
   virtual void define(const std::string &name, std::vector<Value> values) = 0;
   virtual const std::vector<Value> *sequence(const std::string &name) = 0;
   virtual bool isUsed(const std::string &name) = 0;
-  /// The table row that gets no gradient from the Gather whose output is
-  /// `name`.
+  /// The table row without gradient from the Gather whose output is `name`.
   virtual std::optional<int64_t> padding(const std::string &name) = 0;
   /// The ratio of --dropout for the node with this first output; the inner
   /// nullopt keeps the node's ratio; null if no rule matches the node.
@@ -80,8 +79,7 @@ public:
   Shape shape(size_t i) const;
   int onnxType(size_t i) const;
   const HostTensor *host(size_t i) const;
-  /// Input `i` as integers known at import time; else an error that names
-  /// `what`.
+  /// Input `i` as integers known at import; else an error that names `what`.
   FailureOr<std::vector<int64_t>> integers(size_t i, const char *what) const;
   using NodeView::integers;
   FailureOr<double> number(size_t i, const char *what) const;

@@ -48,8 +48,7 @@ public:
     std::string_view bytes;
     std::shared_ptr<MappedData> file; // keeps `bytes` alive
   };
-  /// The bytes of `tensor` (data_location EXTERNAL), which must be `expected`
-  /// many.
+  /// The `expected` bytes of `tensor` (data_location EXTERNAL).
   Result<Range> find(const onnx::TensorProto &tensor, size_t expected);
 
 private:

@@ -53,8 +53,7 @@ inline int64_t truncated(double value) {
 class HostTensor {
 public:
   HostTensor() : HostTensor(DType::F32, {}) {}
-  /// Zeros that are not charged to a budget, for shapes that do not come from a
-  /// model.
+  /// Zeros that are not charged to a budget, for shapes not from a model.
   HostTensor(DType dtype, Shape shape) : HostTensor(dtype, shape, {}) {}
   /// Zeros; `lease` is of bytesOf(elements) bytes.
   HostTensor(DType dtype, Shape shape, Lease lease);

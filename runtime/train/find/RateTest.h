@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The learning rate range test: a short training with an increasing rate, until
 // the loss increases (Smith, Cyclical Learning Rates for Training Neural
-// Networks, 2017, arXiv:1506.01186, section 3.3; with fastai's exponential
-// increase).
+// Networks, 2017, arXiv:1506.01186, section 3.3; exponential as in fastai).
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -56,14 +55,13 @@ struct RateTestResult {
 // update the parameters' change is multiplied by the ratio of the rates, which
 // is equal (except for rounding) to the update with the other rate for
 // optimizers whose step is proportional to it. Code::Usage for rmsprop_tf,
-// whose moments include the rate, for parameters that are not f32 or are
-// split over ranks (--zero=3), and for a compiled rate of 0.
+// whose moments include the rate, for parameters that are not f32 or are split
+// over ranks (--zero=3), and for a compiled rate of 0.
 Result<RateTestResult> runRateTest(const TrainOptions &options,
                                    const RateTestOptions &test,
                                    Communicator &communicator);
 
-// Writes find-lr.csv (lr, loss, smoothed) to a folder, which is created if
-// missing.
+// Writes find-lr.csv (lr, loss, smoothed) to a folder, created if missing.
 Status writeRateTest(const std::string &folder, const RateTestResult &result);
 
 } // namespace dlc

@@ -256,9 +256,8 @@ Status Generator::checkSame(std::span<const float> one,
   return {};
 }
 
-// Logits from the cache must equal those without it, also if the cache was
-// filled with other tokens after the position; orders of sums may differ, also
-// in 16 bits.
+// Logits from the cache must equal those without it, also if it has other
+// tokens after the position; orders of sums may differ, also in 16 bits.
 Status Generator::checkCache(std::span<const int64_t> tokens,
                              std::span<const float> logits) {
   constexpr double kRounding = 0.05;

@@ -25,8 +25,7 @@ size_t terminalWidth() {
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// A part of the line; on a narrow terminal those of the highest rank are
-// omitted first.
+// A part of the line; narrow terminals omit those of the highest rank.
 struct ShownPart {
   std::string text;
   int rank;

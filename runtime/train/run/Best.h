@@ -9,8 +9,7 @@
 
 namespace dlc {
 
-// Stored in checkpoints, so that a resumed run decides like an uninterrupted
-// one.
+// Stored in checkpoints, so that a resumed run decides the same.
 struct Best {
   double value = NAN;
   int64_t step = -1; // of its checkpoint; below 0: none

@@ -15,8 +15,7 @@ public:
   // For an existing folder. Both must outlive it.
   Checkpointing(RunSetup &setup, RunFolder &folder)
       : setup_(setup), folder_(folder) {}
-  // Must be called before the first step: detects ranks that cannot write their
-  // parts.
+  // Call before the first step: finds ranks that cannot write their parts.
   Status open();
 
   // Restores the newest checkpoint, or options.checkpoint.

@@ -77,8 +77,7 @@ std::string shapeText(const InputSpec &spec, int64_t batch) {
   if (spec.isShared)
     return fmt::format("[{}] for all", fmt::join(spec.shape, ", "));
   std::vector<int64_t> shape = sampleShape(spec.shape);
-  // Only the number of a label's entries matters: the batch has one row
-  // dimension.
+  // Only the number of a label's entries matters: rows have one dimension.
   if (const int64_t rows = spec.shape.empty() ? 1 : spec.shape[0] / batch;
       spec.isLabel && rows > 1)
     shape.insert(shape.begin(), rows);

@@ -43,8 +43,7 @@ class StateCopy {
 public:
   // Call at most once, before all other functions.
   void shareWith(Share share) { share_ = std::move(share); }
-  // Allocates, so that take() only copies. Code::Limit if there is not enough
-  // memory.
+  // Allocates, so that take() only copies. Code::Limit if memory is short.
   Status reserve(Executor &executor);
   // Code::Diverged, with the tensor, if a float parameter is not finite.
   Status take(Executor &executor);

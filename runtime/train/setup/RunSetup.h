@@ -14,8 +14,7 @@
 
 namespace dlc {
 
-// One rank's part of a setup that is the same on all ranks. Expensive: created
-// once per run.
+// One rank's part of a setup common to all ranks. Created once: expensive.
 struct RunSetup {
   // `options` with absolute paths. Code::Usage for contradicting options.
   static Result<std::unique_ptr<RunSetup>> make(const TrainOptions &options,
@@ -46,8 +45,7 @@ struct RunSetup {
   bool reports(std::string_view metric) const;
   // Whether the number of samples is unknown.
   bool isEndless() const { return data.samples() == kEndlessSamples; }
-  // Whether the number of validations without improvement has reached the
-  // patience.
+  // Whether enough validations were without improvement.
   bool isPatienceOver(const Best &best) const {
     return options.patience > 0 && best.waited >= options.patience;
   }

@@ -15,8 +15,7 @@
 namespace dlc::import {
 namespace {
 
-/// An operand that is always a weight; the left one of a product may be an
-/// initial state.
+/// An operand that is always a weight; a product's left one may be a state.
 bool isWeight(const Use &use) {
   const std::string &op = use.node->op_type();
   if (op == "Conv" || op == "ConvTranspose" || op == "BatchNormalization" ||

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributions of initial weights: formulas of torch.nn.init, random numbers
-// of Philox.
+// Distributions of initial weights: torch.nn.init's, with Philox numbers.
 #pragma once
 #include "runtime/base/Status.h"
 #include "runtime/base/numbers/DType.h"

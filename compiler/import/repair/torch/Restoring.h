@@ -72,8 +72,7 @@ struct Restoring {
                                const std::vector<int64_t> &shape);
   /// A tool without notes fused nodes after the exporter.
   bool isFused() const;
-  /// Charges the import's budget; false, with `problem` set, if it is
-  /// exhausted.
+  /// Charges the import's budget; false, and `problem`, if it is exhausted.
   bool spend(size_t steps);
   Status problem;
 
@@ -94,11 +93,9 @@ void stopGradients(Restoring &work);
 /// FoldedFrom.cpp: values whose folded sources the file records: those of no
 /// parameter become constants, rows of a parameter become that parameter.
 void settleFolded(Restoring &work);
-/// merged/Untie.cpp: splits initializers that several tensors of the source
-/// share.
+/// merged/Untie.cpp: splits initializers that several source tensors share.
 Status untieInitializers(Restoring &work);
-/// merged/Untie.cpp: restores zero biases that an optimizer removed from Conv
-/// and Gemm.
+/// merged/Untie.cpp: restores zero biases that an optimizer removed.
 void restoreBiases(Restoring &work);
 
 /// merged/PartCalls.cpp: splits norms and products that were merged because

@@ -20,8 +20,7 @@ bool hasStandardBody(const std::string &op);
 /// nodes begin with that of the replaced node. Each step returns the number of
 /// nodes it replaced.
 
-/// Converts nodes to their forms in opset kNewestOpset, and sets file.opset to
-/// it.
+/// Converts nodes to opset kNewestOpset, and sets file.opset to it.
 Result<int> upgradeNodes(OnnxFile &file);
 /// Replaces nodes of com.microsoft for which there is a rule by ai.onnx's.
 Result<int> replaceContrib(OnnxFile &file);
