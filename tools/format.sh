@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Formats every C++ file of the repository with clang-format 14.
-#   tools/format.sh [FILE...]           rewrite all files, or these; what is no C++ is left alone
+#   tools/format.sh [FILE...]           rewrite all files, or these; other files are ignored
 #   tools/format.sh --check [FILE...]   change nothing; name the files that would change, and fail
 set -eu
 type clang-format-14 >/dev/null

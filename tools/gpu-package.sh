@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds what a machine with an NVIDIA GPU needs to run the GPU tests and benchmarks, in one folder:
+# Builds a folder with everything to run the GPU tests and benchmarks on a machine with an NVIDIA GPU:
 #   bash tools/gpu-package.sh [-o FOLDER] [--sm=90] [--standins] [--quick] [--models=FOLDER]
-# There: bash FOLDER/run.sh. See test/device/README.md.
+# On that machine run: bash FOLDER/run.sh. See test/device/README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export DLC_BUILD=${DLC_BUILD:-$PWD/build} PYTHONPATH=$PWD/test/support

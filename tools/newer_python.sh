@@ -23,11 +23,11 @@ for package in "$work"/apt/*.deb; do
   dpkg-deb -x "$package" "$work/tree"
 done
 
-# Compilers find what Debian's file of that name includes from a folder of the machine's.
+# Debian's pyconfig.h includes another one, which compilers would look for in the machine's folders: replaces it by that.
 include=$work/tree/usr/include
 cp "$include/x86_64-linux-gnu/python3.13/pyconfig.h" "$include/python3.13/pyconfig.h"
 cp "$work/tree/usr/share/doc/python3.13-minimal/copyright" "$work/tree/usr/lib/python3.13/LICENSE.txt" # for tools/notices.py
-# It runs with its own libraries, by their loader; what a program starts from it sees none of that.
+# Runs it by the unpacked loader with the unpacked libraries; its child processes use the machine's.
 mv "$work/tree/usr/bin/python3.13" "$work/tree/usr/bin/python3.13.elf"
 cat >"$work/tree/usr/bin/python3.13" <<'END'
 #!/bin/sh

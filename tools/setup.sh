@@ -33,7 +33,7 @@ missing_packages() {
   done <"$root/tools/packages.txt"
 }
 
-# The environments, and the lists of tools/ that they are made of.
+# The Python environments, and the files of tools/ that list their packages.
 declare -A lists=([.venv]=requirements.txt [.venv-wheel]=wheel.txt)
 
 environment_is_current() {
@@ -67,7 +67,7 @@ install_packages() {
   ((${#missing[@]} == 0)) || fail "still missing after the installation: ${missing[*]}"
 }
 
-# Made beside the old one and then moved into place, so that it is never half of one.
+# Creates the new environment beside the old one and then renames it, so that it is never incomplete.
 make_environment() {
   local list=$root/tools/${lists[$1]} new=$root/$1.new old=$root/$1.old
   say "making the Python environment $1 with $(grep -c == "$list") packages"

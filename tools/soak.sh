@@ -57,7 +57,7 @@ for ((round = seed; ; ++round)); do
     for target in model import plan artifact npz safetensors yaml store; do
       left && check "$target" build-asan/test/dlc-fuzz "$target" "$to/corpus" --mutants=1000 --jobs="$jobs" \
         --seed="$round" --keep="$to/kept" --seconds=$((end - SECONDS)) --memory=1024 \
-        --cpu-seconds=6 # of the sanitizers' build, three times slower
+        --cpu-seconds=6 # with sanitizers, which are three times slower
     done
   fi
   has faults && left && check faults python build test/faults/allocation_test.py \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Sets up, builds and tests everything, a test a processor; arguments go to ctest (-R NAME, -L lit, -j1 ...).
+# Sets up, builds and tests everything, one test per processor; arguments go to ctest (-R NAME, -L lit, -j1 ...).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bash tools/setup.sh

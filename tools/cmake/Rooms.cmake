@@ -19,7 +19,7 @@ function(dlc_room name)
   if(ARG_MLIR)
     target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
     target_link_libraries(${name} PUBLIC DlcLlvm)
-    # What the compiler runs is short; most of its own time is LLVM's.
+    # dlc's own passes take little time; most of a compilation is spent in LLVM.
     target_compile_options(${name} PRIVATE -O1)
   endif()
   if(ARG_PRECOMPILED)
@@ -41,5 +41,5 @@ function(dlc_unit_test name)
   endif()
   dlc_use_precompiled(${ARG_PRECOMPILED} ${name})
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT MALLOC_PERTURB_=165) # fills what is freed
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT MALLOC_PERTURB_=165) # overwrites freed memory
 endfunction()

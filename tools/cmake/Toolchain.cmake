@@ -14,8 +14,8 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
-# Several files of a room are compiled as one, which parses headers and makes templates once for all of
-# them: a cold build takes two thirds of the time. So names in unnamed namespaces differ within a room and a test program.
+# Unity builds compile several files of a room as one, which parses headers and instantiates templates once: a cold
+# build takes two thirds of the time. Names in unnamed namespaces must therefore differ within a room or test program.
 option(DLC_UNITY "compile several files of a room as one" ON)
 set(CMAKE_UNITY_BUILD ${DLC_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
@@ -28,8 +28,8 @@ elseif(LLD)
   add_link_options(-fuse-ld=lld)
 endif()
 if(MOLD OR LLD)
-  # Else thread-local data may begin in a page that no segment maps, where code ends at a page's end: the loader cannot
-  # protect it, and the program does not start.
+  # Otherwise, if code ends at a page boundary, thread-local data may begin in a page that no segment maps: the loader
+  # cannot protect it, and the program does not start.
   add_link_options(-Wl,-z,separate-loadable-segments)
 endif()
 
@@ -38,16 +38,16 @@ set(DLC_VENV ${CMAKE_SOURCE_DIR}/.venv CACHE PATH
 set(DLC_PYTHON ${DLC_VENV}/bin/python)
 list(PREPEND CMAKE_PREFIX_PATH ${DLC_VENV})
 
-# -fPIC for programs, too, not -fPIE: both then read the same precompiled headers.
+# Programs also use -fPIC, not -fPIE, so that they share precompiled headers with libraries.
 add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter)
-# -O2: the code that must be fast is generated or in libraries, and -O3 costs build time.
+# -O2: performance-critical code is generated or in libraries, and -O3 costs build time.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 
-# GCC looks for its garbage once 128 MB are new, and again and again in what a precompiled header brings
-# along: a tenth of the time of a file, to save a fifth of its memory.
+# GCC collects garbage after each 128 MB of allocations, and each time scans the precompiled header's data: that takes
+# a tenth of a file's time, to save a fifth of its memory.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options("SHELL:--param ggc-min-heapsize=1000000")
-  # Dependencies are named as they were included. Else GCC follows links of system folders (.venv may be one), and ccache
-  # hands the path of one checkout to another.
+  # Dependency files have the paths of #include. Otherwise GCC resolves links of system folders (.venv may be one), and
+  # ccache passes the path of one checkout to another.
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fno-canonical-system-headers>)
 endif()
