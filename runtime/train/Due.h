@@ -7,14 +7,14 @@
 
 namespace dlc {
 
-// The options of a run that determine them.
+// The options that determine which actions are due.
 struct DueRules {
   int64_t total = 0; // steps
   bool validates = false;
   int64_t saveEvery = 0;  // steps between checkpoints; 0: none
   double saveSeconds = 0; // or seconds; with neither, one per epoch
   int64_t checkEvery = 0; // steps between comparisons of ranks; 0: none
-  int64_t syncEvery = 0;  // steps between meetings of ranks; 0: none
+  int64_t syncEvery = 0;  // steps between averages of parameters; 0: none
 };
 
 struct Due {

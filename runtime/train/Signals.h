@@ -27,8 +27,8 @@ public:
 
   // Returns and resets the request; `stop` remains set.
   SignalRequest take();
-  // The same, but waits a short time for a stop signal, which another process
-  // has received and this one probably will.
+  // Like take(), but waits up to a second for a stop signal that another
+  // process has received and this one probably will receive, too.
   SignalRequest takeSoon();
 
 private:

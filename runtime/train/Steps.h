@@ -13,11 +13,11 @@ namespace dlc {
 // The report of an update.
 struct StepReport {
   int64_t step = 0;               // the first of a run is 1
-  std::span<const double> values; // of Session::metricNames(), until the next
-  // Since the later of the step's start and the previous report.
+  std::span<const double> values; // of Session::metricNames(), until next read
+  // Seconds since the later of the step's start and the previous report.
   double seconds = 0;
-  double waited = 0; // for its samples, on this rank
-  double made = 0;   // seconds of the loader's thread, meanwhile
+  double waited = 0; // seconds that this rank waited for samples
+  double made = 0;   // seconds in which the loader made samples, concurrently
   // The part of `seconds` in which this rank waited in collectives, and the
   // part without this and without waiting for samples; unset on a device that
   // executes a step as one launch.
@@ -26,14 +26,13 @@ struct StepReport {
 
 class Steps {
 public:
-  // `progress` is that of started steps, which the device may not have
-  // completed.
+  // `progress` counts started steps, which the device may not have completed.
   Steps(RunSetup &setup, Progress &progress)
       : setup_(setup), progress_(progress) {}
 
-  // Starts the next update with all batches of its window, with an infinite
-  // gradient if the test hook says so. If enabled, profiles all updates but the
-  // first, which includes binding.
+  // Starts the next update with all micro-batches of its window.
+  // RunSetup::injects() makes a gradient infinite. If enabled, profiles all
+  // updates but the first, which includes binding.
   Status start(Loader &loader);
   // Averages the parameters of ranks that step independently
   // (Session::syncRanks). Its time is part of the next step's.

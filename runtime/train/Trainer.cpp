@@ -257,7 +257,7 @@ private:
     return {};
   }
 
-  std::atomic<bool> tells_ = true;    // of its error
+  std::atomic<bool> tells_ = true;    // whether to print its error
   std::atomic<Doing> doing_ = kSteps; // outlives setup and loader
   const std::unique_ptr<RunSetup> ownSetup_;
   RunSetup &setup_;

@@ -38,17 +38,17 @@ public:
   // The run's folder.
   const std::string &folder() const;
 
-  // Trains to the end; once. While a trainer lives it handles signals
-  // (Signals.h), unless the hooks say no: all ranks finish the step they are
-  // in, and a checkpoint is written. Code::Diverged when the loss is not finite
-  // in a step that was not skipped, or after options.maxSkips skipped steps in
-  // a row; RUN/replay-<step> then does the step again (Replay.h), and the last
+  // Trains to the end; call once. While a trainer exists it handles signals
+  // (Signals.h), unless hooks.signals is false: all ranks finish their step,
+  // and a checkpoint is written. Code::Diverged when the loss is not finite in
+  // a step that was not skipped, or after options.maxSkips consecutive skipped
+  // steps; RUN/replay-<step> then reproduces the step (Replay.h), and the last
   // checkpoint is kept. After any error each of several ranks adds a line to
   // RUN/flight-<host>.jsonl (collective/flight).
   Result<TrainResult> run();
 
-  // After an error: false if another rank of this host has already told that a
-  // rank is lost, as this one would.
+  // After an error: whether to print it. False if a rank is lost and another
+  // rank of this host has already printed that.
   bool tells() const;
 
 private:

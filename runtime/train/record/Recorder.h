@@ -20,7 +20,7 @@ struct StatisticsEvent {
 struct SavedEvent {
   const Progress &progress;
   bool asked = false;   // requested by a signal
-  bool isKnown = false; // a failure is known: it is not written meanwhile
+  bool isKnown = false; // it is complete; false: maybe still being written
 };
 
 struct EndEvent {

@@ -142,7 +142,7 @@ Status Session::checkWindow(int size) {
   return {};
 }
 
-// Only a run by hosts has a start: its state is there.
+// Only programs for CPUs have @start_step; there, reading a state is cheap.
 Result<const plan::Program *> Session::nextStep(int size, bool isLast) {
   if (!isLast)
     return findProgram(plan(), kAccumulate, size);

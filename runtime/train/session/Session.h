@@ -71,7 +71,7 @@ public:
   // ranks' changes since the last call, so that ranks are equal.
   Status syncRanks();
 
-  // What the next micro-batch runs, the last one of a window or another.
+  // The program of the next micro-batch. `isLast`: it ends its window.
   Result<const plan::Program *> nextStep(int size, bool isLast);
 
   // Starts training on a batch, with arrays in order of train_step's inputs.
@@ -91,7 +91,7 @@ public:
   // returns the metrics in order of metricNames(). Valid until the next call.
   // Does not allocate after the first update.
   Result<std::span<const double>> readMetrics();
-  // Both; waits for the metrics if this batch has some.
+  // startStep(), and readMetrics() if this batch ends its window.
   Result<std::span<const double>> trainStep(const Batch &batch,
                                             Probe *probe = nullptr,
                                             std::optional<int> size = {});
@@ -99,8 +99,8 @@ public:
                                             Probe *probe = nullptr,
                                             std::optional<int> size = {});
 
-  // `goesOn` is called after each batch of an evaluation or a prediction; if it
-  // returns false, that ends with an error. May be empty.
+  // `goesOn` is called after each batch of an evaluation or prediction, which
+  // ends with an error if it returns false. May be empty.
   void setGoesOn(std::function<bool()> goesOn) { goesOn_ = std::move(goesOn); }
   Status checkGoesOn() const;
 

@@ -23,10 +23,11 @@ struct RunSetup {
   // Reads model and data, and binds the step. Errors are the same on all ranks.
   Status prepare();
 
-  // Starts the run, or the sharing of its samples between these ranks, here.
+  // Sets the position from which this run, or a continuation with these ranks,
+  // takes samples.
   void beginAt(Progress &progress);
-  // A schedule that was compiled without a length gets that of the original
-  // run, or of this one with options.reschedule.
+  // Gives a schedule that was compiled without a length the length of the
+  // original run, or of this one with options.reschedule.
   Status settleSchedule(const Progress &progress);
   // Synchronises statistics of each rank's samples, before they are read or
   // saved.
@@ -38,9 +39,10 @@ struct RunSetup {
     int size = 0;
   };
   Result<Window> windowOf(int64_t step) const;
-  // Whether the test hook makes a gradient of this rank infinite in this step.
+  // Whether the test hook (DLC_INJECT_INF) makes a gradient of this rank
+  // infinite in this step.
   bool injects(int64_t step) const;
-  // NaN if the program does not report it.
+  // The value of this metric; NaN if the program does not report it.
   double metric(std::span<const double> values, std::string_view name) const;
   bool reports(std::string_view metric) const;
   // Whether the number of samples is unknown.
