@@ -37,7 +37,7 @@ void sent(const Buffer &buffer) {
     throw gloo::IoException("the wait was ended");
 }
 
-// Splits `count` elements of `size` bytes among ranks; each piece's bytes.
+// Bytes of each rank's piece of `count` elements of `size` bytes.
 std::vector<size_t> cut(size_t count, size_t size, size_t ranks) {
   std::vector<size_t> pieces;
   size_t begin = 0;

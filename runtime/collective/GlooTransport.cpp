@@ -146,7 +146,7 @@ private:
   }
 
   std::optional<RunningClock::time_point> due_; // guarded by the owner's mutex
-  bool late_ = false;                           // as well
+  bool late_ = false;                           // guarded by it, too
   int from_ = kNone, to_ = kNone;
   const std::shared_ptr<GlooTransport::Context> context_;
   GlooTransport &owner_;

@@ -255,7 +255,7 @@ int LocalRanks::verdict() const {
   for (const Child &child : children_) {
     int own = WIFEXITED(child.status) ? WEXITSTATUS(child.status) : kPeerLost;
     if (obeyed && (own == kPeerLost || endedAsAsked(child)))
-      own = 128 + asked_; // other ranks lost a stopped one
+      own = 128 + asked_; // it lost a rank that the signal ended
     if (own != 0 && (code == 0 || code == kPeerLost))
       code = own;
   }

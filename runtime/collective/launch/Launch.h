@@ -17,7 +17,7 @@ struct LaunchFlags {
   // to this file; "store://HOST:PORT": the TCPStore at that address; "env://":
   // from MASTER_ADDR and MASTER_PORT.
   std::string init;
-  std::string interface; // of this rank, for GLOO_SOCKET_IFNAME
+  std::string interface; // of this rank; default: GLOO_SOCKET_IFNAME
 
   // Adds the flags as `section`.rank and so on.
   void addTo(OptionTable &table, const std::string &section);

@@ -24,7 +24,7 @@ enum class Query : uint8_t {
   Check = 5,       // keys -> u8 kReady or kNotReady
   Wait = 6,        // keys -> u8 kStopWaiting, once all of them are set
   Count = 7,       // -> i64 keys
-  Erase = 8,       // keys -> i64 number of them that were set
+  Erase = 8,       // key -> i64 number of erased keys: 0 or 1
   Append = 9,      // key, value; no answer
   MultiGet = 10,   // keys, which must be set -> their values
   MultiSet = 11,   // u64 count, then keys and values; no answer
@@ -41,7 +41,7 @@ enum class Query : uint8_t {
   Beat = 0xd3,     // i64 progressOf(), on the connection that watches
   Ask = 0xd4,      // no answer; all watching ranks are asked for a beat
   Places = 0xd5,   // -> text, Heartbeats::placesText
-  Accuse = 0xd6,   // u32 rank; no answer: it is lost
+  Accuse = 0xd6,   // u32 rank, for which others wait; no answer: it is lost
   Miss = 0xd7,     // u32 rank, for which this one waits in vain; no answer
   // key, value, pieces -> u8 kStopWaiting and a text, Swaps::answerTo, once all
   // ranks have sent theirs (Swaps.h).
