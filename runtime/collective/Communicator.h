@@ -117,8 +117,7 @@ struct Notice {
   std::string text() const; // for messages
 };
 
-// How a process finds the other ranks: by the address of rank 0's store
-// (store/TcpStore.h).
+// How a process finds the other ranks: by rank 0's store (store/TcpStore.h).
 struct Rendezvous {
   int rank = 0;
   int size = 1;

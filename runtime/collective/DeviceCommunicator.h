@@ -22,9 +22,8 @@ public:
 
   // `data` consists of adjacent shards, one per rank in rank order, or one per
   // rank of a group, with the given numbers of elements; a shard may be empty.
-  // `own`, which may be this rank's shard in `data`, receives this rank's
-  // shard, reduced over all ranks. As allReduce(), but sums may have another
-  // order.
+  // `own`, which may be inside `data`, receives this rank's shard, reduced over
+  // all ranks. As allReduce(), but sums may have another order.
   virtual Status reduceScatter(void *data, std::span<const size_t> pieces,
                                void *own, DType type, ReduceOp op,
                                void *queue) = 0;
@@ -41,14 +40,12 @@ public:
 
   // Code::PeerLost, naming the rank if known, after a collective failed or
   // exceeded its deadline on another rank; Code::Failed if it failed here. All
-  // collectives were then aborted, so that no wait for the device hangs. Any
-  // thread.
+  // collectives were then aborted, so no wait for the device hangs. Any thread.
   virtual Status status() = 0;
 };
 
 struct DeviceGroup {
-  // A communicator of these ranks, used only by this class, to identify the
-  // rank that failed.
+  // Used only by this class, to identify the rank that failed.
   std::unique_ptr<Communicator> control;
   std::chrono::milliseconds timeout{60'000};
   // Number of shards of reduceScatter() and allGather() if it is not the number
@@ -57,8 +54,7 @@ struct DeviceGroup {
   size_t groupSize = 0;
   // Unique identifier of the device across machines; empty if unknown.
   std::string device;
-  // The number of the last completed work, as in expect(). Called by another
-  // thread.
+  // Number of the last completed work; called by another thread.
   std::function<Result<uint64_t>()> completed;
   // The number of collectives of the current step whose inputs the device had
   // computed when one exceeded its deadline; 0 if unknown.

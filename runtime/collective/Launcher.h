@@ -28,8 +28,7 @@ struct LostRanks {
 // Each child gets RANK, WORLD_SIZE, LOCAL_RANK, DLC_RENDEZVOUS (rank 0's
 // address, on 127.0.0.1) and its own DLC_JOB_TOKEN. kRunSignals are forwarded,
 // except those that this process was started to ignore. When one fails, the
-// others get a short time to end and are then killed; they also die with this
-// process.
+// others soon end or are killed; they also die with this process.
 //
 // With lost.goOn the remaining ranks are restarted with new ranks but their
 // previous LOCAL_RANK; if they lost each other and no culprit is known, all

@@ -211,8 +211,7 @@ void LocalRanks::reportDeath(size_t rank, int signal) {
 }
 
 // Whether silent ranks are the ones to blame: others have lost them, and none
-// is known to have failed. Else it does not matter which ranks end by
-// themselves.
+// is known to have failed. Else it does not matter which end by themselves.
 bool LocalRanks::isPatient() const {
   return goesOn_ && !asked_ && !jobNote().empty() &&
          std::none_of(

@@ -24,8 +24,7 @@ constexpr std::string_view kSampleWeight = "dlc.sample_weight";
 bool padsLast(const Plan &plan);
 
 // Programs for a single sequence, for dlc generate: kPrefill for all its
-// tokens, kDecode for one more token, at the position in the additional input
-// kPosition.
+// tokens, kDecode for one more token, at the position in its input kPosition.
 constexpr std::string_view kPrefill = "prefill", kDecode = "decode",
                            kPosition = "dlc.position";
 // Programs for a training update: `start_step`, if present, does the first

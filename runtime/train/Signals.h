@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals of a run: kStopSignals end it after a checkpoint, SIGUSR1 writes one
-// and continues.
+// Signals of a run: kStopSignals end it after a checkpoint, SIGUSR1 writes one.
 #pragma once
 
 #include "runtime/base/process/SignalHandlers.h"

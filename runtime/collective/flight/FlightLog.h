@@ -41,8 +41,7 @@ public:
   // "all_reduce of bucket 3, step 12, gradients of '/a', '/b' and 7 more"
   std::string describe(const char *operation, int subject) const;
 
-  // Describes the oldest waiting collective of a channel, "and 3 more"; empty:
-  // none waits.
+  // Describes a channel's oldest waiting collective, "and 3 more"; else empty.
   std::string describeWaiting(int channel) const;
 
   struct Owner {

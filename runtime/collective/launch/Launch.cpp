@@ -233,8 +233,7 @@ private:
     return {};
   }
 
-  // LOCAL_RANK may exceed LOCAL_WORLD_SIZE: ranks that remain of a job keep
-  // their GPU.
+  // LOCAL_RANK may exceed LOCAL_WORLD_SIZE: restarted ranks keep their GPU.
   Status settleLocal() {
     const Variable rank = variable(row_ && row_->localRank ? row_->localRank
                                                            : "LOCAL_RANK"),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This process's rank in a job, from its flags or from its launcher's
-// variables.
+// This process's rank in a job, from flags or its launcher's variables.
 #pragma once
 
 #include "runtime/base/options/OptionTable.h"
@@ -49,8 +48,7 @@ struct Launch {
 // listens at MASTER_PORT; rank 0 then opens a free port and publishes it there.
 // With DLC_JOB_TOKEN, equal on all ranks, rank 0 admits no other process.
 //
-// Code::Usage, naming the variables, if they are incomplete or contradict each
-// other.
+// Code::Usage, naming the variables, if they are incomplete or inconsistent.
 Result<Launch> findLaunch(const LaunchFlags &flags,
                           std::chrono::milliseconds timeout);
 

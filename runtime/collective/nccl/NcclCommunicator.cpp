@@ -460,9 +460,9 @@ void NcclCommunicator::guard() {
       const std::vector<ncclComm_t> communicators = take();
       lock.unlock();
       // Unblocks waits for the device, and notifies the peers. ncclCommAbort
-      // returns when no graph contains a collective of the communicator: graphs
-      // are destroyed by the thread that waits for error_, so this thread must
-      // not block.
+      // returns when no graph contains a collective of the communicator: the
+      // thread that waits for error_ destroys them, so this thread must not
+      // block.
       for (ncclComm_t communicator : communicators)
         aborting_.emplace_back([nccl = nccl_, communicator] {
           nccl->ncclCommAbort(communicator);

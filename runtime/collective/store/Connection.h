@@ -16,7 +16,7 @@ struct Connection {
   std::string in, out;                // received but not parsed; not sent
   std::vector<std::string> wanted;    // the keys for which it waits,
   std::string swap;                   // or the swap
-  Socket::Clock::time_point due;      // deadline of an incomplete message
+  Socket::Clock::time_point due;      // deadline of unfinished transfers
   bool closed = false, sends = false; // sends: polled for writing
   bool waits() const { return !wanted.empty() || !swap.empty(); }
 

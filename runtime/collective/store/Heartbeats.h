@@ -27,8 +27,7 @@ public:
   Heartbeats(int size, std::chrono::milliseconds silence)
       : silence_(silence), places_(static_cast<size_t>(size)) {}
 
-  // Records a heartbeat, with the rank's progress (progressOf(),
-  // StoreClient.h).
+  // Records a heartbeat with the rank's progressOf() (StoreClient.h).
   void hear(int rank, int64_t progress, Clock::time_point now);
   // Records another sign of life of a rank whose heartbeats are awaited.
   void hear(int rank, Clock::time_point now);

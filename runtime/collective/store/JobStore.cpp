@@ -42,8 +42,7 @@ static Result<Socket> insist(std::chrono::milliseconds timeout,
   constexpr std::chrono::milliseconds kPause(20);
   for (bool final = false;;) {
     Result<Socket> joined = attempt(deadline, final);
-    // An attempt with almost no time left would replace this error by a
-    // timeout.
+    // An attempt with little time left would replace this error by a timeout.
     if (joined.ok() || final || Clock::now() + 4 * kPause >= deadline)
       return joined;
     std::this_thread::sleep_for(kPause);

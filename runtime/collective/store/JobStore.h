@@ -13,8 +13,7 @@ Result<Socket> joinStore(const Rendezvous &rendezvous);
 // The same, where rank 0 publishes its store's address (Notice.h); completes
 // the rendezvous from the notice.
 Result<Socket> findStore(Rendezvous &rendezvous);
-// Rank 0 only: opens the socket of its store; publishes the address if
-// required.
+// Rank 0 only: opens its store's socket; publishes the address if required.
 Result<Socket> listenForRanks(Rendezvous &rendezvous);
 
 } // namespace dlc

@@ -33,8 +33,8 @@ enum class Query : uint8_t {
 
   // Only for dlc's ranks:
   Hello = 0xd0, // u32 rank, token -> u32 kWelcome or kRefused
-  // -> u32 for each lost rank, with kSilent if its connection is open; kParted
-  // and two u32, ranks that cannot reach each other; kBeat for each heartbeat;
+  // -> u32 for each lost rank, | kSilent if its connection is open; kParted and
+  // two u32, ranks that cannot reach each other; kBeat for each heartbeat;
   // kAsk; kEnd.
   Watch = 0xd1,
   Farewell = 0xd2, // no answer; a rank that closes without it is lost

@@ -44,8 +44,7 @@ public:
                                  const std::string &desired);
   // Waits until the key is set, and returns its value.
   Result<std::string> get(const std::string &key);
-  // Returns the value of a set key; otherwise the store disconnects this
-  // client.
+  // The value of a set key; otherwise the store disconnects this client.
   Result<std::string> read(const std::string &key);
   Result<int64_t> add(const std::string &key, int64_t number);
   Result<bool> check(const std::vector<std::string> &keys);

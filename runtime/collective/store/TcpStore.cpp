@@ -113,7 +113,7 @@ private:
     if (events & POLLOUT)
       write(c);
     if (!c.closed && c.out.empty() && !c.in.empty())
-      work(c); // messages received before the last answer was sent
+      work(c); // messages that arrived while answers were unsent
     if (!c.closed && (events & (POLLIN | POLLRDHUP | POLLHUP | POLLERR)))
       read(c);
   }
@@ -128,7 +128,7 @@ private:
                                  c.out.empty() ? 0 : MSG_PEEK);
     if (count < 0 && (errno == EINTR || errno == EAGAIN))
       return;
-    if (count <= 0 || !c.out.empty()) { // closed, with answers unsent
+    if (count <= 0 || !c.out.empty()) { // or it closed with answers unsent
       end(c);
       return;
     }
@@ -303,7 +303,7 @@ private:
     return true;
   }
 
-  // Many ranks ask when one is late: one beat answers them all.
+  // Many ranks ask when one is late: one request for beats serves all.
   void askWatchers() {
     constexpr std::chrono::milliseconds kSame(40);
     if (const auto now = Clock::now(); now - asked_ > kSame) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on the communication stream of a device, in parallel with its
-// computation.
+// Collectives on a device's communication stream, parallel to computation.
 #pragma once
 
 #include "runtime/collective/DeviceCommunicator.h"

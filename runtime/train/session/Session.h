@@ -83,8 +83,7 @@ public:
   // Executor::runsAhead.
   Result<bool> startStep(const Batch &batch, Probe *probe = nullptr,
                          std::optional<int> size = {});
-  // The same for arrays in memory of the caller, which may be freed after the
-  // call.
+  // The same for arrays of the caller, which may be freed after the call.
   Result<bool> startStep(BatchView batch, Probe *probe = nullptr,
                          std::optional<int> size = {});
   // Blocks until the oldest update whose metrics are unread has finished;
@@ -111,8 +110,7 @@ public:
   Result<EvalResult> evaluate(const Dataset &dataset) {
     return evaluate(std::span(&dataset, 1));
   }
-  // Means over the samples of several data sets. Code::Failed if all rows are
-  // excluded.
+  // Means over several data sets. Code::Failed if all rows are excluded.
   Result<EvalResult> evaluate(std::span<const Dataset> sets);
 
   struct Output {

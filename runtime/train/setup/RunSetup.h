@@ -23,14 +23,12 @@ struct RunSetup {
   // Reads model and data, and binds the step. Errors are the same on all ranks.
   Status prepare();
 
-  // Sets the position from which this run, or a continuation with these ranks,
-  // takes samples.
+  // Sets the position in the samples from which these ranks continue.
   void beginAt(Progress &progress);
   // Gives a schedule that was compiled without a length the length of the
   // original run, or of this one with options.reschedule.
   Status settleSchedule(const Progress &progress);
-  // Synchronises statistics of each rank's samples, before they are read or
-  // saved.
+  // Synchronises ranks' statistics, before they are read or saved.
   Status settleBuffers();
 
   // The batches of an update, as the loader makes them, and their model's size.
@@ -47,7 +45,7 @@ struct RunSetup {
   bool reports(std::string_view metric) const;
   // Whether the number of samples is unknown.
   bool isEndless() const { return data.samples() == kEndlessSamples; }
-  // Whether enough validations were without improvement.
+  // Whether as many validations as the patience brought no improvement.
   bool isPatienceOver(const Best &best) const {
     return options.patience > 0 && best.waited >= options.patience;
   }
