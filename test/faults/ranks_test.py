@@ -10,11 +10,13 @@ DLC_RANK_FAULT_KINDS=kill,cut for some kinds. Links need root: each rank gets a 
 
 import contextlib
 import glob
+import json
 import os
 import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -154,7 +156,7 @@ class RankFaults(dlc.TestCase):
         artifact, expected = self.whole(case)
         folder = self.disk() if case.kind == "full disk" else self.path("runs")
         os.makedirs(folder, exist_ok=True)
-        run = os.path.join(folder, "run")
+        run = self.run_folder = os.path.join(folder, "run")
         samples = self.feed(case, folder) if case.kind == STALL else None
         self.job = Ranks(self.words(case, artifact, run, samples), case.world, self.path("tmp"), apart=case.way == "apart",
                          network=case.kind in LINKS)
@@ -273,8 +275,18 @@ class RankFaults(dlc.TestCase):
         if kind == STALL and job.code(case.victim):
             self.assertRegex(job.said(case.victim), "this rank hangs: it waits for samples of '.*feed.py'")
 
+    def told(self, rank):
+        """On stderr or, if another rank of the host has told the same there, in the host's flight file."""
+        said = self.job.said(rank)
+        path = os.path.join(self.run_folder, f"flight-{socket.gethostname()}.jsonl")
+        if "error: " in said or not os.path.exists(path):
+            return said
+        self.assertIn("error: ", self.job.said())
+        with open(path) as file:
+            return said + "".join(flight["error"] for flight in map(json.loads, file) if flight["rank"] == rank)
+
     def check_end(self, case, rank, victims, begun):
-        code, said = self.job.code(rank), self.job.said(rank)
+        code, said = self.job.code(rank), self.told(rank)
         if code == 0:  # it had ended before
             return
         self.assertEqual(code, dlc.PEER_LOST, said)
