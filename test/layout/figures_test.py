@@ -12,7 +12,7 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 155_186,
+    "product lines": 155_196,
     "lines of runtime/data": 8_899,
     "files that know shards": 18,
     "file names in two rooms": 13,

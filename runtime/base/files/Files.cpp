@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/files/Files.h"
-
 #include "runtime/base/files/MappedFile.h"
+#include "runtime/base/files/WriteAll.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -139,17 +139,9 @@ Result<uint64_t> FileWriter::writePastCache(const char *data, uint64_t size) {
 }
 
 Status FileWriter::writeCached(const char *next, uint64_t size) {
-  while (size > 0) {
-    ssize_t count = ::write(descriptor_, next, size);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return error(size);
-    next += count;
-    size -= static_cast<uint64_t>(count);
-    written_ += static_cast<uint64_t>(count);
-  }
-  return {};
+  const size_t done = writeAll(descriptor_, {next, size});
+  written_ += done;
+  return done == size ? Status() : error(size - done);
 }
 
 Status FileWriter::sync() {

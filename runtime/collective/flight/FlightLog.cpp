@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/flight/FlightLog.h"
-
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Files.h"
+#include "runtime/base/files/WriteAll.h"
 #include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Log.h"
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <chrono>
 #include <fcntl.h>
 #include <optional>
@@ -180,18 +179,11 @@ public:
     }
     if (::ftruncate(file_, static_cast<off_t>(end)) != 0)
       return systemError("write", path_);
-    for (size_t at = 0; at < line.size();) {
-      const ssize_t done = ::write(file_, line.data() + at, line.size() - at);
-      if (done < 0 && errno == EINTR)
-        continue;
-      if (done < 0) {
-        const Status status = systemError("write", path_);
-        (void)!::ftruncate(file_, static_cast<off_t>(end));
-        return status;
-      }
-      at += static_cast<size_t>(done);
-    }
-    return {};
+    if (writeAll(file_, line) == line.size())
+      return {};
+    const Status status = systemError("write", path_);
+    (void)!::ftruncate(file_, static_cast<off_t>(end));
+    return status;
   }
 
 private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/run/JsonLines.h"
-
 #include "runtime/base/files/Files.h"
 #include "runtime/base/files/OwnFile.h"
+#include "runtime/base/files/WriteAll.h"
 #include "runtime/base/process/Log.h"
 
 #include <algorithm>
@@ -122,16 +122,7 @@ void JsonLines::follow() {
 }
 
 bool JsonLines::writeWaiting() {
-  size_t done = 0;
-  while (done < waiting_.size()) {
-    const ssize_t count =
-        ::write(descriptor_, waiting_.data() + done, waiting_.size() - done);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      break;
-    done += static_cast<size_t>(count);
-  }
+  const size_t done = writeAll(descriptor_, waiting_);
   const int error = errno;
   waiting_.erase(0, done);
   errno = error;
