@@ -68,9 +68,11 @@ llvm::FailureOr<CpuTarget> resolveCpuTarget(llvm::StringRef cpu,
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       target->createMCSubtargetInfo(triple, result.cpu, ""));
   auto host = llvm::sys::getHostCPUFeatures();
+  // The host's features are those that the processor reports: its name, which a
+  // virtual machine may change, says less.
   auto has = [&](llvm::StringRef feature) {
-    return info->checkFeatures(("+" + feature).str()) &&
-           (!native || host.lookup(feature));
+    return native ? host.lookup(feature)
+                  : info->checkFeatures(("+" + feature).str());
   };
   for (llvm::StringRef feature : candidates(triple))
     if (has(feature))
