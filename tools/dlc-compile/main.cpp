@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc-compile: `dlc compile`, `dlc check`, `dlc config`, `dlc export`, `dlc
-// graph`, `dlc debug diff` and `dlc debug reduce`.
+// graph` and `dlc debug diff`.
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc/Groups.h"
@@ -20,9 +20,7 @@ static int run(int argc, char **argv) {
   addConfig(line);
   addExport(line);
   addGraph(line);
-  CLI::App &debug = addDebug(line);
-  addDiff(line, debug);
-  addReduce(line, debug);
+  addDiff(line, addDebug(line));
   if (printTree(line, argc, argv))
     return 0;
   return parseAndRun(line);

@@ -12,9 +12,10 @@ struct Moved {
   std::string_view name, parent;
 };
 constexpr std::array kMoved = {
-    Moved{"replay", "debug"}, Moved{"compare", "debug"}, Moved{"diff", "debug"},
-    Moved{"reduce", "debug"}, Moved{"flight", "debug"},  Moved{"env", "doctor"},
-    Moved{"bench", "doctor"}, Moved{"cache", "doctor"},
+    Moved{"replay", "debug"}, Moved{"compare", "debug"},
+    Moved{"diff", "debug"},   Moved{"flight", "debug"},
+    Moved{"env", "doctor"},   Moved{"bench", "doctor"},
+    Moved{"cache", "doctor"},
 };
 
 } // namespace

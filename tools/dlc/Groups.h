@@ -13,7 +13,7 @@ inline constexpr const char *kMake = "Make", *kRun = "Run", *kLook = "Look",
 // Puts the command into a group.
 void setGroup(CommandLine &line, const char *command, const char *group);
 
-// Adds dlc debug, the parent of replay, compare, diff, reduce and flight.
+// Adds dlc debug, the parent of replay, compare, diff and flight.
 CLI::App &addDebug(CommandLine &line);
 
 // The arguments as strings, argv[0] first. A command under its old name, such
