@@ -28,6 +28,8 @@ std::string_view whyNot(const std::string &op) {
                                  "computes with integers, which have no "
                                  "gradient: take the model before it was "
                                  "quantized",
+                             kSize = "the size of its result depends on the "
+                                     "data, and a program's shapes are fixed",
                              kMachine = "machine code of another tool: take "
                                         "the model before that";
   static const std::pair<std::string_view, std::string_view> reasons[] = {
@@ -48,6 +50,8 @@ std::string_view whyNot(const std::string &op) {
       {"com.microsoft.RestorePadding", kPacked},
       {"com.microsoft.DecoderMasked", kServing},
       {"com.microsoft.PagedAttention", kServing},
+      {"NonMaxSuppression", kSize},
+      {"Unique", kSize},
       {"com.microsoft.EPContext", kMachine},
       {"com.microsoft.Snpe", kMachine}};
   for (auto [start, reason] : reasons)

@@ -178,14 +178,6 @@ class Fold(dlc.TestCase):
         self.check("OneHot", np.array(2), np.array(3), np.array([0, 1]))
         self.check("NonZero", (I % 3).astype(np.int64))
         self.check("NonZero", np.array([0.0, np.nan, -0.0, 2.0], np.float32))
-        for sorts in 0, 1:
-            self.check("Unique", J[[0, 1, 0, 2, 1], 0], outputs=4, sorted=sorts)
-            self.check("Unique", np.round(F[[1, 0, 1]], 3), outputs=4, sorted=sorts, axis=0)
-        boxes, scores = RNG.uniform(0, 4, (2, 12, 4)).astype(np.float32), RNG.uniform(0, 1, (2, 3, 12)).astype(np.float32)
-        scores[:, :, 4] = scores[:, :, 7]
-        limits = ints(3), np.array([0.3], np.float32), np.array([0.2], np.float32)
-        for centred in 0, 1:
-            self.check("NonMaxSuppression", boxes, scores, *limits, center_point_box=centred)
 
     def test_bits(self):
         self.check("BitCast", F, opset=26, to=TensorProto.INT32)

@@ -38,7 +38,7 @@ using HostOps = std::map<std::string, HostOp>;
 void addHostMath(HostOps &ops);
 /// Constant, ConstantOfShape, Range and all ops that move elements.
 void addHostMovement(HostOps &ops);
-/// NonZero, OneHot, Unique, NonMaxSuppression.
+/// NonZero, OneHot.
 void addHostIndex(HostOps &ops);
 
 /// Input 0 cast to an ONNX type.

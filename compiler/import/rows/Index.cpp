@@ -464,10 +464,10 @@ LogicalResult tensorScatter(const Node &n) {
   return n.result(select(hit.reshape(line), y, *past));
 }
 
-/// An op that folds if its input is known; else its result has no static shape.
-LogicalResult unknownSize(const Node &n, const char *what) {
-  return n.fail() << n.proto.op_type() << " is not supported here: " << what
-                  << " is known only when the model runs, and a program's "
+/// Folds if its input is known; else its result has no static shape.
+LogicalResult nonZero(const Node &n) {
+  return n.fail() << "NonZero is not supported here: how many elements are not "
+                     "0 is known only when the model runs, and a program's "
                      "shapes are fixed when it is compiled";
 }
 
@@ -483,15 +483,7 @@ void addIndexRows(Rows &rows) {
   rows["ReverseSequence"] = reverseSequence;
   rows["Compress"] = compress;
   rows["TensorScatter"] = tensorScatter;
-  rows["NonZero"] = [](const Node &n) {
-    return unknownSize(n, "how many elements are not 0");
-  };
-  rows["Unique"] = [](const Node &n) {
-    return unknownSize(n, "how many elements differ");
-  };
-  rows["NonMaxSuppression"] = [](const Node &n) {
-    return unknownSize(n, "how many boxes are kept");
-  };
+  rows["NonZero"] = nonZero;
 }
 
 } // namespace dlc::import
