@@ -180,8 +180,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
       getOperation().emitRemark()
           << "the adapter of '" << nameOf(weight)
           << "' is added wherever that is read, also by '"
-          << llvm::join(others, "', '") << "'; --untie=" << nameOf(weight)
-          << " gives each reader a weight of its own";
+          << llvm::join(others, "', '") << "'";
     return success();
   }
 
