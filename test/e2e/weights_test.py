@@ -173,71 +173,26 @@ class Weights(dlc.TestCase):
             x = (x - w[norm + ".running_mean"][:, None, None]) * scale[:, None, None] + w[norm + ".bias"][:, None, None]
         return x
 
-    def test_norms_are_folded_as_the_exporter_did(self):
+    def test_norms_that_were_folded(self):
+        """--unfold-bn makes room for them, by the exporter's notes, which drops biases of zeros; else they are refused."""
         x = floats(4, 3, 2, 2, seed=9)
         np.savez(self.path("x.npz"), x=x)
-        # By names, and torch's epsilon.
-        model = self.conv([("conv1", floats(5, 3, 1, 1), floats(5)), ("down.0", floats(2, 5, 1, 1), floats(2))])
-        given = {"conv1.weight": floats(5, 3, 1, 1, seed=3), "down.0.weight": floats(2, 5, 1, 1, seed=4), "down.0.bias": floats(2, seed=5)}
-        given |= self.normed("bn1", 5, 20) | self.normed("down.1", 2, 30) | {"bn1.num_batches_tracked": np.array(3)}
-        steps = [("conv1", "bn1"), ("down.0", "down.1")]
-        found, log = self.predict(given, model=model)
-        np.testing.assert_allclose(found, self.through(x, given, steps, 1e-5), rtol=1e-4, atol=1e-4)
-        self.assertIn("2 layers with batch norms of the file, as the model's file has them: conv1 with bn1, down.0 with down.1", log)
-        self.assertRegex(log, "warning: .*belong to the layers that their names suggest, with torch's epsilon of 1e-05: 'conv1 with bn1', "
-                              "'down.0 with down.1'. If that is not so, export with")
-        # New norms get them under their own names; what the layer adds moves the mean.
-        found, log = self.predict(given, "--unfold-bn", model=model)
-        np.testing.assert_allclose(found, self.through(x, given, steps, 1e-5), rtol=1e-4, atol=1e-4)
-        # The values of the file are these, by another epsilon.
-        scale = given["bn1.weight"] / np.sqrt(given["bn1.running_var"] + 1e-3)
-        own = self.conv([("conv1", given["conv1.weight"] * scale[:, None, None, None], floats(5))])
-        alone = {k: v for k, v in given.items() if not k.startswith("down")}
-        found, log = self.predict(alone, model=own)
-        np.testing.assert_allclose(found, self.through(x, alone, steps[:1], 1e-3), rtol=1e-4, atol=1e-4)
-        self.assertNotIn("names suggest", log)
-        # By the exporter's notes; it drops biases of zeros.
+        given = {"a.weight": floats(5, 3, 1, 1, seed=3), "b.weight": floats(5, 5, 1, 1, seed=6)}
+        given |= self.normed("n", 5, 20) | self.normed("m", 5, 40)
         for biased in True, False:
             noted = self.conv([("a", floats(5, 3, 1, 1), floats(5), "n"), ("b", floats(5, 5, 1, 1), floats(5), "m")], noted=True, biased=biased)
-            given = {"a.weight": floats(5, 3, 1, 1, seed=3), "b.weight": floats(5, 5, 1, 1, seed=6)}
-            given |= self.normed("n", 5, 20) | self.normed("m", 5, 40)
-            for words in [], ["--unfold-bn"]:
-                found, log = self.predict(given, *words, model=noted)
-                np.testing.assert_allclose(found, self.through(x, given, [("a", "n"), ("b", "m")], 1e-3), rtol=1e-4, atol=1e-4)
-                self.assertNotIn("names suggest", log)
-
-    def test_which_norm_is_whose(self):
-        both = [("p.pw", floats(5, 3, 1, 1), floats(5)), ("p.dw", floats(2, 5, 1, 1), floats(2))]
-        given = {"p.pw.weight": floats(5, 3, 1, 1), "p.dw.weight": floats(2, 5, 1, 1)}
-        log = self.compile(given | self.normed("p.bn1", 5, 2) | self.normed("p.bn10", 2, 4), model=self.conv(both))
-        self.assertIn("p.pw with p.bn1, p.dw with p.bn10", log)
-        # Norms of other sizes, or more of them, belong to nothing.
-        for norms in (self.normed("p.bn1", 2, 2) | self.normed("p.bn2", 5, 4),
-                      self.normed("p.bn1", 5, 2) | self.normed("p.bn2", 2, 4) | self.normed("p.bn3", 2, 4)):
-            log = self.compile(given | norms, model=self.conv(both), code=3)
-            self.assertIn("4 left alone, as the model's file has batch norms folded into them that this one has apart", log)
-            self.assertIn("unknown to the model: p.bn1.bias", log)
-        own = {"p.pw.weight": floats(5, 3, 1, 1), "p.pw.bias": floats(5), "p.dw.weight": floats(2, 5, 1, 1), "p.dw.bias": floats(2)}
-        self.assertIn("4 matched", self.compile(own, model=self.conv(both)))
-        self.assertIn("0 matched", self.compile(given | self.normed("q.bn", 7, 2), "--weights-partial", model=self.conv(both), code=3))
-
-    def test_norms_of_other_layers(self):
-        """Channels of a transposed convolution in groups are its weight's second dimension."""
-        w, b = floats(4, 3, 1, 1), floats(6)
-        node = helper.make_node("ConvTranspose", ["x", "onnx::ConvT", "onnx::ConvTb"], ["y"], name="/up/conv/ConvTranspose", group=2)
-        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", 1, [4, 4, 2, 2])],
-                                  [helper.make_tensor_value_info("y", 1, [4, 6, 2, 2])],
-                                  [numpy_helper.from_array(w, "onnx::ConvT"), numpy_helper.from_array(b, "onnx::ConvTb")])
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9, producer_name="pytorch"),
-                  self.path("t.onnx"))
-        x, given = floats(4, 4, 2, 2, seed=9), {"up.conv.weight": floats(4, 3, 1, 1, seed=2)} | self.normed("up.bn", 6, 20)
-        np.savez(self.path("x.npz"), x=x)
-        found, _ = self.predict(given, model=self.path("t.onnx"))
-        w = given["up.conv.weight"][:, :, 0, 0]
-        y = np.concatenate([np.einsum("nchw,co->nohw", x[:, 2 * g:2 * g + 2], w[2 * g:2 * g + 2]) for g in (0, 1)], 1)
-        scale = given["up.bn.weight"] / np.sqrt(given["up.bn.running_var"] + 1e-5)
-        y = (y - given["up.bn.running_mean"][:, None, None]) * scale[:, None, None] + given["up.bn.bias"][:, None, None]
-        np.testing.assert_allclose(found, y, rtol=1e-4, atol=1e-4)
+            found, log = self.predict(given, "--unfold-bn", model=noted)
+            np.testing.assert_allclose(found, self.through(x, given, [("a", "n"), ("b", "m")], 1e-3), rtol=1e-4, atol=1e-4)
+            log = self.compile(given, model=noted, code=3)
+            self.assertRegex(log, r"left alone, as the model's file has batch norms folded into them that this one has apart \(--unfold-bn, ")
+        own = [("p.pw", floats(5, 3, 1, 1), floats(5)), ("p.dw", floats(2, 5, 1, 1), floats(2))]
+        given = {f"{path}.{part}": w for path, *values in own for part, w in zip(("weight", "bias"), values)}
+        self.assertIn("4 matched", self.compile(given, model=self.conv(own)))
+        apart = {k: v for k, v in given.items() if "weight" in k} | self.normed("p.bn1", 5, 2) | self.normed("p.bn2", 2, 4)
+        log = self.compile(apart, model=self.conv(own), code=3)
+        self.assertIn("4 left alone, ", log)
+        self.assertIn("unknown to the model: p.bn1.bias", log)
+        self.assertIn("0 matched", self.compile(apart, "--weights-partial", model=self.conv(own), code=3))
 
     def test_names_by_value(self):
         source = state_dict()

@@ -85,10 +85,6 @@ constexpr Warning kWarnings[] = {
      "values that the source detaches, which the file's notes do not place; "
      "gradients go through them: ",
      ". Export with "},
-    {"by names",
-     "batch norms of --weights belong to the layers that their names suggest, "
-     "with torch's epsilon of 1e-05: ",
-     ". If that is not so, export with "},
 };
 
 std::string listed(const std::vector<std::string> &names) {
@@ -120,9 +116,9 @@ bool isOfTraining(const Decision &decision) {
   return decision.kind == "padding" || decision.kind == "zero row" ||
          decision.kind == "fixed" || decision.kind == "kept" ||
          decision.kind == "trained" || decision.kind == "by role" ||
-         decision.kind == "fresh" || decision.kind == "by names" ||
-         decision.kind == "number" || decision.kind == "straight through" ||
-         decision.kind == "detached" || decision.kind == "quantized";
+         decision.kind == "fresh" || decision.kind == "number" ||
+         decision.kind == "straight through" || decision.kind == "detached" ||
+         decision.kind == "quantized";
 }
 
 } // namespace

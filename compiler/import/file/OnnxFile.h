@@ -45,8 +45,6 @@ struct OnnxFile {
   /// table -> that parameter.
   std::map<std::string, std::string> cutFrom;
   std::set<std::string> foldedNorms; // weights that include a batch norm
-  /// Norms of --unfold-bn without a noted name -> the layer before, "conv1".
-  std::map<std::string, std::string> freshNorms;
   /// Output of a Gather -> the row of its table that gets no gradient from it.
   std::map<std::string, int64_t> paddings;
   /// First output of a node -> its dropout ratio in training; nullopt keeps the

@@ -4,7 +4,6 @@
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/GraphEdit.h"
 #include "compiler/import/file/NodeView.h"
-#include "compiler/import/repair/options/GivenNorms.h"
 #include "compiler/import/repair/options/WeightNames.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "compiler/import/tensor/DataType.h"
@@ -12,6 +11,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 #include <unordered_set>
 
@@ -42,6 +42,39 @@ std::string floats(int64_t count, float value) {
   for (int64_t i = 0; i < count; ++i)
     bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
   return bytes;
+}
+
+double numberOr(const std::string &text, double otherwise) {
+  double number = otherwise;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number
+                                                                  : otherwise;
+}
+
+/// A batch norm that was folded into a layer.
+struct FoldedNorm {
+  std::string name;                      // "layer1.0.bn1"
+  double epsilon = 1e-5, momentum = 0.1; // torch's defaults
+};
+
+/// Parsed from the call that torch's dynamo exporter recorded on the fused
+/// node.
+std::optional<FoldedNorm> notedNorm(const TorchNotes &notes,
+                                    const onnx::NodeProto &layer) {
+  const TorchCall &call = notes.call(layer);
+  if (!call.known || call.target.find("batch_norm") == std::string::npos ||
+      call.args.size() < 7 || !call.args[1].starts_with('%'))
+    return std::nullopt;
+  auto weight = notes.parameter(call.args[1].substr(1));
+  if (!weight)
+    return std::nullopt;
+  const size_t first = call.target.ends_with("no_training") ? 5 : 6;
+  FoldedNorm norm{withoutEnd(*weight, ".weight")};
+  norm.momentum = numberOr(call.args[first], norm.momentum);
+  if (first + 1 < call.args.size())
+    norm.epsilon = numberOr(call.args[first + 1], norm.epsilon);
+  return norm;
 }
 
 class NormRenewer {
@@ -118,8 +151,6 @@ private:
                         norm.name, part, labelOf(layer));
     for (int i = 1; i < layer.input_size(); ++i)
       file.foldedNorms.erase(layer.input(i));
-    if (!notedNorm(notes, layer))
-      file.freshNorms[norm.name] = withoutEnd(norm.name, ".bn");
     auto own = [&](const char *part, float value) {
       edit.ownInitializer(norm.name + part, DType::F32, {channels},
                           floats(channels, value));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/options/LoadWeights.h"
 #include "compiler/import/repair/Repair.h"
-#include "compiler/import/repair/options/GivenNorms.h"
 #include "compiler/import/repair/options/WeightNames.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "compiler/import/tensor/HostTensor.h"
@@ -113,11 +112,7 @@ public:
       if (isWanted(name, role))
         names.insert(name);
     prefix = alignPrefix(names, offer.tensors);
-    if (hasUnknownStatistics() &&
-        !(file.foldedNorms.empty() && file.freshNorms.empty())) {
-      norms = foldGivenNorms(file, offer.tensors);
-      names.insert(norms.added.begin(), norms.added.end());
-    }
+    isUnfolded = hasUnknownStatistics();
     for (const std::string &name : names)
       load(name);
     for (const auto &[name, weight] : offer.tensors)
@@ -140,7 +135,7 @@ private:
   }
 
   void load(const std::string &name) {
-    if (norms.left.count(name)) {
+    if (isUnfolded && file.foldedNorms.count(name)) {
       used.insert(name);
       normed.push_back(name);
       return;
@@ -272,16 +267,12 @@ private:
              "their rows)",
              cut) +
         list("left alone, as the model's file has batch norms folded into "
-             "them that this one has apart (export the model in training "
-             "form, or with optimize=False)",
+             "them that this one has apart (--unfold-bn, or export the "
+             "model in training form, or with optimize=False)",
              normed);
     std::string summary =
-        fmt::format("weights of {}: {} matched{}{}{}{}{}", source.path, matched,
-                    prefix, lists,
-                    list("layers with batch norms of the file, as the model's "
-                         "file has them",
-                         norms.done),
-                    list("the same as others (tied)", tied),
+        fmt::format("weights of {}: {} matched{}{}{}{}", source.path, matched,
+                    prefix, lists, list("the same as others (tied)", tied),
                     list("ignored, as they are no weights", offer.ignored));
     if (!lists.empty() && !source.partial)
       return badModel("{}\n  --weights-partial takes those that match",
@@ -296,8 +287,8 @@ private:
   const WeightsSource &source;
   Offer offer;
   std::map<std::string, Found> roles;
-  std::string prefix; // message about the changed prefix
-  GivenNorms norms;
+  std::string prefix;      // message about the changed prefix
+  bool isUnfolded = false; // the source has batch norms that the model lacks
   size_t matched = 0;
   std::vector<std::string> missing, unknown, mismatched, normed, tied, cut;
   std::set<std::string> used;
