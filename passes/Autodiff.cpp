@@ -43,7 +43,6 @@ struct Minimised {
 
 /// The losses and parameters of one backward graph.
 struct Part {
-  StringAttr name{}; // the one of several losses with a scale; null: all
   SmallVector<Minimised, 1> losses{};
   /// The states that it trains.
   llvm::DenseSet<Operation *> states{};
@@ -222,8 +221,7 @@ private:
   }
   void declare(ir::StateOp state) {
     if (Value d = ofState.lookup(state)) {
-      ir::GradientOp::create(builder, d.getLoc(), state.getSymName(), d,
-                             part.name);
+      ir::GradientOp::create(builder, d.getLoc(), state.getSymName(), d);
       declared.insert(state);
     }
   }
@@ -267,7 +265,7 @@ private:
 struct Autodiff : impl::AutodiffBase<Autodiff> {
   explicit Autodiff(AutodiffOptions given = {})
       : AutodiffBase(std::move(given)) {
-    reads<&StepOptions::scaler, &StepOptions::loss>();
+    reads<&StepOptions::loss>();
   }
 
   void runOnOperation() final {
@@ -282,7 +280,7 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
     auto parts = partsOf(f);
     if (failed(parts) || failed(differentiate(f, symbols, *parts)))
       return signalPassFailure();
-    if (parts->size() > 1 && !options.scaler.perLoss)
+    if (parts->size() > 1)
       Step(f).sumGradients();
     getOperation().walk([](Operation *op) {
       if (!isa<ir::StopGradientOp, ir::ScaleGradientOp>(op))
@@ -319,7 +317,7 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
     return !ops.empty();
   }
 
-  /// One part for all losses, or one per backward graph.
+  /// One part for all losses, or one for those that train the same.
   FailureOr<SmallVector<Part>> partsOf(func::FuncOp f) {
     Operation *end = f.front().getTerminator();
     Value total = end->getNumOperands() ? end->getOperand(0) : Value();
@@ -332,8 +330,7 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       if (state.getTrainable())
         all.states.insert(state);
     const auto &params = options.loss.params;
-    const bool perLoss = options.scaler.perLoss;
-    if (!perLoss && params.empty())
+    if (params.empty())
       return SmallVector<Part>{all};
     std::vector<std::string> names;
     SmallVector<Part> parts;
@@ -341,12 +338,9 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       auto weight = f.getResultAttrOfType<FloatAttr>(index, kLossWeight);
       names.push_back(name.str());
       parts.push_back(
-          {name,
-           {{end->getOperand(index), weight ? weight.getValueAsDouble() : 1}},
+          {{{end->getOperand(index), weight ? weight.getValueAsDouble() : 1}},
            all.states});
     }
-    if (parts.empty() && perLoss)
-      return f.emitError("expected several losses to differentiate one by one");
     if (parts.empty()) { // one that the graph computes
       names = namesOfLosses(options.loss);
       parts.push_back(all);
@@ -356,7 +350,7 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       return failure();
     for (auto [part, states] : llvm::zip_equal(parts, *trained))
       part.states = std::move(states);
-    return perLoss ? parts : joined(parts);
+    return joined(parts);
   }
 
   /// Merges losses that train the same parameters.
@@ -367,7 +361,7 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
         return other.states == part.states;
       });
       if (same == fewer.end())
-        fewer.push_back({{}, part.losses, part.states});
+        fewer.push_back(part);
       else
         llvm::append_range(same->losses, part.losses);
     }
@@ -376,15 +370,14 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
 
   LogicalResult differentiate(func::FuncOp f, SymbolTable &symbols,
                               ArrayRef<Part> parts) {
-    llvm::DenseMap<StringAttr, ir::SeedOp> seeds;
+    ir::SeedOp seed;
     llvm::DenseSet<Operation *> trained, reached;
     llvm::SetVector<Operation *> ends;
     for (const Part &part : parts) {
       Value loss = part.losses[0].loss;
       OpBuilder b(f.front().getTerminator());
-      ir::SeedOp &seed = seeds[part.name];
       if (!seed)
-        seed = ir::SeedOp::create(b, loss.getLoc(), loss.getType(), part.name);
+        seed = ir::SeedOp::create(b, loss.getLoc(), loss.getType());
       Differentiator d(f, symbols, part);
       if (failed(d.run(seed)))
         return failure();
@@ -395,9 +388,8 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       trained.insert(part.states.begin(), part.states.end());
       reached.insert(d.reached().begin(), d.reached().end());
     }
-    for (auto [name, seed] : seeds)
-      if (seed.use_empty())
-        seed.erase();
+    if (seed && seed.use_empty())
+      seed.erase();
     if (reached.empty() && !trained.empty())
       return unreached(parts.back().losses[0].loss.getLoc(),
                        ends.getArrayRef());

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One all-reduce per gradient, in buckets that fill in program order, which is
 // the order in which gradients become available (autodiff declares them so).
-// The reported losses are in the first bucket, the overflow flags of several
-// scalers in the last. Weights of rows, which dlc-append-loss sums over the
-// ranks, have a bucket before all others. torch's rule (powerSGD_hook) selects
-// the gradients sent as low-rank factors: those that shrink by a given rate.
+// The reported losses are in the first bucket. Weights of rows, which
+// dlc-append-loss sums over the ranks, have a bucket before all others. torch's
+// rule (powerSGD_hook) selects the gradients sent as low-rank factors: those
+// that shrink by a given rate.
 #include "passes/Passes.h"
 #include "passes/Step.h"
-#include "passes/scaler/Scaler.h"
 
 using namespace mlir;
 
@@ -29,12 +28,9 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     bucket = first = takeWeights(f);
     filled = 0;
     OpBuilder b(f.getContext());
-    llvm::DenseSet<unsigned> flags;
-    for (auto [name, index] : namedResults(f, kFoundInf))
-      flags.insert(index);
     Step step(f);
     chooseSize(step);
-    reduceResults(f, [&](unsigned i) { return !flags.contains(i); });
+    reduceResults(f);
     for (ir::GradientOp g : step.gradients()) {
       b.setInsertionPoint(g);
       if (!g.getRows())
@@ -43,7 +39,6 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
                failed(exchangeRows(step, b, g)))
         return signalPassFailure();
     }
-    reduceResults(f, [&](unsigned i) { return flags.contains(i); });
     if (sendsThin() && failed(sendThin(f)))
       signalPassFailure();
   }
@@ -134,14 +129,13 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     return options.allReduce.partners() > 1 && !weights.empty();
   }
 
-  void reduceResults(func::FuncOp f, llvm::function_ref<bool(unsigned)> mine) {
+  void reduceResults(func::FuncOp f) {
     OpBuilder b(f.getContext());
     if (options.allReduce.partners() > 1)
-      for (OpOperand &result : f.front().getTerminator()->getOpOperands())
-        if (mine(result.getOperandNumber())) {
-          b.setInsertionPointAfterValue(result.get());
-          result.set(mean(b, result.get(), nullptr));
-        }
+      for (OpOperand &result : f.front().getTerminator()->getOpOperands()) {
+        b.setInsertionPointAfterValue(result.get());
+        result.set(mean(b, result.get(), nullptr));
+      }
   }
 
   /// Converts a compressed gradient to f32 at the end, where its bucket is

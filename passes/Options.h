@@ -145,10 +145,6 @@ struct ScalerOptions {
   /// hysteresis: overflows before the scale backs off; the count restarts when
   /// the scale grows (Megatron's rule). 1 is torch's behaviour.
   int64_t hysteresis = 1;
-  /// --loss-scale-per-loss: each of several losses has its own scale and
-  /// backward graph, as with Apex's loss_id. If any overflows, the step is
-  /// skipped and only the scale of that loss backs off.
-  bool perLoss = false;
 
   void addTo(OptionTable &table);
 };

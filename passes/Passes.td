@@ -132,11 +132,6 @@ def ScaleLoss : Dlc_Pass<"dlc-scale-loss"> {
   let description = [{dlc.seed becomes 1 or a read of @scaler.scale, divided by the micro-batches of an update.}];
 }
 
-def UnscaleLosses : Dlc_Pass<"dlc-unscale-losses"> {
-  let summary = "the gradients of several losses, divided by the scale of each, are added up";
-  let description = [{One dlc.gradient a state of those that autodiff has made for each loss; results found_inf.LOSS.}];
-}
-
 def AccumulateGradients : Dlc_Pass<"dlc-accumulate-gradients"> {
   let summary = "@accumulate_step adds a micro-batch to the gradients, @train_step takes the last one of a window";
   let description = [{Adds a state grad/NAME beside each parameter with a gradient, accumulate.NAME beside each result of

@@ -102,7 +102,6 @@ void Step::sumGradients() {
       g.getValueMutable().assign(expr(part.getValue()) + value);
       part.erase();
     }
-    g.removeLossAttr();
     part = g;
   }
 }

@@ -128,9 +128,7 @@ const Phase kPhases[] = {
     {"scale-loss",
      "the backward graph starts at 1, or at the loss scale",
      Train,
-     {step<createScaleLoss>(), step<createUnscaleLosses>([](C c) {
-        return c.options.train.scaler.perLoss;
-      })}},
+     {step<createScaleLoss>()}},
     {"accumulate",
      "@accumulate_step adds up the gradients of a window",
      Train,

@@ -115,8 +115,6 @@ void ScalerOptions::addTo(OptionTable &table) {
   dynamic(table.count("amp.loss-scale-hysteresis", hysteresis, 1,
                       "overflows before the loss scale is reduced; the count "
                       "restarts when the scale grows"));
-  table.toggle("amp.loss-scale-per-loss", perLoss,
-               "a loss scale and a backward graph for each of several losses");
 }
 
 } // namespace dlc

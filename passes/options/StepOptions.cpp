@@ -293,19 +293,6 @@ void LoraOptions::addTo(OptionTable &table) {
       .only("lora.rank", {});
 }
 
-/// Checks the requirements of one scaler per loss.
-static Status checkScaler(StepOptions step) {
-  step.resolve();
-  if (!step.scaler.perLoss)
-    return {};
-  if (!isLossList(step.loss.kind))
-    return usageError("--loss-scale-per-loss needs several losses: "
-                      "--loss=OUTPUT:KIND[:WEIGHT],...");
-  if (step.scaler.scale == "none")
-    return usageError("--loss-scale-per-loss needs --loss-scale=dynamic");
-  return {};
-}
-
 static Status checkNesterov(StepOptions step) {
   step.resolve();
   return step.optimizer.nesterov.value_or(false) &&
@@ -392,13 +379,11 @@ void StepOptions::addTo(OptionTable &table) {
                : Status();
   });
   table.require([this](auto &) {
-    return !distill.terms.empty() && (!loss.params.empty() || scaler.perLoss)
+    return !distill.terms.empty() && !loss.params.empty()
                ? usageError("--distill adds to the loss of all parameters, so "
-                            "that it conflicts with --loss-params and "
-                            "--loss-scale-per-loss: drop one")
+                            "that it conflicts with --loss-params: drop one")
                : Status();
   });
-  table.require([this](auto &) { return checkScaler(*this); });
   table.require([this](auto &) { return checkNesterov(*this); });
   table.require([this](auto &) { return checkBlocks(*this); });
   table.require([this](auto &) { return checkLocal(*this); });

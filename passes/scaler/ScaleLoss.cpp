@@ -33,8 +33,7 @@ struct ScaleLoss : impl::ScaleLossBase<ScaleLoss> {
     Step step(f);
     for (auto seed : llvm::to_vector(f.getOps<ir::SeedOp>())) {
       ir::StateOp state;
-      if (first && !(state = step.addScalar(ofLoss(kScale, seed.getLossAttr()),
-                                            step.builder.getF32Type(),
+      if (first && !(state = step.addScalar(kScale, step.builder.getF32Type(),
                                             ir::Role::scaler, *first)))
         return signalPassFailure();
       step.builder.setInsertionPoint(seed);

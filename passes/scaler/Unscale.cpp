@@ -7,9 +7,6 @@
 //   infinite, growth = 0
 // With a hysteresis (Megatron's DynamicGradScaler) an overflow only backs off
 // once the allowed number of overflows since the last growth is used up.
-//   With one scaler per loss (apex's loss_id) unscale-losses has undone the
-// scales; the flags here are those of all ranks and micro-batches. An overflow
-// that cannot be attributed to a loss applies to all of them.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/scaler/Scaler.h"
@@ -31,11 +28,6 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     if (!f)
       return signalPassFailure();
     Step step(f);
-    if (auto losses = namedResults(f, "found_inf."); !losses.empty()) {
-      if (failed(moveEach(step, losses)))
-        signalPassFailure();
-      return;
-    }
     ir::StateOp state = step.findState(kScale);
     if (!state)
       return;
@@ -44,53 +36,13 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     // The reciprocal is rounded once, from f64.
     step.multiplyGradients(1.0 / scaleNow.cast(step.builder.getF64Type()));
     if (options.scaler.scale == "dynamic" &&
-        failed(moveScale(step, state, scaleNow, finite, {})))
+        failed(moveScale(step, state, scaleNow, finite)))
       return signalPassFailure();
     addResult(f, scaleNow, kLossScale);
-    finish(step, finite);
-  }
-
-  /// Skips all updates unless all gradients are finite.
-  static void finish(Step &step, Expr finite) {
+    // Skips all updates unless all gradients are finite.
     step.updateOnlyIf(finite);
-    addResult(step.f, flag(step, finite), kFoundInf);
-  }
-  static Expr flag(Step &step, Expr finite) {
-    return finite.make<ir::NotOp>(finite.v).cast(step.builder.getF32Type());
-  }
-
-  LogicalResult moveEach(Step &step,
-                         ArrayRef<std::pair<StringAttr, unsigned>> losses) {
-    Operation *end = step.f.front().getTerminator();
-    Expr sum = checkFinite(step);
-    // Whether each loss is finite, whether all gradients are, and whether one
-    // of the losses explains it if not.
-    SmallVector<Expr> each;
-    Expr all = sum, explained = sum;
-    for (auto [name, index] : losses) {
-      Expr found = step.expr(end->getOperand(index));
-      Expr finite = compare(Predicate::eq, found, found.scalar(0));
-      all = both(all, finite);
-      explained = explained.make<ir::OrOp>(explained.v,
-                                           finite.make<ir::NotOp>(finite.v).v);
-      each.push_back(finite);
-    }
-    for (auto [loss, finite] : llvm::zip(losses, each)) {
-      auto [name, index] = loss;
-      finite = both(finite, explained);
-      ir::StateOp state = step.findState(ofLoss(kScale, name));
-      if (!state)
-        return step.f.emitError()
-               << "expected a loss scale of '" << name.getValue() << "'";
-      Expr scaleNow = step.read(state);
-      if (options.scaler.scale == "dynamic" &&
-          failed(moveScale(step, state, scaleNow, finite, name)))
-        return failure();
-      end->setOperand(index, flag(step, finite));
-      addResult(step.f, scaleNow, ofLoss(kLossScale, name));
-    }
-    finish(step, all);
-    return success();
+    Expr overflow = finite.make<ir::NotOp>(finite.v);
+    addResult(f, overflow.cast(step.builder.getF32Type()), kFoundInf);
   }
 
   Expr checkFinite(Step &step) {
@@ -103,12 +55,10 @@ struct Unscale : impl::UnscaleBase<Unscale> {
   }
 
   /// Whether an overflow in this step would back off; updates the counter.
-  FailureOr<Expr> useHysteresis(Step &step, Expr finite, Expr grows,
-                                StringAttr loss) {
+  FailureOr<Expr> useHysteresis(Step &step, Expr finite, Expr grows) {
     Type i32 = step.builder.getI32Type();
-    ir::StateOp state =
-        step.addScalar(ofLoss(kHysteresis, loss), i32, ir::Role::scaler,
-                       options.scaler.hysteresis);
+    ir::StateOp state = step.addScalar(kHysteresis, i32, ir::Role::scaler,
+                                       options.scaler.hysteresis);
     if (!state)
       return failure();
     Expr left = step.read(state);
@@ -119,11 +69,10 @@ struct Unscale : impl::UnscaleBase<Unscale> {
   }
 
   LogicalResult moveScale(Step &step, ir::StateOp state, Expr scaleNow,
-                          Expr finite, StringAttr loss) {
+                          Expr finite) {
     const ScalerOptions &o = options.scaler;
     Type i32 = step.builder.getI32Type();
-    ir::StateOp growth =
-        step.addScalar(ofLoss(kGrowth, loss), i32, ir::Role::scaler, 0);
+    ir::StateOp growth = step.addScalar(kGrowth, i32, ir::Role::scaler, 0);
     if (!growth)
       return failure();
     Expr steps = step.read(growth) + step.scalar(i32, 1);
@@ -138,7 +87,7 @@ struct Unscale : impl::UnscaleBase<Unscale> {
       smaller =
           smaller.make<ir::MaxOp>(smaller.v, smaller.scalar(o.minScale).v);
     if (o.hysteresis > 1) {
-      FailureOr<Expr> used = useHysteresis(step, finite, full, loss);
+      FailureOr<Expr> used = useHysteresis(step, finite, full);
       if (failed(used))
         return failure();
       smaller = select(*used, smaller, scaleNow);

@@ -23,10 +23,9 @@ constexpr std::array<std::string_view, 31> kNames = {
     // reserved by safetensors
     "__metadata__"};
 
-constexpr std::array<std::string_view, 18> kPrefixes = {
-    kPrefix, "ema/", "grad/", kCache, "accumulate.", "scaler.scale.",
-    "scaler.growth.", "scaler.hysteresis.", "step.product", kTeacher, "moment.",
-    "powersgd.", "sync.",
+constexpr std::array<std::string_view, 15> kPrefixes = {
+    kPrefix, "ema/", "grad/", kCache, "accumulate.", "step.product", kTeacher,
+    "moment.", "powersgd.", "sync.",
     // programs of another size
     "predict@", "train_step@", "eval_step@", "accumulate_step@", "start_step@"};
 

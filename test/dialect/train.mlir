@@ -7,7 +7,7 @@ dlc.state @w.error : tensor<2x3xf32> error init = 0.000000e+00 : f32 of = @w
 dlc.state @w.factor : tensor<3x1xf32> factor init = 0.000000e+00 : f32 of = @w
 func.func @step(%thin: tensor<4x2xf32>, %updates: tensor<4x3xf32>, %rows: tensor<4xi64>) -> tensor<f32> {
   %w = dlc.read @w : tensor<2x3xf32>
-  %seed = dlc.seed {loss = "a"} : tensor<f32>
+  %seed = dlc.seed : tensor<f32>
   %mean = dlc.all_reduce %w {bucket = 0 : i64, of = @w} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %sent = dlc.all_reduce %w {bucket = 0 : i64, error = @w.error, factor = @w.factor} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %finite = dlc.all_finite %w, %mean : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<i1>
@@ -19,7 +19,7 @@ func.func @step(%thin: tensor<4x2xf32>, %updates: tensor<4x3xf32>, %rows: tensor
     %y = dlc.neg %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
     dlc.yield %y : tensor<2x3xf32>
   }
-  dlc.gradient @w, %mean {loss = "a"} : tensor<2x3xf32>
+  dlc.gradient @w, %mean : tensor<2x3xf32>
   dlc.gradient @w, %updates at %rows : tensor<4x3xf32>, tensor<4xi64>
   dlc.write @w, %fused : tensor<2x3xf32>
   dlc.write @w.m, %mean : tensor<2x3xf32>

@@ -59,9 +59,9 @@ class Gan(dlc.TestCase):
     def test_losses_that_the_graph_computes(self):
         self.check("hinge", self.compile("gan_losses", ["^d:of_d", "^g:of_g"], loss="of_d:graph,of_g:graph", **ADAM))
 
-    def test_a_scale_each(self):
+    def test_a_scale(self):
         """The same numbers, whatever the gradients are scaled by on their way."""
-        self.check("adam", self.compile(loss_scale="dynamic", loss_scale_per_loss=True, **ADAM))
+        self.check("adam", self.compile(loss_scale="dynamic", **ADAM))
 
     def test_labels_of_the_data(self):
         """What label= says is what a data file would."""

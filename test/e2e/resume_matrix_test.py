@@ -90,11 +90,8 @@ def memory(r, model):
     return r.choice([{}, {}, dict(recompute=r.choice(MODELS[model]))])
 
 
-def losses(r, model, options):
-    if model != "several":
-        return {}
-    each = options.get("loss_scale") == "dynamic" and r.random() < 0.5
-    return dict(loss="kind:cross_entropy,size:mse:0.25", loss_scale_per_loss=each)
+def losses(model):
+    return dict(loss="kind:cross_entropy,size:mse:0.25") if model == "several" else {}
 
 
 class Draw:
@@ -108,7 +105,7 @@ class Draw:
             self.options |= part(r)
         self.options |= memory(r, self.model)
         scale, self.infinities = scaler(r, self.options)
-        self.options |= scale | losses(r, self.model, scale)
+        self.options |= scale | losses(self.model)
         self.options |= r.choice([{}, {}, dict(accumulate=2), dict(accumulate=3)])
         if r.random() < 0.35:
             self.options |= dict(ddp=2, batch=50)

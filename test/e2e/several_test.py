@@ -2,7 +2,6 @@
 """Several losses and several optimizers equal PyTorch's: see test/refs/make_several.py."""
 
 import os
-from unittest import mock
 
 import dlc
 import numpy as np
@@ -55,47 +54,6 @@ class Several(dlc.TestCase):
     def test_optimizers_on_two_ranks(self):
         self.check("groups", self.compile(GROUPS, loss=LOSSES, batch=8, ddp=2))
 
-    def check_scalers(self, rule, **options):
-        """The scales and the skipped steps are those of a GradScaler for each loss."""
-        artifact = self.compile(loss="kind:cross_entropy:64,size:mse:1024", lr=2e-5, loss_scale="dynamic",
-                                loss_scale_per_loss=True, loss_scale_init=2**121, loss_scale_interval=3, **options)
-        run = self.check(rule, artifact)
-        found = self.arrays[rule + "/found"]
-        for i, loss in enumerate(("kind", "size")):
-            self.assertEqual(run.metrics(f"loss_scale.{loss}").tolist(), self.arrays[rule + "/scale"][:, i].tolist())
-            self.assertEqual(run.metrics(f"found_inf.{loss}").tolist(), found[:, i].tolist())
-        self.assertEqual(run.metrics("found_inf").tolist(), found.any(1).tolist())
-        self.assertGreater(found[:, 0].sum(), 1)
-        self.assertGreater(found[:, 1].sum(), found[:, 0].sum())
-        self.assertEqual(int(run.state(20)["step"]), 20 - found.any(1).sum())
-
-    def test_a_scaler_each(self):
-        self.check_scalers("scaled")
-
-    def test_a_scaler_each_on_ranks_and_micro_batches(self):
-        """One rank's or one micro-batch's overflow is everybody's."""
-        self.check_scalers("parts", batch=4, ddp=2, accumulate=2)
-
-    def check_overflow_of_the_sum(self, **options):
-        artifact = self.compile(loss=LOSSES, loss_scale="dynamic", loss_scale_per_loss=True, ema=0.9, **options)
-        with mock.patch.dict(os.environ, DLC_INJECT_INF="2"):
-            run = dlc.train(artifact, self.data(), self.path("run"), steps=3, save_every=1)
-        for name in "found_inf", "found_inf.kind", "found_inf.size":
-            self.assertEqual(run.metrics(name).tolist(), [0, 1, 0], name)
-        for name in "kind", "size":
-            self.assertEqual(run.metrics("loss_scale." + name).tolist(), [65536, 65536, 32768])
-        before, after = run.state(1), run.state(2)
-        changed = {k for k in after if after[k].tobytes() != before[k].tobytes()}
-        changed = {k for k in changed if not k.startswith("accumulate.")}
-        self.assertLessEqual(changed, {f"scaler.{s}.{k}" for s in ("scale", "growth") for k in ("kind", "size")})
-
-    def test_overflow_of_no_loss_alone(self):
-        """One that appears in the sum counts for every loss."""
-        self.check_overflow_of_the_sum()
-
-    def test_overflow_of_a_micro_batch(self):
-        self.check_overflow_of_the_sum(batch=4, ddp=2, accumulate=2)
-
     def test_schedule_scales_every_rate(self):
         """A rate that is 0 from the second update on stops all groups."""
         artifact = self.compile(GROUPS, loss=LOSSES, schedule="step", decay_steps=1, decay_rate=0)
@@ -124,8 +82,6 @@ class Several(dlc.TestCase):
             (dict(loss="kind:cross_entropy,kind:mse"), r"two losses are called 'kind'.*'kind:mse:as=NAME'"),
             (dict(loss="kind:entropy"), r"'entropy' for output 'kind' is not one of cross_entropy, nll, mse, l1, smooth_l1, huber, kl, bce, dice, focal, binary_focal, cosine_embedding, triplet_margin, ctc, graph"),
             (dict(loss="kinds:mse"), r"no output 'kinds' to compute a loss of, there are kind, size"),
-            (dict(loss="mse", loss_scale_per_loss=True, loss_scale=8), r"--loss-scale-per-loss needs several losses"),
-            (dict(loss_scale_per_loss=True, amp=True), r"--loss-scale-per-loss needs --loss-scale=dynamic"),
             (dict(groups=["^kind:adamm"]), r"--optimizer-group: expected REGEX:NAME with one of sgd, .*'\^kind:adamm'"),
             (dict(groups=["^kind:sgd,beta1=1"]), r"expected arguments of sgd as KEY=VALUE, not 'beta1=1'"),
             (dict(groups=["^kind:sgd,lr=fast"]), r"expected arguments of sgd as KEY=VALUE, not 'lr=fast'"),

@@ -1,6 +1,5 @@
 // Several losses that train other parameters: a pair of networks, of which @g makes what @d judges.
 // RUN: %dlc-opt %s '--dlc-autodiff=loss=real:mse,fake:mse,fool:mse loss-params=^d:real,^d:fake,^g:fool' | FileCheck %s
-// RUN: %dlc-opt %s '--dlc-autodiff=loss=real:mse,fake:mse,fool:mse loss-params=^d:real,^d:fake,^g:fool loss-scale-per-loss' | FileCheck %s --check-prefix=SCALES
 // RUN: %dlc-opt %s '--dlc-autodiff=loss=real:mse,fake:mse,fool:mse loss-params=^g:fool' | FileCheck %s --check-prefix=SHARED
 // RUN: not %dlc-opt %s '--dlc-autodiff=loss=real:mse,fake:mse,fool:mse loss-params=^g:real' 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: %dlc-opt %s '--dlc-autodiff=loss=real:mse,fake:mse,fool:mse loss-params=^d:real,^d:fake,^d:fool' 2>&1 | FileCheck %s --check-prefix=WARN
@@ -13,15 +12,6 @@
 // CHECK: [[HALF:%.*]] = dlc.mul [[SEED]],
 // CHECK: dlc.gradient @g,
 // CHECK-NOT: dlc.gradient
-
-// With a scale each, every loss has its own.
-// SCALES: dlc.seed {loss = "real"}
-// SCALES: dlc.gradient @d, {{.*}} {loss = "real"}
-// SCALES: dlc.seed {loss = "fake"}
-// SCALES: dlc.gradient @d, {{.*}} {loss = "fake"}
-// SCALES: dlc.seed {loss = "fool"}
-// SCALES-NOT: dlc.gradient @d
-// SCALES: dlc.gradient @g, {{.*}} {loss = "fool"}
 
 // A loss without a row trains all: parts of one state's gradient are added up.
 // SHARED-NOT: dlc.gradient

@@ -47,21 +47,19 @@ def Dlc_WriteOp : Dlc_StateAccess<"write", []> {
 def Dlc_GradientOp : Dlc_StateAccess<"gradient", []> {
   let summary = "declares the gradient of a parameter; insert-optimizer consumes it";
   let shapes = "value as the state";
-  let description = [{`loss`: the loss, one of several, that this gradient belongs to. With `rows` the value is that of the state's
+  let description = [{With `rows` the value is that of the state's
     rows of these numbers, as dlc.unique_rows gives them, and the gradient of all others is 0. (C1) the state exists; (C2) the value
     has its type; (C3) or its element type and a row of it for each number.}];
   let example = [{dlc.gradient @w, %x : tensor<2x3xf32>}];
-  let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Float:$value, Optional<Dlc_Index>:$rows, OptionalAttr<StrAttr>:$loss);
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$state, "::mlir::Value":$value, "::mlir::StringAttr":$loss),
-    [{ build($_builder, $_state, state, value, nullptr, loss); }]>];
+  let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Float:$value, Optional<Dlc_Index>:$rows);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$state, "::mlir::Value":$value),
+    [{ build($_builder, $_state, state, value, nullptr); }]>];
   let assemblyFormat = "$state `,` $value (`at` $rows^)? attr-dict `:` type($value) (`,` type($rows)^)?";
 }
 def Dlc_SeedOp : Dlc_AnyOp<"seed", [Pure]> {
   let summary = "d loss / d loss, the factor that scale-loss sets";
   let shapes = "y scalar";
-  let description = [{`loss`: the loss, one of several, whose backward graph this starts.}];
   let example = [{%y = dlc.seed : tensor<f32>}];
-  let arguments = (ins OptionalAttr<StrAttr>:$loss);
   let results = (outs Dlc_Float:$y);
   let assemblyFormat = "attr-dict `:` type($y)";
 }
