@@ -227,13 +227,6 @@ class Usage(dlc.TestCase):
             self.assertIn("Examples:", short)
             self.assertEqual(dlc.dlc("help", name)[0], short)
 
-    def test_old_names_of_commands(self):
-        for old, new in [("diff", "debug"), ("replay", "debug"), ("env", "doctor"), ("cache", "doctor")]:
-            with self.subTest(old):
-                out, err = dlc.dlc(old, "--help")
-                self.assertEqual(out, dlc.dlc(new, old, "--help")[0])
-                self.assertIn(f"warning: dlc {old} is now dlc {new} {old}; the old name is removed in the next version", err)
-
 
 if __name__ == "__main__":
     dlc.main()

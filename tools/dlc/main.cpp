@@ -82,7 +82,11 @@ static void waitBriefly(const std::vector<std::string> &arguments) {
 }
 
 static int run(int argc, char **argv) {
-  const std::vector<std::string> arguments = withNewNames(argc, argv);
+  std::vector<std::string> arguments(argv, argv + argc);
+  if (argc > 1 && arguments[1] == "help") { // such as dlc help train
+    arguments.erase(arguments.begin() + 1);
+    arguments.push_back("--help");
+  }
   if (isCompilerCommand(arguments))
     return report(runCompiler(arguments));
   waitBriefly(arguments);

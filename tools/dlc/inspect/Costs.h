@@ -13,7 +13,7 @@ namespace dlc::tool {
 // the FLOPs at 70 % of the peak (of tensor cores in half precision, 25 % for
 // generated kernels). For generated GPU kernels also the launch configuration
 // and, for the newest SM, registers; for commands of a CPU the time at this
-// machine's roofline ("cpu_us"), if dlc bench machine has measured it.
+// machine's roofline ("cpu_us"), if dlc doctor bench has measured it.
 nlohmann::ordered_json commandCosts(const Artifact &artifact);
 
 void printCosts(const nlohmann::ordered_json &costs);
