@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc plan: predicts step times on numbers of GPUs that are not available.
 #include "runtime/base/Bytes.h"
-#include "runtime/base/files/Files.h"
 #include "runtime/base/options/Commas.h"
 #include "runtime/plan/Model.h"
 #include "runtime/plan/Ports.h"
@@ -9,7 +8,6 @@
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
-#include "tools/dlc/inspect/PlanPicture.h"
 
 #include <charconv>
 
@@ -51,13 +49,11 @@ struct PlanArguments {
     table.number("plan.step", milliseconds, 0, 1e9,
                  "measured time of a step of one rank in milliseconds, to "
                  "which all times are scaled");
-    table.text("plan.picture", picture, "FILE.svg",
-               "efficiency against the number of ranks");
     table.toggle("plan.json", json, "one object on stdout");
   }
 
   std::string model, ranks = "1,8,64,1024", gpu = "H200", net = "400Gbps", link,
-                     profile, picture;
+                     profile;
   std::optional<double> latency, milliseconds;
   int64_t group = 0;
   bool json = false;
@@ -191,8 +187,6 @@ Status show(PlanArguments &a) {
             forecast::predict(plan, times, a.network, ranks, level, group), one,
             ranks, level));
   }
-  if (!a.picture.empty())
-    DLC_TRY(writeFileAtomically(a.picture, efficiencyPicture(rows)));
   if (a.json)
     printJson(
         Ordered{{"model", a.model},
@@ -224,7 +218,7 @@ are then all-gathered.
 
 Examples:
   dlc plan gpt2.dlc --gpus=8,64,1024 --node=8 --net=400Gbps
-  dlc plan gpt2.dlc --step=34 --jitter=0.03 --input=20000 --picture=gpt2.svg
+  dlc plan gpt2.dlc --step=34 --jitter=0.03 --input=20000
   dlc plan lenet.dlc --profile=run/profile.json --net=10Gbps --node=1)");
 }
 
