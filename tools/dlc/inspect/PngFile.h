@@ -8,7 +8,7 @@
 
 namespace dlc {
 
-// An 8-bit RGB PNG without filters.
+// An 8-bit RGB PNG.
 std::string encodePng(const Picture &picture);
 // The same as an address for a page: data:image/png;base64,...
 std::string addressOf(const Picture &picture);
