@@ -28,6 +28,9 @@ constexpr llvm::StringLiteral kMoved = "dlc.moved";
 /// item, which dlc-number-parts sets.
 constexpr llvm::StringLiteral kShard = "shard";
 
+/// Marks of launches that the plan's commands have, too.
+constexpr llvm::StringLiteral kOfCommands[] = {kShard};
+
 /// On such a launch: the indices of results that are all-gathered after it.
 constexpr llvm::StringLiteral kGather = "gather";
 

@@ -126,6 +126,8 @@ LogicalResult FusedOp::verify() {
   return success();
 }
 
+bool isOperandsMemory(Operation *op) { return isa<ReshapeOp, TakeShardOp>(op); }
+
 void registerSplits(DlcDialect &dialect) {
   RegisteredOperationName::insert<TakeShardOp>(dialect);
   RegisteredOperationName::insert<ReduceScatterOp>(dialect);

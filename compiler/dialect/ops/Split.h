@@ -21,6 +21,8 @@ inline mlir::FlatSymbolRefAttr splitOf(mlir::Type type) {
 inline mlir::FlatSymbolRefAttr splitOf(mlir::Value v) {
   return splitOf(v.getType());
 }
+/// Whether the result of `op` is the memory of its operand, or a part of it.
+bool isOperandsMemory(mlir::Operation *op);
 /// The same tensor type, split over ranks like parameter `of`.
 inline mlir::RankedTensorType splitType(mlir::Type whole,
                                         mlir::FlatSymbolRefAttr of) {

@@ -137,8 +137,9 @@ private:
         return launch.emitError("runs a kernel without a schedule");
       c.set_flops(kernel.getScheduleAttr().getValue().flops);
       NamedAttrList attrs(attributesOf(kernel));
-      if (Attribute value = launch->getAttr(kShard))
-        attrs.set(kShard, value);
+      for (StringRef mark : kOfCommands)
+        if (Attribute value = launch->getAttr(mark))
+          attrs.set(mark, value);
       return finish(c, "kernel", launch.getInputs(), launch.getOutputs(),
                     attrs.getDictionary(op->getContext()));
     }

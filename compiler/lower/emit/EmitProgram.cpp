@@ -58,9 +58,8 @@ public:
 private:
   LogicalResult checkCommands() {
     for (Operation &op : block)
-      if (!places.isCommand(&op) &&
-          !isa<ir::ReadOp, ir::WriteOp, ir::ReshapeOp, ir::AllReduceOp,
-               ir::TakeShardOp, ir::AllGatherOp, func::ReturnOp>(op) &&
+      if (!places.isCommand(&op) && !places.isView(&op) &&
+          !isa<ir::ReadOp, ir::WriteOp, func::ReturnOp>(op) &&
           !Placement::isInPlace(&op))
         return op.emitError()
                << "'" << op.getName() << "' has no lowering to a command";

@@ -24,7 +24,7 @@ Operation *collectiveOf(Value v) {
   while (Operation *op = v.getDefiningOp()) {
     if (bucketOf(op))
       return op;
-    if (!isa<ir::ReshapeOp, ir::TakeShardOp>(op))
+    if (!ir::isOperandsMemory(op))
       return nullptr;
     v = op->getOperand(0);
   }
@@ -66,8 +66,8 @@ bool Placement::isCommand(Operation *op) const {
 }
 
 bool Placement::isView(Operation *op) const {
-  return (isa<ir::ReshapeOp, ir::AllReduceOp>(op) && !copies.contains(op)) ||
-         isa<ir::TakeShardOp>(op) ||
+  return ((ir::isOperandsMemory(op) || isa<ir::AllReduceOp>(op)) &&
+          !copies.contains(op)) ||
          (isa<ir::AllGatherOp>(op) && !exchangeOf(op)) ||
          (isa<ir::SliceOp>(op) && isInPlace(op));
 }

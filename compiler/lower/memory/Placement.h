@@ -40,6 +40,8 @@ public:
   /// Whether `op` becomes commands: a cluster, a library call, or an all-reduce
   /// of a copy.
   bool isCommand(mlir::Operation *op) const;
+  /// Whether the result of `op` is a range of its operand's storage.
+  bool isView(mlir::Operation *op) const;
   /// Whether a collective reduces a copy of its operand.
   bool isCopied(mlir::Operation *reduction) const {
     return copies.contains(reduction);
@@ -76,7 +78,6 @@ public:
 private:
   void findCopies();
   void analyse();
-  bool isView(mlir::Operation *op) const;
   /// The storage that a value is a range of, and the offset of its first byte.
   struct Range {
     mlir::Value storage;

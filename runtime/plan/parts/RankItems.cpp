@@ -17,6 +17,19 @@ Items itemsOf(int64_t extent, int rank, int ranks) {
   return {at(rank), at(rank + 1)};
 }
 
+Status checkGroup(const Plan &plan, int64_t group, int64_t ranks) {
+  if (group != 0 && plan.parts_size() == 0)
+    return usageError("--zero-group={}: no state of the model has shards: "
+                      "compile it with --zero=1 and an optimizer that has "
+                      "moments, or with --zero=3",
+                      group);
+  if (group != 0 && ranks % group != 0)
+    return usageError("--zero-group={} does not divide {} ranks: use a "
+                      "divisor, or --zero-group=0, which shards over all ranks",
+                      group, ranks);
+  return {};
+}
+
 std::vector<size_t> piecesOf(uint64_t bytes, int64_t extent, uint64_t item,
                              int ranks) {
   std::vector<size_t> pieces;

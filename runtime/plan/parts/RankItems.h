@@ -16,6 +16,9 @@ struct Items {
   int64_t first = 0, last = 0;
 };
 Items itemsOf(int64_t extent, int rank, int ranks);
+// Code::Usage unless `ranks` consist of groups of `group` ranks, each of which
+// has all parts, and the plan has parts; 0: no groups.
+Status checkGroup(const Plan &plan, int64_t group, int64_t ranks);
 // Number of bytes of each rank, of `bytes` in total.
 std::vector<size_t> piecesOf(uint64_t bytes, int64_t extent, uint64_t item,
                              int ranks);

@@ -10,6 +10,7 @@
 #include "runtime/data/lengths/Joined.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/plan/Averages.h"
+#include "runtime/plan/parts/RankItems.h"
 #include "runtime/train/Samples.h"
 
 #include <fmt/ranges.h>
@@ -30,17 +31,7 @@ static std::string artifactPath(const TrainOptions &options) {
 // that its length and averages are as requested, unless any number is allowed.
 Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
   const auto found = static_cast<uint32_t>(ranks.size());
-  if (options.zeroGroup != 0 && plan.parts_size() == 0)
-    return usageError("--zero-group={}: no state of '{}' has shards: compile "
-                      "it with --zero=1 and an optimizer that has moments, or "
-                      "with --zero=3",
-                      options.zeroGroup < 0 ? "host"
-                                            : std::to_string(options.zeroGroup),
-                      artifactPath(options));
-  if (group > 0 && ranks.size() % group != 0)
-    return usageError("--zero-group={} does not divide {} ranks: use a "
-                      "divisor, or --zero-group=0, which shards over all ranks",
-                      group, ranks.size());
+  DLC_TRY(plan::checkGroup(plan, group, ranks.size()));
   if (!options.resume.empty() || options.anyRanks || plan.world_size() == found)
     return {};
   return wrongNumberOfRanks(plan.world_size(), found);
