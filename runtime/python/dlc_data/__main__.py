@@ -54,10 +54,6 @@ def add_targets(commands: Any) -> None:
 
 
 def run_pictures(arguments: argparse.Namespace) -> None:
-    if arguments.command == "sheet":
-        from dlc_data.sheet import write_sheet
-
-        write_sheet(*arguments.files, arguments.output)
         return
     if arguments.command == "map":
         from dlc_data.found import judge
@@ -117,9 +113,6 @@ def parser() -> Parser:
     text.add_argument("--tokens", choices=["auto", "uint16", "uint32"], default="auto", help="token type of a file without a header")
     text.add_argument("--skip-special-tokens", action="store_true", help="no text for special tokens")
     text.add_argument("-o", "--output", required=True, help="the text file")
-    sheet = commands.add_parser("sheet", help="for dlc data preview")
-    sheet.add_argument("files", nargs=2)
-    sheet.add_argument("-o", "--output", required=True)
     chat = commands.add_parser("chat", help="for dlc generate")
     chat.add_argument("--tokenizer", required=True)
     return top
@@ -218,7 +211,7 @@ def run(words: list[str]) -> None:
     arguments = parser().parse_args(words)
     if arguments.format not in (None, FORMAT):
         raise UsageError(f"dlc-data knows format {FORMAT}, and dlc asks for {arguments.format}: install both of one version")
-    commands = {run_text: ("tokens", "pack", "text", "chat"), run_pictures: ("masks", "boxes", "map", "sheet")}
+    commands = {run_text: ("tokens", "pack", "text", "chat"), run_pictures: ("masks", "boxes", "map")}
     try:
         next((does for does, names in commands.items() if arguments.command in names), run_table)(arguments)
     except ImportError as error:

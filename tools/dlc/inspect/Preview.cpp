@@ -7,14 +7,13 @@
 #include "tools/dlc/inspect/PngFile.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/base/files/Files.h"
+#include "runtime/base/files/Atomic.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/Convert.h"
 #include "runtime/data/Loader.h"
 #include "runtime/data/pictures/ArrayLayout.h"
 #include "runtime/data/pictures/ArrayPictures.h"
-#include "runtime/data/spool/Spool.h"
 
 #include <algorithm>
 #include <cstring>
@@ -158,44 +157,6 @@ Picture gridOf(const std::vector<PreviewSample> &samples) {
   return grid;
 }
 
-// The grid with a label below each picture, which dlc-data draws.
-Result<std::string> labelled(const PreviewArguments &arguments,
-                             const std::vector<PreviewSample> &samples,
-                             const std::string &grid) {
-  const Picture &first = samples[0].picture;
-  OrderedJson cells = {{"width", first.width},
-                       {"height", first.height},
-                       {"gap", kGridGap},
-                       {"columns", kGridColumns},
-                       {"labels", OrderedJson::array()}};
-  for (const PreviewSample &sample : samples)
-    cells["labels"].push_back(printable(sample.label));
-  DLC_ASSIGN(const TemporaryFolder folder, TemporaryFolder::create("dlc-grid"));
-  const std::string file = folder.path() + "/grid.png",
-                    labels = folder.path() + "/labels.json";
-  DLC_TRY(writeFileAtomically(file, grid));
-  DLC_TRY(writeFileAtomically(labels, dumpJson(cells)));
-  SpoolJob job;
-  job.data = arguments.output, job.command = "sheet", job.ending = ".png";
-  job.files = {file, labels};
-  DLC_ASSIGN(const auto made, spool("", job));
-  return readFile(made->path());
-}
-
-Result<std::string> sheetOf(const PreviewArguments &arguments,
-                            const std::vector<PreviewSample> &samples) {
-  std::string grid = encodePng(gridOf(samples));
-  if (std::all_of(samples.begin(), samples.end(),
-                  [](const PreviewSample &s) { return s.label.empty(); }))
-    return grid;
-  auto sheet = labelled(arguments, samples, grid);
-  if (sheet)
-    return sheet;
-  warning("{} has no labels: {}; an .html has them", arguments.output,
-          sheet.status().message());
-  return grid;
-}
-
 Status preview(const PreviewArguments &arguments) {
   const bool isPage = arguments.output.ends_with(".html");
   if (!isPage && !arguments.output.ends_with(".png"))
@@ -205,13 +166,9 @@ Status preview(const PreviewArguments &arguments) {
     return usageError("a preview does not apply --mixup and --cutmix, which "
                       "combine two samples");
   DLC_ASSIGN(const auto samples, samplesOf(arguments));
-  std::string made;
-  if (isPage)
-    made = pageOf(arguments, samples);
-  else {
-    DLC_ASSIGN(made, sheetOf(arguments, samples));
-  }
-  DLC_TRY(writeFileAtomically(arguments.output, made));
+  DLC_TRY(writeFileAtomically(arguments.output,
+                              isPage ? pageOf(arguments, samples)
+                                     : encodePng(gridOf(samples))));
   info("{}: {} samples", arguments.output, samples.size());
   return {};
 }
