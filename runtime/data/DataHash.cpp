@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/DataHash.h"
 
-#include "runtime/base/files/Files.h"
 #include "runtime/base/files/MappedFile.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/base/process/Parallel.h"
@@ -42,14 +41,6 @@ Result<std::string> hashesOfData(std::span<const std::string> paths,
     all += one + "\n";
   }
   return all;
-}
-
-Result<bool> isOfData(const std::string &hash, const std::string &own,
-                      const std::string &path) {
-  if (hash.size() == own.size())
-    return hash == own;
-  DLC_ASSIGN(const std::string old, hashFile(path));
-  return hash == old;
 }
 
 } // namespace dlc

@@ -17,9 +17,4 @@ Result<std::string> hashData(const std::string &path, int threads);
 Result<std::string> hashesOfData(std::span<const std::string> paths,
                                  int threads);
 
-// Whether `hash` is the file's, also if an older version computed it
-// (XXH3-128). `own` is the file's hashData().
-Result<bool> isOfData(const std::string &hash, const std::string &own,
-                      const std::string &path);
-
 } // namespace dlc

@@ -72,10 +72,6 @@ public:
   Result<std::string> hash(int threads) const override {
     return hashData(file_.path(), threads);
   }
-  Result<bool> isHash(const std::string &hash,
-                      const std::string &own) const override {
-    return isOfData(hash, own, file_.path());
-  }
 
 private:
   ArrayFile file_;

@@ -89,12 +89,6 @@ public:
   // Identifies the samples, between ranks and on resumption: 64 hex digits,
   // computed by `threads` threads.
   virtual Result<std::string> hash(int threads) const = 0;
-  // Whether `hash`, from this version of dlc or an older one, identifies these
-  // samples; `own` is hash().
-  virtual Result<bool> isHash(const std::string &hash,
-                              const std::string &own) const {
-    return hash == own;
-  }
 
   bool has(const std::string &key) const;
 };
@@ -126,10 +120,6 @@ public:
   bool isSlow() const override { return source_->isSlow(); }
   Result<std::string> hash(int threads) const override {
     return source_->hash(threads);
-  }
-  Result<bool> isHash(const std::string &hash,
-                      const std::string &own) const override {
-    return source_->isHash(hash, own);
   }
 
 protected:

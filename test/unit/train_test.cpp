@@ -270,22 +270,6 @@ TEST_F(Training, LinesWaitForRoom) {
   EXPECT_EQ(*readFile(path("lines.jsonl")), "{\"step\": 5}\n");
 }
 
-// They have no "sample": the step says where the run is. Their hash of the data
-// is another one.
-TEST_F(Training, CheckpointsOfAnOlderVersionGoOn) {
-  ASSERT_TRUE(train(options("whole", 40)).ok());
-  ASSERT_TRUE(train(options("run", 15)).ok());
-  rewrite("run/checkpoint-15", [this](Json &trainer) {
-    EXPECT_EQ(trainer["epoch"], 1);
-    EXPECT_EQ(trainer["sample"], 8);
-    trainer.erase("sample");
-    EXPECT_EQ(trainer["data_hash"].get<std::string>().size(), 64u);
-    trainer["data_hash"] = *hashFile(path("data.npz"));
-  });
-  ASSERT_TRUE(resume("run", 40).ok());
-  EXPECT_EQ(state("run", 40), state("whole", 40));
-}
-
 // Whole, but made by hand.
 TEST_F(Training, PlacesThatCannotBeAreRefused) {
   ASSERT_TRUE(train(options("run", 8)).ok());

@@ -3,7 +3,6 @@
 #include "runtime/base/numbers/Hash.h"
 
 #include "runtime/base/files/Files.h"
-#include "runtime/base/files/MappedFile.h"
 
 #include <new>
 #include <openssl/sha.h>
@@ -35,13 +34,6 @@ std::string hashBytes(std::span<const std::byte> bytes) {
 
 std::string hashText(std::string_view text) {
   return hashBytes(std::as_bytes(std::span(text)));
-}
-
-Result<std::string> hashFile(const std::string &path) {
-  DLC_ASSIGN(MappedFile file, MappedFile::open(path));
-  std::string hash = hashBytes(file.bytes());
-  DLC_TRY(mappedFilesStatus());
-  return hash;
 }
 
 std::string sha256(std::span<const std::byte> bytes) {

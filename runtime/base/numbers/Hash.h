@@ -16,7 +16,6 @@ namespace dlc {
 // XXH3-128 as 32 hex digits.
 std::string hashBytes(std::span<const std::byte> bytes);
 std::string hashText(std::string_view text);
-Result<std::string> hashFile(const std::string &path);
 
 // SHA-256 as 64 hex digits. Throws std::bad_alloc if memory is exhausted, since
 // no digest may be wrong.

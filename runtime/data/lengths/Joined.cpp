@@ -12,16 +12,6 @@ namespace {
 
 using Sources = std::vector<std::shared_ptr<const Source>>;
 
-std::vector<std::string> hashesIn(const std::string &text) {
-  std::vector<std::string> all(1);
-  for (const char c : text)
-    if (c == '+')
-      all.emplace_back();
-    else
-      all.back() += c;
-  return all;
-}
-
 class JoinedRows final : public RowReader {
 public:
   // `firsts`: number of rows before each source.
@@ -186,19 +176,6 @@ hashOf(std::span<const std::shared_ptr<const Source>> sources, int threads) {
     all += (all.empty() ? "" : "+") + hash;
   }
   return all;
-}
-
-Result<bool> isHashOf(std::span<const std::shared_ptr<const Source>> sources,
-                      const std::string &hash, const std::string &own) {
-  const auto found = hashesIn(hash), expected = hashesIn(own);
-  if (found.size() != sources.size() || expected.size() != sources.size())
-    return false;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    DLC_ASSIGN(const bool is, sources[i]->isHash(found[i], expected[i]));
-    if (!is)
-      return false;
-  }
-  return true;
 }
 
 } // namespace dlc

@@ -19,8 +19,5 @@ joinedSource(std::vector<std::shared_ptr<const Source>> sources,
 // The hashes of all sources, in order, joined: "HASH+HASH".
 Result<std::string>
 hashOf(std::span<const std::shared_ptr<const Source>> sources, int threads);
-// Whether `hash` is of these sources (Source::isHash); `own` is hashOf().
-Result<bool> isHashOf(std::span<const std::shared_ptr<const Source>> sources,
-                      const std::string &hash, const std::string &own);
 
 } // namespace dlc

@@ -152,10 +152,6 @@ public:
   Result<std::string> hash(int threads) const override {
     return files_->hash(threads);
   }
-  Result<bool> isHash(const std::string &hash,
-                      const std::string &own) const override {
-    return hash == own;
-  }
 
 private:
   std::shared_ptr<const TableFiles> files_;

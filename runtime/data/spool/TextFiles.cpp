@@ -132,10 +132,6 @@ public:
     DLC_ASSIGN(const std::string text, text_->hash(threads));
     return fmt::format("{}\nrows of {}", text, length_);
   }
-  Result<bool> isHash(const std::string &hash,
-                      const std::string &own) const override {
-    return hash == own;
-  }
 
 private:
   std::shared_ptr<const TextFiles> text_;

@@ -92,16 +92,12 @@ Result<Incident> incidentFrom(const Json &json) {
   incident.threads = static_cast<int>(threads);
   incident.ranks = static_cast<int>(ranks);
   incident.injected = injected != 0;
-  if (json.contains("zero_group")) { // absent in older versions
-    DLC_ASSIGN(const uint64_t group, jsonUnsigned(json, "zero_group"));
-    if (group > 0 && (group > ranks || ranks % group != 0))
-      return corrupt("groups of {} do not divide {} ranks", group, ranks);
-    incident.group = static_cast<int>(group);
-  }
-  if (json.contains("size")) { // absent in older versions (one size)
-    DLC_ASSIGN(const uint64_t size, jsonUnsigned(json, "size"));
-    incident.size = static_cast<int>(std::min<uint64_t>(size, INT_MAX));
-  }
+  DLC_ASSIGN(const uint64_t group, jsonUnsigned(json, "zero_group"));
+  if (group > 0 && (group > ranks || ranks % group != 0))
+    return corrupt("groups of {} do not divide {} ranks", group, ranks);
+  incident.group = static_cast<int>(group);
+  DLC_ASSIGN(const uint64_t size, jsonUnsigned(json, "size"));
+  incident.size = static_cast<int>(std::min<uint64_t>(size, INT_MAX));
   const auto metrics = json.find("metrics");
   if (metrics == json.end() || !metrics->is_object())
     return corrupt("there are no metrics");

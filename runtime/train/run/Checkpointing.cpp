@@ -94,7 +94,7 @@ Status Checkpointing::takeOver(Progress &progress) {
 // Continues at the same position if the data is the same, else at the first
 // sample.
 Status Checkpointing::goOnInData(Progress &progress) const {
-  DLC_ASSIGN(const bool same, isSameData(progress));
+  const bool same = isSameData(progress);
   if (same)
     return checkSameData(progress);
   warning("'{}' is not the data of '{}': its samples are taken from the first "
@@ -167,15 +167,14 @@ void Checkpointing::linkToBest(const Best &best) const {
             best.step, run, setup_.bestBy->key, best.value);
 }
 
-Result<bool> Checkpointing::isSameData(const Progress &progress) const {
-  DLC_ASSIGN(const bool same,
-             isHashOf(setup_.sources, progress.dataHash, setup_.dataHash));
-  return same && progress.samples == setup_.data.samples();
+bool Checkpointing::isSameData(const Progress &progress) const {
+  return progress.dataHash == setup_.dataHash &&
+         progress.samples == setup_.data.samples();
 }
 
 Status Checkpointing::checkSameData(const Progress &progress) const {
   const SizedData &data = setup_.data;
-  DLC_ASSIGN(const bool same, isSameData(progress));
+  const bool same = isSameData(progress);
   if (!same)
     return failed("'{}' is not the data that the run began with ({} samples, "
                   "hash {}; found {} samples, hash {})",

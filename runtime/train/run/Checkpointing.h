@@ -64,7 +64,7 @@ private:
   Status share(Progress &progress);
   Status settleBest(Progress &progress);
   void linkToBest(const Best &best) const;
-  Result<bool> isSameData(const Progress &progress) const;
+  bool isSameData(const Progress &progress) const;
   Status checkSameData(const Progress &progress) const;
   void tellOfOtherRanks(const Progress &progress) const;
   Status saveWhole(const Progress &progress, How how);

@@ -99,10 +99,7 @@ Result<Progress> progressFrom(const Json &json) {
   Progress progress;
   DLC_ASSIGN(progress.step, countOf(json, "step", kMost));
   DLC_ASSIGN(progress.cursor.epoch, countOf(json, "epoch", kMost));
-  progress.cursor.sample = -1; // absent in older versions: see findCursor
-  if (json.contains("sample")) {
-    DLC_ASSIGN(progress.cursor.sample, countOf(json, "sample", kMost));
-  }
+  DLC_ASSIGN(progress.cursor.sample, countOf(json, "sample", kMost));
   if (json.contains("scheduled_from")) {
     DLC_ASSIGN(progress.scheduledFrom, countOf(json, "scheduled_from", kMost));
   }
@@ -118,17 +115,6 @@ Result<Progress> progressFrom(const Json &json) {
     return corrupt("sample {} of {}, by {} ranks, is no place in data",
                    progress.cursor.sample, progress.samples, world);
   return progress;
-}
-
-// Checkpoints of older versions lack a cursor: their number of ranks never
-// changed.
-void findCursor(Progress &progress, const plan::Plan &plan) {
-  if (progress.cursor.sample >= 0)
-    return;
-  const Sampling sampling{.batch = std::max<int64_t>(1, plan.batch()),
-                          .window = std::max<int64_t>(1, plan.accumulate()),
-                          .world = progress.world};
-  progress.cursor = sampling.cursorAfter(progress.step, progress.samples);
 }
 
 // A value that changes when a file changes.
@@ -201,9 +187,7 @@ Result<Progress> readProgress(const std::string &checkpoint) {
 }
 
 Result<Progress> progressOf(const Model &model) {
-  DLC_ASSIGN(Progress progress, readProgress(model.checkpoint->path));
-  findCursor(progress, model.artifact.plan());
-  return progress;
+  return readProgress(model.checkpoint->path);
 }
 
 Result<std::string> checkpointOf(const std::string &run, int64_t step) {
@@ -422,7 +406,6 @@ Result<Progress> Checkpoints::loadFrom(Session &session,
   const std::string now = fingerprint(path);
   DLC_ASSIGN(Progress progress, readProgress(path));
   DLC_TRY(session.load(stateOf(path)));
-  findCursor(progress, session.plan());
   whole_[path] = now;
   return progress;
 }
