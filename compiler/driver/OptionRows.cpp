@@ -243,6 +243,9 @@ void addFineTune(OptionTable &table, import::ImportOptions &i) {
   };
   table.count("model.replace-head", i.headClasses, 0,
               "number of classes of a new last layer; 0: no new layer");
+  table.text("model.names", i.names, "FILE",
+             ".safetensors file of the weights that the model was exported "
+             "with; tensors get its names and layouts by comparing values");
   table.text("model.weights", i.weights, "FILE",
              "initial weights from a .safetensors or .onnx file, by PyTorch's "
              "names and layouts where the model's file records them; a prefix "

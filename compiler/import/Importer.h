@@ -50,6 +50,8 @@ struct ImportOptions {
   /// --weights=FILE, a .safetensors or .onnx file. With --weights-partial,
   /// names that are missing there or differ in shape keep the model's values.
   std::string weights;
+  /// --names=FILE: a .safetensors file with the model's values by name.
+  std::string names;
   bool weightsPartial = false;
   InitOptions init;
   /// --op-library=FILE: operator libraries (runtime/plan/ops/dlc_op.h), whose

@@ -194,9 +194,55 @@ class Weights(dlc.TestCase):
         self.assertIn("unknown to the model: p.bn1.bias", log)
         self.assertIn("0 matched", self.compile(apart, "--weights-partial", model=self.conv(own), code=3))
 
+    def test_names_by_value(self):
+        source = state_dict()
+        model = old_export(self.path("bare.onnx"), source, named=False)
+        save_file(source, self.path("n.safetensors"))
+        other = state_dict(seed=20)
+        few = {k: v for k, v in other.items() if v.size >= 8}
+        found, log = self.predict(few | {f"onnx::Add_{m}": other[f"{m}.bias"] for m in "ab"},
+                                  "--names=" + self.path("n.safetensors"), model=model)
+        np.testing.assert_allclose(found, forward(other, self.x), rtol=1e-5, atol=1e-5)
+        self.assertIn("2 given by value", log)
+        self.assertIn("2 not found in the model", log)  # biases of few numbers
+
+    def names(self, tensors, weights, code=dlc.OK, name="n.safetensors"):
+        """x w0 w1 ... with names by value of `tensors`: what is said, and the states."""
+        nodes, last = [], "x"
+        for i, key in enumerate(weights):
+            nodes.append(helper.make_node("MatMul", [last, key], [f"h{i}"]))
+            last = f"h{i}"
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [ROWS, WIDTH])],
+                                  [helper.make_tensor_value_info(last, 1, [ROWS, WIDTH])],
+                                  [numpy_helper.from_array(np.ascontiguousarray(v), k) for k, v in weights.items()])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), self.path("v.onnx"))
+        save_file({k: np.ascontiguousarray(v) for k, v in tensors.items()}, self.path(name))
+        artifact = self.fresh()
+        _, log = dlc.dlc("compile", self.path("v.onnx"), "--predict-only", "--names=" + self.path(name), "-o", artifact, code=code)
+        return log, dlc.load_file(artifact + "/state.safetensors") if code == dlc.OK else None
+
+    def test_ties_are_kept_and_ambiguity_is_said(self):
+        w, v = floats(WIDTH, WIDTH), floats(WIDTH, WIDTH, seed=1)
+        log, states = self.names({"p.weight": w, "q.weight": w, "r.weight": v}, {"1": w.T, "2": v, "3": v.T})
+        self.assertEqual({k: s.tobytes() for k, s in states.items()}, {"p.weight": w.tobytes(), "r.weight": v.tobytes()})
+        log, states = self.names({"p.weight": w, "q.weight": w, "r.weight": v}, {"1": w.T, "2": w, "3": v})
+        self.assertIn("2 left alone, as several have the same values: 1, 2", log)
+        self.assertEqual(set(states), {"1", "2", "r.weight"})
+        # Its name is right, its layout is the other one: only values tell.
+        log, states = self.names({"p.weight": w}, {"p.weight": w.T})
+        np.testing.assert_array_equal(states["p.weight"], w)
+
+    def test_errors_of_names(self):
+        w = floats(WIDTH, WIDTH)
+        log, _ = self.names({"p": floats(WIDTH, WIDTH, seed=3)}, {"1": w}, code=3)
+        self.assertIn("no tensor of the model has the values of one of its 1 tensors; expected the weights that the model was "
+                      "exported with", log)
+        log, _ = self.names({"p": w}, {"1": w}, code=2, name="n.bin")
+        self.assertIn("--names: expected a .safetensors file, found", log)
+
     def test_tables_that_an_exporter_cut(self):
-        """Rows of a table of positions."""
-        table, w = floats(9, WIDTH + 2, seed=3), floats(WIDTH + 2, WIDTH + 2)
+        """Rows of a table of positions: with the weights of the export they are the table's again, and any other table fits."""
+        table, other, w = floats(9, WIDTH + 2, seed=3), floats(9, WIDTH + 2, seed=5), floats(WIDTH + 2, WIDTH + 2)
         rows = [2, 3, 4, 5]
         nodes = [helper.make_node("Add", ["x", "embedding_2"], ["a"]), helper.make_node("MatMul", ["a", "w.weight"], ["y"])]
         nodes[0].metadata_props.add(key="pkg.torch.onnx.fx_node", value=(
@@ -208,9 +254,31 @@ class Weights(dlc.TestCase):
             "\n# inputs\np_w_weight: PARAMETER target='w.weight'\np_pos_weight: PARAMETER target='pos.weight'\nx: USER_INPUT\n"))
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10, producer_name="pytorch"),
                   self.path("cut.onnx"))
-        log = self.compile({"pos.weight": table, "w.weight": w}, model=self.path("cut.onnx"), code=3)
-        self.assertIn("1 cut from the file's tensors when the model was exported (export it with optimize=False): embedding_2 of pos.weight",
-                      log)
+        x = floats(2, 4, WIDTH + 2, seed=7)
+        np.savez(self.path("x.npz"), x=x)
+        save_file({"pos.weight": table, "w.weight": w}, self.path("n.safetensors"))
+        given, names = {"pos.weight": other, "w.weight": w}, "--names=" + self.path("n.safetensors")
+        log = self.compile(given, model=self.path("cut.onnx"), code=3)
+        self.assertIn("1 cut from the file's tensors when the model was exported (--names=FILE, with the weights that it was exported "
+                      "with, finds their rows): embedding_2 of pos.weight", log)
+        found, log = self.predict(given, names, model=self.path("cut.onnx"))
+        np.testing.assert_allclose(found, (x + other[rows]) @ w, rtol=1e-4, atol=1e-4)
+        self.assertIn("2 given by value", log)
+        self.assertNotIn("does not have", log)
+        # Rows that it does not read stay; the export has the file's form.
+        artifact = self.fresh()
+        dlc.dlc("compile", self.path("cut.onnx"), names, "-o", artifact, loss="mse", lr=0.1, optimizer="sgd", momentum=0)
+        np.savez(self.path("d.npz"), x=x, y=np.zeros_like(x))
+        run = dlc.train(artifact, self.path("d.npz"), self.fresh(), steps=1, threads=1)
+        after = run.state(1)["pos.weight"]
+        gradient = 2 / x.size * (((x + table[rows]) @ w) @ w.T).sum(0)
+        np.testing.assert_allclose(after[rows], table[rows] - 0.1 * gradient, rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(np.delete(after, rows, 0), np.delete(table, rows, 0))
+        dlc.dlc("export", run.folder, "-o", self.path("t.onnx"))
+        out, _ = dlc.dlc("debug", "diff", self.path("cut.onnx"), self.path("t.onnx"), "--json", code=1)
+        self.assertTrue(json.loads(out)["only_values"], out)
+        tensors = {t.name: numpy_helper.to_array(t) for t in onnx.load(self.path("t.onnx")).graph.initializer}
+        np.testing.assert_array_equal(tensors["embedding_2"], after[None, rows])
 
     def test_an_export_differs_in_values_only(self):
         for external in None, "m.data":

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import struct
 import sys
 
 import numpy as np
@@ -56,6 +57,12 @@ class Repairs(dlc.TestCase):
         onnx.save(proto, self.path(name))
         return self.path(name)
 
+    def safetensors(self, name, array):
+        header = json.dumps({name: {"dtype": "F32", "shape": list(array.shape), "data_offsets": [0, array.nbytes]}}).encode()
+        with open(self.path("w.safetensors"), "wb") as file:
+            file.write(struct.pack("<Q", len(header)) + header + array.tobytes())
+        return self.path("w.safetensors")
+
     def cases(self):
         """{repair: (file, flags)}"""
         ref = lambda name: os.path.join(dlc.REFS, name)
@@ -63,6 +70,7 @@ class Repairs(dlc.TestCase):
         w, place = floats(8, 8), np.array([8, 8])
         constant = node("Constant", [], ["w"], value=onnx.numpy_helper.from_array(w))
         gelu = chain(node("Gelu", ["x"], ["y"], domain="com.microsoft"), domains=["com.microsoft"])
+        product = node("MatMul", ["x", "onnx::MatMul_7"], ["y"])
         return {
             "constants": (self.file(chain(constant, node("MatMul", ["x", "w"], ["y"])), "constant.onnx"), []),
             "stop-gradients": (ref("stops_vq-plain.onnx"), []),
@@ -71,6 +79,8 @@ class Repairs(dlc.TestCase):
             "split-norms": (self.file(parallel_norms(), "norms.onnx"), []),
             "split-merged": (folded, []),
             "unpack-recurrent": (ref("recurrent_lstm-dynamo.onnx"), []),
+            "names-by-value": (self.file(chain(product, weights={"onnx::MatMul_7": w}), "unnamed.onnx"),
+                               [f"--names={self.safetensors('fc.weight', w.T.copy())}"]),
             "adopt-names": (folded, []),
             "unfold-values": (folded, []),
             "fill-weights": (self.file(chain(node("ConstantOfShape", ["s"], ["w"]), node("MatMul", ["x", "w"], ["y"]), weights={"s": place}),

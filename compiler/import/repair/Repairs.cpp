@@ -10,6 +10,7 @@
 #include "compiler/import/repair/options/LoadWeights.h"
 #include "compiler/import/repair/options/ReplaceHead.h"
 #include "compiler/import/repair/options/TrainQuantized.h"
+#include "compiler/import/repair/torch/NamesByValue.h"
 #include "compiler/import/repair/upgrade/StandardBodies.h"
 #include "compiler/import/rows/Rows.h"
 #include <fmt/ranges.h>
@@ -132,6 +133,11 @@ constexpr Repair kRepairs[] = {
     {"unpack-recurrent",
      "splits packed weights of recurrent layers as in torch", Stage::Source,
      Skip::Yes, nullptr, restoring<unpackRecurrent>},
+    {"names-by-value", "names tensors as the equal tensors of --names",
+     Stage::Source, Skip::Yes, [](auto &o) { return !o.names.empty(); },
+     restoring<[](Restoring &work, const ImportOptions &o) {
+       return nameByValue(work, o.names);
+     }>},
     {"adopt-names", "restores the source's names and layouts, ties copies",
      Stage::Source, Skip::Yes, nullptr, restoring<adoptParameters>},
     // Expressions use adopted names.

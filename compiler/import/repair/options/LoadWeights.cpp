@@ -169,8 +169,7 @@ private:
         fmt::join(own.shape, ", "),
         isTransposed(given.shape, own.shape)
             ? ", the transpose: the model's file does not say that it is a "
-              "module's weight; export it with torch.onnx.export(..., "
-              "dynamo=True)"
+              "module's weight; --names=FILE may find that"
             : ""));
   }
 
@@ -263,8 +262,9 @@ private:
         list("missing in the file", missing) +
         list("unknown to the model", unknown) +
         list("of another shape", mismatched) +
-        list("cut from the file's tensors when the model was exported (export "
-             "it with optimize=False)",
+        list("cut from the file's tensors when the model was exported "
+             "(--names=FILE, with the weights that it was exported with, finds "
+             "their rows)",
              cut) +
         list("left alone, as the model's file has batch norms folded into "
              "them that this one has apart (--unfold-bn, or export the "
