@@ -180,7 +180,8 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
       getOperation().emitRemark()
           << "the adapter of '" << nameOf(weight)
           << "' is added wherever that is read, also by '"
-          << llvm::join(others, "', '") << "'";
+          << llvm::join(others, "', '") << "'; --untie=" << nameOf(weight)
+          << " gives each reader a weight of its own";
     return success();
   }
 

@@ -246,6 +246,10 @@ void addFineTune(OptionTable &table, import::ImportOptions &i) {
   table.text("model.names", i.names, "FILE",
              ".safetensors file of the weights that the model was exported "
              "with; tensors get its names and layouts by comparing values");
+  table.list("model.untie", i.untied, "NAME",
+             "weight shared by several modules, such as embedding and head, of "
+             "which each module gets a copy; with a second name of the weight, "
+             "such as lm_head.weight, only that module");
   table.text("model.weights", i.weights, "FILE",
              "initial weights from a .safetensors or .onnx file, by PyTorch's "
              "names and layouts where the model's file records them; a prefix "

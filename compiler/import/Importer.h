@@ -53,6 +53,10 @@ struct ImportOptions {
   /// --names=FILE: a .safetensors file with the model's values by name.
   std::string names;
   bool weightsPartial = false;
+  /// --untie=NAME: weights read by several modules, such as "lm_head.weight".
+  /// With the weight's own name every reader gets a copy of the tensor; with
+  /// the name of one reader only that reader does.
+  std::vector<std::string> untied;
   InitOptions init;
   /// --op-library=FILE: operator libraries (runtime/plan/ops/dlc_op.h), whose
   /// code for the target `device` is executed.

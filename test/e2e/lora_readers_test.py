@@ -183,6 +183,15 @@ class LoraReaders(dlc.TestCase):
         weights = draw(wpe2=(WORDS, WIDTH), filter=(WIDTH, WIDTH, 3), out=(WIDTH, WORDS))
         self.check(convolutions(), weights, lora_targets="filter|out")
 
+    def test_a_part_of_its_own(self):
+        """--untie: the head alone has the adapter."""
+        weights = draw(wte=(WORDS, WIDTH), wpe=(LENGTH, WIDTH), w=(WIDTH, WIDTH))
+        source = model(self.path("m.onnx"), gpt("matmul"), weights, "logits")
+        _, log = dlc.dlc("compile", source, "-o", self.path("m.dlc"), batch=SAMPLES, lora=4, untie="wte", class_axis=2,
+                         loss="cross_entropy")
+        self.assertNotIn("is added wherever", log)
+        self.assertIn("adapters of rank 4 on 2 weights", log)
+
     def test_averages_and_parts(self):
         """Moving averages of the adapters, which two ranks keep in parts."""
         weights = draw(wte=(WORDS, WIDTH), wpe=(LENGTH, WIDTH), w=(WIDTH, WIDTH))

@@ -52,6 +52,12 @@ def parallel_norms():
     return of_torch(chain(*nodes, weights=weights), *weights, "m.weight", "m.bias")
 
 
+def products(*names):
+    """The same weights in products of these names."""
+    inputs = ["x", *(f"h{i}" for i in range(len(names) - 1)), "y"]
+    return [node("MatMul", [a, "a.weight"], [b], name=name) for name, a, b in zip(names, inputs, inputs[1:])]
+
+
 class Repairs(dlc.TestCase):
     def file(self, proto, name="m.onnx"):
         onnx.save(proto, self.path(name))
@@ -83,6 +89,8 @@ class Repairs(dlc.TestCase):
                                [f"--names={self.safetensors('fc.weight', w.T.copy())}"]),
             "adopt-names": (folded, []),
             "unfold-values": (folded, []),
+            "untie": (self.file(of_torch(chain(*products("/a/MatMul", "/b/MatMul"), weights={"a.weight": w})), "tied.onnx"),
+                      ["--untie=a.weight"]),
             "fill-weights": (self.file(chain(node("ConstantOfShape", ["s"], ["w"]), node("MatMul", ["x", "w"], ["y"]), weights={"s": place}),
                                        "filled.onnx"), []),
             "unfold-bn": (ref("resnet8-eval.onnx"), ["--unfold-bn"]),

@@ -19,7 +19,7 @@ struct Decision {
   std::string tensor; // an initializer, or the result of a node
   std::string kind;   // parted, tied, named, constant, unfolded, restored,
                     // joined, as it is, lost, untrained, number, padding, zero
-  // row, filled, fixed, kept, trained, fresh, unnamed,
+  // row, filled, fixed, kept, trained, fresh, untied, unnamed,
   // detached, straight through, one node, per sample, of a node, apart,
   // overlapping, by role, quantized
   std::string text;       // the decision and its reason

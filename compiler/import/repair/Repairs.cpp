@@ -143,6 +143,11 @@ constexpr Repair kRepairs[] = {
     // Expressions use adopted names.
     {"unfold-values", "replaces folded constants by expressions of parameters",
      Stage::Source, Skip::Yes, nullptr, restoring<unfoldExpressions>},
+    {"untie", "copies a shared weight for each reader, by --untie",
+     Stage::Source, Skip::Yes, [](auto &o) { return !o.untied.empty(); },
+     restoring<[](Restoring &work, const ImportOptions &o) {
+       return separateTies(work, o.untied);
+     }>},
     {"fill-weights", "turns constants filled with one number into weights",
      Stage::Source, Skip::Yes, nullptr, deciding<fillWeights>},
 

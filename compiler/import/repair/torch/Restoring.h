@@ -112,6 +112,10 @@ void unpackRecurrent(Restoring &work);
 /// merged/Unfold.cpp: replaces values folded from parameters by the parameter
 /// and the computation; masks become constants.
 void unfoldExpressions(Restoring &work);
+/// merged/Separate.cpp: gives each module that reads one of `names` a separate
+/// tensor (--untie: the weight's name, or one reader's). Code::Usage for a name
+/// that is no weight of several modules.
+Status separateTies(Restoring &work, const std::vector<std::string> &names);
 
 /// The source's call computes with the transposed matrix, as aten.linear does,
 /// but the node with the matrix itself.
