@@ -199,7 +199,7 @@ class Usage(dlc.TestCase):
     def test_help(self):
         """Help is no error: it goes to stdout, for the tool and for every command."""
         for words in [], ["compile"], ["train"], ["eval"], ["predict"], ["export"], ["inspect"], ["debug", "replay"], ["debug", "compare"], ["doctor"], \
-                ["doctor", "env"], ["debug", "diff"]:
+                ["doctor", "env"], ["debug", "reduce"]:
             out, _ = dlc.dlc(*words, "--help")
             self.assertRegex(out, r"(?i)usage")
             self.assertNotRegex(out, r"->|\{false\}| in \[|\b(INT|FLOAT|UINT):", "a validator's own words")

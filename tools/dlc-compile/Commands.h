@@ -12,5 +12,6 @@ void addConfig(CommandLine &line);
 void addExport(CommandLine &line);
 void addDiff(CommandLine &line, CLI::App &parent);
 void addGraph(CommandLine &line);
+void addReduce(CommandLine &line, CLI::App &parent);
 
 } // namespace dlc::tool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc-compile: `dlc compile`, `dlc check`, `dlc config`, `dlc export`, `dlc
-// graph` and `dlc debug diff`.
+// graph`, `dlc debug diff` and `dlc debug reduce`.
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc/Groups.h"
@@ -20,7 +20,9 @@ static int run(int argc, char **argv) {
   addConfig(line);
   addExport(line);
   addGraph(line);
-  addDiff(line, addDebug(line));
+  CLI::App &debug = addDebug(line);
+  addDiff(line, debug);
+  addReduce(line, debug);
   if (printTree(line, argc, argv))
     return 0;
   return parseAndRun(line);

@@ -13,7 +13,7 @@ inline constexpr const char *kMake = "Make", *kRun = "Run", *kLook = "Look",
 // Puts the command into a group.
 void setGroup(CommandLine &line, const char *command, const char *group);
 
-// Adds dlc debug, the parent of replay, compare, diff and flight.
+// Adds dlc debug, the parent of replay, compare, diff, reduce and flight.
 CLI::App &addDebug(CommandLine &line);
 
 } // namespace dlc::tool

@@ -15,7 +15,7 @@ bool isCompilerCommand(const std::vector<std::string> &arguments) {
            std::find(names.begin(), names.end(), arguments[i]) != names.end();
   };
   return isAt(1, {"compile", "check", "config", "export", "graph"}) ||
-         (isAt(1, {"debug"}) && isAt(2, {"diff"}));
+         (isAt(1, {"debug"}) && isAt(2, {"diff", "reduce"}));
 }
 
 std::string compilerPath() {

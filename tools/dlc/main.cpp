@@ -18,6 +18,8 @@ static void addFaults(CommandLine &line) {
   addReplay(line, debug);
   addCompare(line, debug);
   debug.add_subcommand("diff", "list the differences of two ONNX models");
+  debug.add_subcommand("reduce",
+                       "find the smallest part of a model that still fails");
   addFlight(line, debug);
 }
 

@@ -138,7 +138,7 @@ bool readSome(int from, Lines &lines) {
 constexpr int kMostReads = 256; // a megabyte
 
 // Its streams may stay open in programs that it has started.
-Result<ProgramEnd> waitWithin(std::chrono::milliseconds limit, pid_t child,
+Result<ProgramEnd> waitWithin(const ProgramLimits &limits, pid_t child,
                               const std::string &name, int from, Lines &lines) {
   const auto start = std::chrono::steady_clock::now();
   bool isOpen = true, isKilled = false;
@@ -153,7 +153,9 @@ Result<ProgramEnd> waitWithin(std::chrono::milliseconds limit, pid_t child,
       return noEnd(name);
     if (ended == child)
       break;
-    if (!isKilled && std::chrono::steady_clock::now() - start > limit) {
+    const bool isOver = limits.time.count() > 0 &&
+                        std::chrono::steady_clock::now() - start > limits.time;
+    if (!isKilled && (isOver || (limits.goesOn && !limits.goesOn()))) {
       isKilled = true;
       ::kill(-child, SIGKILL);
     }
@@ -250,7 +252,7 @@ std::string findProgram(const std::string &name) {
 Result<ProgramEnd>
 runProgram(const std::vector<std::string> &words,
            const std::function<void(std::string_view)> &onLine,
-           std::chrono::milliseconds limit) {
+           const ProgramLimits &limits) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return failed("cannot run '{}': no pipe: {}", words[0],
@@ -259,15 +261,15 @@ runProgram(const std::vector<std::string> &words,
   const auto started =
       startProgram({words,
                     {-1, -1, to.number()},
-                    limit.count() ? std::optional(0) : std::nullopt});
+                    limits.any() ? std::optional(0) : std::nullopt});
   if (!started)
     return started.status().withContext(
         fmt::format("cannot run '{}'", words[0]));
   const pid_t child = *started;
   to.close();
   Lines lines(onLine);
-  if (limit.count())
-    return waitWithin(limit, child, words[0], from.number(), lines);
+  if (limits.any())
+    return waitWithin(limits, child, words[0], from.number(), lines);
   readAll(from.number(), lines);
   return waitFor(child, words[0]);
 }

@@ -31,7 +31,15 @@ bool hasEnded(pid_t child, std::chrono::milliseconds patience, int &status);
 // How a program ended: its exit code, or 128 + the signal's number.
 struct ProgramEnd {
   int code = 0;
-  bool isKilled = false; // because of its time limit
+  bool isKilled = false; // because of its limits
+};
+
+// When to kill a program and its process group, which is a new one.
+struct ProgramLimits {
+  std::chrono::milliseconds time{0}; // 0: none
+  // Called about 50 times a second; false: kill at once. Empty: never.
+  std::function<bool()> goesOn;
+  bool any() const { return time.count() > 0 || goesOn; }
 };
 
 // Runs words[0], a path or a name in PATH, with the other words as arguments,
@@ -44,7 +52,7 @@ struct ProgramEnd {
 Result<ProgramEnd>
 runProgram(const std::vector<std::string> &words,
            const std::function<void(std::string_view)> &onLine,
-           std::chrono::milliseconds limit = {});
+           const ProgramLimits &limits = {});
 
 // How one of dlc's programs ended, and its error without "error: "; empty if
 // there is none.

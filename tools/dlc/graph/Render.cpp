@@ -23,9 +23,9 @@ Result<std::string> svgOf(const std::string &dot, const std::string &program,
                std::chrono::duration_cast<std::chrono::milliseconds>(
                    end - Clock::now()));
   DLC_ASSIGN(const ProgramEnd ended,
-             runProgram(
-                 {program, "-Tsvg", in, "-o", out},
-                 [&](std::string_view line) { last = line; }, left));
+             runProgram({program, "-Tsvg", in, "-o", out},
+                        [&](std::string_view line) { last = line; },
+                        {left, {}}));
   if (ended.isKilled)
     return std::string();
   if (ended.code != 0)
