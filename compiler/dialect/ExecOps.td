@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exec dialect: a step as a flat list of commands on buffers. It is what the plan stores.
+// The exec dialect: a step as a flat list of commands on buffers, the form that the plan stores.
 #ifndef EXEC_OPS
 #define EXEC_OPS
 include "mlir/IR/AttrTypeBase.td"
@@ -10,7 +10,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Exec_Dialect : Dialect {
   let name = "exec";
   let cppNamespace = "::dlc::exec";
-  let summary = "a planned program: regions, buffers at offsets, commands in order";
+  let summary = "planned programs: regions, buffers at offsets, commands in order";
   let useDefaultAttributePrinterParser = 1;
 }
 class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits> {
@@ -21,7 +21,7 @@ class Exec_SymbolUser<string mnemonic, list<Trait> traits = []>
 
 def Exec_ScheduleAttr : AttrDef<Exec_Dialect, "Schedule"> {
   let mnemonic = "schedule";
-  let summary = "how a kernel runs (Schedule.h): its loops by number in groups with their sizes, and its cost";
+  let summary = "schedule of a kernel (Schedule.h): numbers of its loops in groups with their sizes, and the kernel's cost";
   let parameters = (ins AttrParameter<"::dlc::exec::Schedule", "", "const ::dlc::exec::Schedule &">:$value);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
@@ -29,23 +29,23 @@ def Exec_ScheduleAttr : AttrDef<Exec_Dialect, "Schedule"> {
 
 def Exec_ThreadsAttr : AttrDef<Exec_Dialect, "Threads"> {
   let mnemonic = "threads";
-  let summary = "a kernel's mapping to threads (Threads.h): blocks, threads of a block, each thread's share";
+  let summary = "mapping of a kernel to threads (Threads.h): blocks, threads of a block, work of a thread";
   let parameters = (ins AttrParameter<"::dlc::exec::Threads", "", "const ::dlc::exec::Threads &">:$value);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
 
 def Exec_RegionOp : Exec_Op<"region", [Symbol]> {
-  let summary = "one allocation of the device";
-  let description = "(C1) the kind is state, gradient or scratch; (C2) there are no fewer than 0 bytes.";
+  let summary = "allocation of device memory: states, gradients or scratch";
+  let description = "(C1) `kind` is state, gradient or scratch; (C2) `bytes` is not negative.";
   let example = [{exec.region @param "state" bytes = 128}];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$bytes);
   let assemblyFormat = "$sym_name $kind `bytes` `=` $bytes attr-dict";
   let hasVerifier = 1;
 }
 def Exec_StateOp : Exec_SymbolUser<"state", [Symbol]> {
-  let summary = "a state tensor at an offset in a region";
-  let description = "(C1) its type is static; (C2) its range is inside an existing region; (C3) `of` is a state.";
+  let summary = "state at a byte offset in a region";
+  let description = "Attributes are those of dlc.state. (C1) The type has a static shape; (C2) the region exists and contains the state; (C3) `of` is a state.";
   let example = [{exec.state @w : tensor<4x4xf32> "param" in @param at 0 init = "w" trainable}];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, StrAttr:$role, FlatSymbolRefAttr:$region,
       I64Attr:$offset, AnyAttr:$init, OptionalAttr<FlatSymbolRefAttr>:$of, UnitAttr:$trainable);
@@ -53,26 +53,26 @@ def Exec_StateOp : Exec_SymbolUser<"state", [Symbol]> {
     (`trainable` $trainable^)? attr-dict}];
 }
 def Exec_PartOp : Exec_SymbolUser<"part"> {
-  let summary = "a range of a region of which each rank keeps some items alone, one after the other";
-  let description = "`item`: bytes of each but the last, which may be shorter. (C1) the range lies in a region that exists; "
-    "(C2) it is all of so many items.";
+  let summary = "range of a region of which each rank stores some consecutive items";
+  let description = "`item`: bytes of an item; the last one may be shorter. `extent`: number of items. (C1) The region exists and contains "
+    "the range; (C2) `item` and `extent` are positive, and the items cover `bytes`.";
   let example = [{exec.part @param at 0 bytes = 40 item = 16 extent = 3}];
   let arguments = (ins FlatSymbolRefAttr:$region, I64Attr:$offset, I64Attr:$bytes, I64Attr:$item, I64Attr:$extent);
   let assemblyFormat = "$region `at` $offset `bytes` `=` $bytes `item` `=` $item `extent` `=` $extent attr-dict";
   let hasVerifier = 1;
 }
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove]> {
-  let summary = "a cluster to be compiled: block arguments are the inputs, dlc.yield gives the outputs";
+  let summary = "cluster to be compiled: block arguments are the inputs, operands of dlc.yield the outputs";
   let description = [{`schedule`: the loops, set by dlc-schedule-kernels and read by code generators and the plan.
     `threads`: the mapping of the loops to the threads of a device with grids, set by dlc-map-threads.
-    `parted`: launches may run a subset of its items, as dlc-number-parts requires, and all tensors have one shape; a kernel
-    of rows sums only the first elements of its input, as many as a launch says, and reads the others as zero.
-    (C1) the body ends with dlc.yield; of a schedule (C2) grain is at least 1, and nothing is below zero; (C3) a loop
-    occurs once; (C4) a block splits an existing group; of threads (C5) there is at least one in a block and side by
-    side, and nothing is below zero; (C6) vectors are powers of two, indices have 32 or 64 bits; (C7) registers, sparse,
-    transposed and tile exclude each other; (C8) a tile is a product's, or has two sizes, and its warps have the block's
-    threads; (C9) threads need a schedule; (C10) it has one exec.last at most, behind which only arguments and outputs of
-    what stands before it are read, and none beside exec.beside, whose parts read only arguments and what they compute.}];
+    `parted`: a launch may run a subset of the items (dlc-number-parts), and all tensors have one shape; a kernel of kind rows
+    sums as many elements of its input as the launch's last argument says, and treats the others as 0.
+    (C1) The body ends with dlc.yield; (C2) the schedule's grain is at least 1, and its numbers are not negative; (C3) each loop
+    occurs at most once in the schedule; (C4) the schedule's block splits the first inner group (elementwise) or the last outer one
+    (columns); (C5) block and across of threads are at least 1, grid and chunks not negative; (C6) vectors of threads are powers of
+    two, indices have 32 or 64 bits; (C7) threads have at most one of registers, sparse, transposed and tile; (C8) a tile has three
+    sizes, left and right (products), or two sizes, and its warps divide the block; (C9) threads require a schedule; (C10) a body with
+    exec.last has one, and no exec.beside; later ops read arguments, outputs and each other, parts beside each other their own values.}];
   let example = [{
     exec.kernel @exp schedule = #exec.schedule<elementwise, inner = [[0, 1]: 16], grain = 2, flops = 16, bytes = 128> {
     ^bb0(%x: tensor<4x4xf32>):
@@ -89,8 +89,8 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove]> {
   let hasVerifier = 1;
 }
 def Exec_LastOp : Exec_Op<"last", [HasParent<"KernelOp">]> {
-  let summary = "cuts a kernel's body: what follows is computed of what all threads have stored before";
-  let description = [{By those that end last, on a device that runs grids of threads. No cluster has it; dlc-join-stages makes it.}];
+  let summary = "barrier in a kernel's body: later ops read what all threads have stored before";
+  let description = [{On devices with grids of threads: the blocks that finish last compute the later ops. Only dlc-join-stages creates the op.}];
   let example = [{
     exec.kernel @sum {
     ^bb0(%x: tensor<128x512x64xf32>):
@@ -103,8 +103,8 @@ def Exec_LastOp : Exec_Op<"last", [HasParent<"KernelOp">]> {
   let assemblyFormat = "attr-dict";
 }
 def Exec_BesideOp : Exec_Op<"beside", [HasParent<"KernelOp">]> {
-  let summary = "cuts a kernel's body: what follows is computed by other blocks at the same time";
-  let description = "On a device that runs grids of threads. No cluster has it; dlc-join-small makes it.";
+  let summary = "separator in a kernel's body: other blocks compute the later ops concurrently";
+  let description = "On devices with grids of threads. Only dlc-join-small creates the op.";
   let example = [{
     exec.kernel @two {
     ^bb0(%x: tensor<4xf32>, %y: tensor<8xf32>):
@@ -117,8 +117,8 @@ def Exec_BesideOp : Exec_Op<"beside", [HasParent<"KernelOp">]> {
   let assemblyFormat = "attr-dict";
 }
 def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, NoTerminator]> {
-  let summary = "the commands of one function, with its bytes of the scratch region";
-  let description = "(C1) there are no fewer than 0 bytes.";
+  let summary = "commands of one function, and the number of bytes of the scratch region that they use";
+  let description = "(C1) `scratch_bytes` is not negative.";
   let example = [{
     exec.program @eval_step scratch = 64 {
       %x = exec.buffer @scratch at 0 : memref<4x4xf32>
@@ -131,18 +131,17 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, NoTerminator
   let hasVerifier = 1;
 }
 def Exec_BufferOp : Exec_SymbolUser<"buffer", [Pure]> {
-  let summary = "a typed range of a region";
-  let description = "(C1) its type is static; (C2) it lies in a region that exists.";
+  let summary = "typed range of a region at a byte offset";
+  let description = "(C1) The type has a static shape; (C2) the region exists and contains the buffer.";
   let example = [{%x = exec.buffer @scratch at 0 : memref<4x4xf32>}];
   let arguments = (ins FlatSymbolRefAttr:$region, I64Attr:$offset);
   let results = (outs AnyMemRef:$buffer);
   let assemblyFormat = "$region `at` $offset attr-dict `:` type($buffer)";
 }
 def Exec_PortOp : Exec_Op<"port"> {
-  let summary = "a buffer that the host fills before the program (input) or reads after it (output)";
-  let description = "`limit`: exclusive upper bound of its integers; 0: unknown. Their lower bound is 0, with `from_end` "
-    "-limit. (C1) the direction is input or output; "
-    "(C2) the limit is not below 0; (C3) from_end has a limit.";
+  let summary = "buffer that the host writes before the program (input) or reads after it (output)";
+  let description = [{`limit`: exclusive upper bound of an input's integers; 0 (default): no bound. The lower bound is 0 or, with `from_end`,
+    -limit. (C1) `direction` is input or output; (C2) `limit` is not negative; (C3) `from_end` requires a limit.}];
   let example = [{exec.port "input" "labels" %x {limit = 10 : i64} : memref<4xi64>}];
   let arguments = (ins StrAttr:$direction, StrAttr:$name, AnyMemRef:$buffer,
       DefaultValuedAttr<I64Attr, "0">:$limit, UnitAttr:$from_end);
@@ -150,16 +149,16 @@ def Exec_PortOp : Exec_Op<"port"> {
   let hasVerifier = 1;
 }
 def Exec_LaunchOp : Exec_SymbolUser<"launch", [AttrSizedOperandSegments]> {
-  let summary = "a run of a generated kernel";
-  let description = "(C1) the kernel exists; (C2) the buffers have the types of its inputs and outputs.";
+  let summary = "launch of a generated kernel";
+  let description = "(C1) The kernel exists; (C2) the buffers have the types of the kernel's inputs and outputs.";
   let example = [{exec.launch @exp ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)}];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs);
   let assemblyFormat = [{$kernel `ins` `(` ($inputs^ `:` type($inputs))? `)` `outs` `(` ($outputs^ `:` type($outputs))? `)`
     attr-dict}];
 }
 def Exec_CallOp : Exec_Op<"call", [AttrSizedOperandSegments]> {
-  let summary = "a library call of the device";
-  let description = "(C1) its floating-point operations are not below 0.";
+  let summary = "call of the device's library";
+  let description = "`kind`: the call's name; `arguments`: its attributes; `flops`: floating-point operations. (C1) `flops` is not negative.";
   let example = [{exec.call "matmul" ins(%a, %b : memref<4x4xf32>, memref<4x4xf32>) outs(%y : memref<4x4xf32>)
       {trans_a} {flops = 128 : i64}
   }];
@@ -170,30 +169,30 @@ def Exec_CallOp : Exec_Op<"call", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 def Exec_CopyOp : Exec_Op<"copy"> {
-  let summary = "moves a buffer's elements to another";
-  let description = "(C1) both have one type.";
+  let summary = "copy of a buffer";
+  let description = "(C1) Both buffers have one type.";
   let example = [{exec.copy %x to %y : memref<4x4xf32>, memref<4x4xf32>}];
   let arguments = (ins AnyMemRef:$from, AnyMemRef:$to);
   let assemblyFormat = "$from `to` $to attr-dict `:` type($from) `,` type($to)";
   let hasVerifier = 1;
 }
 class Exec_Bucket<string mnemonic> : Exec_Op<mnemonic> {
-  let description = "(C1) the bucket's number is not below 0.";
+  let description = "(C1) `bucket` is not negative.";
   let arguments = (ins AnyMemRef:$buffer, I64Attr:$bucket);
   let assemblyFormat = "$buffer `bucket` `=` $bucket attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }
 def Exec_AllReduceOp : Exec_Bucket<"all_reduce"> {
-  let summary = "starts the mean or sum over ranks of a bucket; exec.wait ends it";
-  let description = [{(C1) the bucket's number is not below 0; (C2) it is the mean, or the sum. One that is `ahead` may
-    overtake those that were started before it.}];
+  let summary = "start of the mean or sum of a bucket over ranks; exec.wait waits for the result";
+  let description = [{`op`: "mean" (default) or "sum". `ahead`: this all-reduce may overtake those that were started earlier.
+    (C1) `bucket` is not negative; (C2) `op` is mean or sum.}];
   let example = [{exec.all_reduce %x bucket = 0 op = "sum" ahead : memref<4x4xf32>}];
   let arguments = (ins AnyMemRef:$buffer, I64Attr:$bucket, DefaultValuedAttr<StrAttr, "\"mean\"">:$op,
       UnitAttr:$ahead);
   let assemblyFormat = "$buffer `bucket` `=` $bucket (`op` `=` $op^)? (`ahead` $ahead^)? attr-dict `:` type($buffer)";
 }
 def Exec_WaitOp : Exec_Bucket<"wait"> {
-  let summary = "waits for the bucket's mean";
+  let summary = "wait for the collective of a bucket; later commands may read the buffer";
   let example = [{exec.wait %x bucket = 0 : memref<4x4xf32>}];
 }
 #endif

@@ -8,233 +8,232 @@ class Lower_FunctionPass<string argument> : Pass<argument, "::mlir::func::FuncOp
 class Lower_ModulePass<string argument> : Pass<argument, "::mlir::ModuleOp">;
 // Asks the target (LoweringOptions in Lower.h).
 class Lower_TargetPass<string argument> : PassBase<argument, "::dlc::TargetPass">;
-// Picks who computes what, among the target's ways and by the users' wishes, which are its options.
+// Chooses implementations of ops among those of the target; the options are the users' preferences (--place).
 class Lower_PlacingPass<string argument> : PassBase<argument, "::dlc::PlacingPass">;
 
 //===--- layout -----------------------------------------------------------===//
 
 def Layout : Lower_FunctionPass<"dlc-layout"> {
-  let summary = "images channels last, in library calls and between them";
-  let description = [{In convolutions, pooling, batch norm and what stands between them; transposes stand only at the
-    borders. Weights, state, and what goes in and out of the function stay as they are; with `filters` convolutions read
-    weights whose channels are last, and write such gradients, by transposes that fuse with the casts around them.}];
-  let options = [Option<"filters", "filters", "bool", "false", "filters of convolutions as well">];
+  let summary = "layout of images: channels last";
+  let description = [{Converts convolutions, pooling, batch norm and the ops between them; transposes remain only at the borders.
+    Weights, states, and arguments and results of the function keep their layout. With `filters`, convolutions read weights and write
+    their gradients with channels last; the transposes fuse with casts.}];
+  let options = [Option<"filters", "filters", "bool", "false", "also for filters of convolutions">];
 }
 
 //===--- decompose --------------------------------------------------------===//
 
 def InferLimits : Lower_FunctionPass<"dlc-infer-limits"> {
-  let summary = "note on integer inputs the bound of what they index";
-  let description = [{Arguments of integers get the attribute `dlc.limit`: the rows of the table, or the classes, that they
-    index, and `dlc.from_end` where all of these count negative ones from the end.}];
+  let summary = "bounds of the integers of inputs that are indices";
+  let description = [{Integer arguments get the attribute `dlc.limit`, the number of rows of the table or of classes that they index, and
+    `dlc.from_end` if all ops that read them accept negative indices, which count from the end.}];
 }
 
 def Compress : Lower_FunctionPass<"dlc-compress"> {
-  let summary = "gradients travel as products of two thin matrices";
-  let description = [{An all_reduce with `error` and `factor` becomes one of P, in its bucket, and one of Q, in one of its own. Before
-    dlc-place.}];
+  let summary = "low-rank compression of gradients (PowerSGD)";
+  let description = [{An all_reduce with `error` and `factor` becomes one of the factor P, in the same bucket, and one of the factor Q, in a
+    separate bucket. Runs before dlc-place.}];
 }
 
 def ChunkLoss : Lower_FunctionPass<"dlc-chunk-loss"> {
-  let summary = "compute logits and their gradient for some rows after the others";
-  let description = [{Where a product's result goes to a cross entropy, and nothing mixes its rows, what stands between that
-    product and the sums over rows is there once for each piece of the rows. Behind dlc-infer-limits, which sees labels
-    whole; before who computes a product is picked.}];
-  let options = [Option<"rows", "rows", "int64_t", "0", "of a piece; 0: where logits are large, by their size">,
-    Option<"memory", "memory", "int64_t", "0", "most bytes of all regions, of which logits are a small part; 0: no limit">,
-    Option<"large", "large", "int64_t", "67108864", "bytes of logits that are split without such a limit; 0: none are">];
+  let summary = "computation of logits and their gradient in chunks of rows";
+  let description = [{If a cross entropy reads a product, and all ops between the product and sums over rows treat rows independently, these
+    ops are repeated for each chunk of rows. Runs after dlc-infer-limits, which needs all labels in one tensor, and before dlc-place.
+    }];
+  let options = [Option<"rows", "rows", "int64_t", "0", "rows of a chunk; 0 (default): chosen by the size of large logits">,
+    Option<"memory", "memory", "int64_t", "0", "bytes of all regions, of which logits shall be a small part; 0 (default): no limit">,
+    Option<"large", "large", "int64_t", "67108864", "bytes from which logits are split if `memory` is 0; 0: never (default: 64 MiB)">];
 }
 
 def SplitCodes : Lower_ModulePass<"dlc-split-codes"> {
-  let summary = "compute a weight of few bits for some rows after the others";
-  let description = [{A matrix that constant states of fewer bytes stand for, row by row, and the products that read it, in
-    pieces of its rows. Behind dlc-chunk-loss; before who computes a product is picked.}];
-  let options = [Option<"bytes", "bytes", "int64_t", "16777216", "of a piece of the matrix">];
+  let summary = "dequantization of large low-bit weights in chunks of rows";
+  let description = [{Splits a matrix that is computed row by row from constant states of fewer bytes, and the products that read it, into
+    chunks of rows. Runs after dlc-chunk-loss and before dlc-place.}];
+  let options = [Option<"bytes", "bytes", "int64_t", "16777216", "bytes of a chunk of the matrix (default: 16 MiB)">];
 }
 
 def MatmulEpilogues : Lower_PlacingPass<"dlc-matmul-epilogues"> {
-  let summary = "library products take over activations, their gradients and sums";
-  let description = [{Products that a library multiplies take over what it can do in the same call: an activation behind a
-    product, its gradient behind the product that computes the gradient of its result, and the sum over the rows of a
-    gradient that a weight's gradient multiplies. Before dlc-decompose, while the gradient of an activation is one op.
+  let summary = "epilogues of the library's matrix products: activations and sums of columns";
+  let description = [{Fuses into a library's product what the library can compute in the same call: the activation of the product, and the
+    sum over rows of the gradient that a product multiplies to a weight's gradient. Runs before dlc-decompose.
     Products that are predicted to be faster as generated kernels are left to dlc-fuse-matmul.
 
-    The library computes an activation before it rounds the product. It stores a bias's gradient in the product's type,
-    where our own sums stay in f32 up to a cast that follows.}];
+    The library computes the activation before it rounds the product. It stores a bias gradient in the product's type; a
+    generated sum stays in f32 up to the next cast.}];
 }
 
 def Place : Lower_PlacingPass<"dlc-place"> {
-  let summary = "pick who computes what";
-  let description = [{Every op with PlaceableInterface gets a `by`, but products that a kernel of our own might compute:
-    dlc-fuse-matmul knows what else that would do. Behind dlc-layout.}];
+  let summary = "choice of the implementation of each op";
+  let description = [{Sets `by` of each op with PlaceableInterface, except products that a generated kernel might compute: dlc-fuse-matmul,
+    which knows what would be fused with them, decides about these. Runs after dlc-layout.}];
 }
 
 def JoinAttention : Lower_FunctionPass<"dlc-join-attention"> {
-  let summary = "let attention read a joint projection, and write its gradient, in place";
-  let description = [{An attention by the library whose queries, keys and values are the thirds of one tensor's rows becomes
-    dlc.attention_joint of it; so does its gradient, if nothing else is added to that of the tensor. Behind dlc-autodiff and
-    dlc-layout.}];
+  let summary = "attention on the result of a joint projection, without copies";
+  let description = [{Attention that is placed on the library, and whose q, k and v are the thirds of one tensor's rows, becomes
+    dlc.attention_joint, and its gradient dlc.attention_joint_backward if it is the tensor's only gradient. Runs after
+    dlc-autodiff and dlc-layout.}];
 }
 
 def NormCalls : Lower_FunctionPass<"dlc-norm-calls"> {
-  let summary = "make calls of the norms that are by the library";
-  let description = [{Batch and layer norms that are by the library, and their gradients, become the ops of LibraryNorm.td,
-    with what directly follows them. Where the library calls norms as they are, this is not needed. Behind dlc-place.}];
+  let summary = "library calls of norms";
+  let description = [{Batch and layer norms that are placed on the library, and their gradients, become ops of LibraryNorm.td, fused with a
+    residual addition and ReLU. Not for targets whose library calls norms directly. Runs after dlc-place.}];
 }
 
 def Decompose : Lower_FunctionPass<"dlc-decompose"> {
-  let summary = "replace ops by their meaning in elementwise and reduce ops";
-  let description = [{Every op that has DecomposableInterface, if it is placed so or could be no library call. Drops what
-    nothing uses then: the statistics of a norm, the gradient of a scale that is no parameter. A concat of many operands
-    becomes concats of concats.}];
+  let summary = "decomposition of ops into elementwise and reduce ops";
+  let description = [{Replaces each op with DecomposableInterface that is placed as decomposed or has no library call. Erases unused
+    results: statistics of a norm, the gradient of a scale that is not a parameter. A concat of many operands becomes nested
+    concats.}];
   let options = [Option<"parts", "parts", "bool", "false",
-    "for dlc-shard and dlc-join-norms: but norms and finiteness of reduced gradients, which stay as they are">];
+    "whether to keep global_norm and all_finite of reduced gradients, for dlc-shard and dlc-join-norms">];
 }
 
 def SplitReductions : Lower_FunctionPass<"dlc-split-reductions"> {
-  let summary = "reduce many elements to a few in two stages";
-  let description = [{By a chunking that depends on the shape alone, so that threads share the work and the result does not
-    depend on their number.}];
-  // 16: that of a CPU.
-  let options = [Option<"fewOutputs", "few-outputs", "int64_t", "16", "most results of a reduction that is split">];
+  let summary = "two stages of reductions of many elements to few";
+  let description = [{Threads share the chunks of the first stage. Chunks depend only on the shape, so the result does not depend on
+    the number of threads.}];
+  // 16: the number for CPUs.
+  let options = [Option<"fewOutputs", "few-outputs", "int64_t", "16", "largest number of results of a reduction that is split (default: 16)">];
 }
 
 //===--- fuse -------------------------------------------------------------===//
 
 def RecomputeCheap : Lower_FunctionPass<"dlc-recompute-cheap"> {
-  let summary = "compute cheap activations again of those that are kept anyway";
-  let description = [{What the backward part reads of the forward part, and cheap ops make of few activations that it reads in
-    any case: normalised values, ReLUs behind a norm. Their chains stand in front of the first op that reads them there, and
-    fuse with it. Behind dlc-decompose; nothing may merge equal ops after it.}];
-  let options = [Option<"least", "least", "int64_t", "262144", "bytes of an activation that is computed again">];
+  let summary = "recomputation of cheap activations from activations that are stored anyway";
+  let description = [{For forward values that the backward part reads, and that cheap ops compute from few activations which the
+    backward part reads anyway: normalized values, ReLUs after a norm. The repeated ops precede their first reader in the backward
+    part, and fuse with it. Runs after dlc-decompose; CSE must not run later.}];
+  let options = [Option<"least", "least", "int64_t", "262144", "bytes from which an activation is recomputed (default: 256 KiB)">];
 }
 
 def ReleaseGradients : Lower_FunctionPass<"dlc-release-gradients"> {
-  let summary = "large gradients that only their update reads are values as any other";
-  let description = [{On one rank, where a library call computes them and no update waits for all gradients: their all_reduce
-    goes, by which dlc-plan-memory gives gradients their places. Before dlc-fuse.}];
-  let options = [Option<"least", "least", "int64_t", "262144", "bytes of such a gradient">];
+  let summary = "large gradients in scratch memory";
+  let description = [{With one rank: removes the all_reduce of a gradient that a library call computes and only its update reads, if no
+    update waits for all gradients. Without it dlc-plan-memory assigns scratch memory to the gradient. Runs before dlc-fuse.}];
+  let options = [Option<"least", "least", "int64_t", "262144", "bytes from which a gradient is large (default: 256 KiB)">];
 }
 
 def Fuse : Lower_FunctionPass<"dlc-fuse"> {
-  let summary = "make clusters that compile to one kernel each";
-  let description = "Ops that share loops become one dlc.fused.";
-  let options = [Option<"apart", "apart", "bool", "false", "each op a cluster of its own">,
-    Option<"repeat", "repeat", "bool", "false", "compute cheap values again where that reads no more, for a device whose "
-      "arithmetic costs nothing next to its memory">,
-    Option<"few", "few", "bool", "false", "few launches: a loss comes from the kernel of its gradient, small reductions that "
-      "stand apart run together">,
-    Option<"windows", "windows", "bool", "false", "compute cheap values at the places of pooling windows, for such a device">];
+  let summary = "fusion of ops into clusters, each of which becomes one kernel";
+  let description = "Ops that share loops become one dlc.fused (fuse/Fuse.cpp).";
+  let options = [Option<"apart", "apart", "bool", "false", "a cluster for each op">,
+    Option<"repeat", "repeat", "bool", "false", "recomputation of cheap values in each reader if no more is read, for devices whose "
+      "arithmetic is cheap compared to memory">,
+    Option<"few", "few", "bool", "false", "fewer launches: the kernel of a loss's gradient computes the loss, independent small "
+      "reductions share a kernel">,
+    Option<"windows", "windows", "bool", "false", "recomputation of cheap values in pooling windows, for such devices">];
 }
 
 def GenerateOps : Lower_FunctionPass<"dlc-generate-ops"> {
-  let summary = "make kernels of attention and convolutions that are to be generated";
-  let description = [{Each becomes a cluster of its own; attention's gradient two: one over queries, one over keys. Behind
+  let summary = "clusters of attention and convolutions that are placed as generated";
+  let description = [{Each becomes one cluster, the gradient of attention two: one over queries, one over keys. Runs after
     dlc-fuse.}];
 }
 
 def FuseMatmul : Lower_PlacingPass<"dlc-fuse-matmul"> {
-  let summary = "make kernels of products of halves where that is faster";
-  let description = [{Places the products that dlc-place has left: they become clusters with what computes their operands and
-    what is computed from them, where that is wished or predicted to be faster than library calls. Behind dlc-fuse.}];
+  let summary = "generated kernels of 16-bit matrix products, where they are faster";
+  let description = [{Places the products that dlc-place has left. A product is fused with the ops that compute its operands and those that
+    read its result if --place says so or if this is predicted to be faster than the library call. Runs after dlc-fuse.}];
 }
 
 def WidenProducts : Lower_FunctionPass<"dlc-widen-products"> {
-  let summary = "products of bf16 that are only read in f32 have an f32 result";
-  let description = [{A library's product without an epilogue sums up in f32 and need not round for a cast behind it: gradients
-    of weights are then written once. Not those of f16, whose overflow the loss scale has to see. Behind dlc-fuse-matmul.}];
+  let summary = "f32 results of bf16 products that are only read in f32";
+  let description = [{A library's product without an epilogue accumulates in f32 and stores that result, so the cast after it is removed:
+    gradients of weights are then written once. Not for f16, whose overflow the loss scaler must see. Runs after dlc-fuse-matmul.}];
 }
 
 def StoreSummed : Lower_FunctionPass<"dlc-store-summed"> {
-  let summary = "let sums of columns store what they add up";
-  let description = [{An elementwise cluster whose results a cluster of column sums reads runs in that one, although others read
-    them, too. Sums of many parts run in a cluster that reduces rows of what they add up. Behind dlc-fuse and dlc-fuse-matmul.}];
+  let summary = "fusion of elementwise clusters into the column sums that read them";
+  let description = [{Column sums then also store their operand, which other clusters read. Column sums of many parts are fused into a cluster
+    that reduces the rows of their operand. Runs after dlc-fuse and dlc-fuse-matmul.}];
 }
 
 def PackMasks : Lower_FunctionPass<"dlc-pack-masks"> {
-  let summary = "gradients of ReLUs read bits instead of results";
-  let description = [{An elementwise cluster whose result others compare with 0, as a ReLU's gradient does, and read for nothing else,
-    also stores a bit an element, which they read. Behind dlc-store-summed.}];
-  let options = [Option<"least", "least", "int64_t", "1048576", "bytes of such a result">];
+  let summary = "bit masks for gradients of ReLUs";
+  let description = [{An elementwise cluster whose result clusters only compare with 0, as the gradient of a ReLU does, also stores one bit
+    per element, which these clusters read instead. Runs after dlc-store-summed.}];
+  let options = [Option<"least", "least", "int64_t", "1048576", "bytes from which a result gets a mask (default: 1 MiB)">];
 }
 
 //===--- shard ------------------------------------------------------------===//
 
 def Shard : Lower_ModulePass<"dlc-shard"> {
-  let summary = "each rank updates a part of moments, averages and parameters";
-  let description = [{What updates moments or averages of parameters element by element works on shards of them, and of all
-    that it reads; parameters are gathered behind. From level 2 on so does what updates parameters alone, and gradients are
-    reduced to the shards that it reads; what sums up all gradients sums parts and then ranks: by integers, so that the sum
-    has the bits of that of whole gradients, or, where the device has no such calls, by clusters, in f64. At level 3
-    parameters are shards themselves, which are gathered where others use them. What of them is smaller than `whole`, or
-    used in another way, stays whole (the latter with a warning). Kernels do not change. Behind dlc-fuse.}];
-  let options = [Option<"level", "level", "int64_t", "1", "of --zero">,
-    Option<"whole", "whole", "int64_t", "0", "bytes that are updated together, below which they stay whole">];
+  let summary = "sharding of moments, averages and parameters over ranks (--zero)";
+  let description = [{Elementwise updates of moments and averages compute shards, and read shards of all operands; updated parameters are
+    gathered. From level 2, all updates of parameters compute shards, and gradients are reduced to shards (reduce_scatter); norms of
+    gradients are sums over shards, then ranks: exact sums of integers, equal to those of whole gradients in every bit, or, if the
+    device lacks these calls, sums in f64. At level 3, parameters are stored as shards and gathered for each use. States smaller
+    than `whole` bytes are not sharded, nor are, with a warning, states with other uses. Kernels do not change. Runs after
+    dlc-fuse.}];
+  let options = [Option<"level", "level", "int64_t", "1", "level of --zero: 1 (default), 2 or 3">,
+    Option<"whole", "whole", "int64_t", "0", "bytes of states updated together, below which they are not sharded (default: 0)">];
 }
 
 def JoinCasts : Lower_FunctionPass<"dlc-join-casts"> {
-  let summary = "mark casts of whole states and gradients, which become one launch";
-  let description = [{Clusters that only cast a state to halves, or halves to a gradient, get the attribute `dlc.joined`.
-    dlc-plan-memory puts these halves side by side, casts all states before the first command, and gradients that follow
-    each other in one bucket where the last one is there. Without gathers, parameters with such gradients are updated, and
-    lie, ahead of the others of their bucket. Behind dlc-fuse.}];
+  let summary = "marks on casts of states and gradients that shall share one launch";
+  let description = [{Clusters that only cast a state to 16 bits, or 16 bits to a gradient, get the attribute `dlc.joined`. dlc-plan-memory
+    places these 16-bit values side by side, casts all states before the first command, and consecutive gradients of a bucket
+    after the last of them. Unless parameters are gathered, those with such gradients precede the others of their bucket in
+    updates and memory. Runs after dlc-fuse.}];
 }
 
 def GatherCopies : Lower_FunctionPass<"dlc-gather-copies"> {
-  let summary = "copies of filters and of their gradients into another layout stand side by side";
-  let description = [{In a function that writes states: those of filters first of all, those of gradients, on one rank, in front
-    of the first op that reads one. Behind dlc-join-casts, whose casts run before all commands.}];
+  let summary = "adjacent copies of filters and of their gradients to another layout";
+  let description = [{In functions that write states: copies of filters move to the start, copies of gradients, with one rank, before the
+    first op that reads one. dlc-join-small can then merge them. Runs after dlc-join-casts.}];
 }
 
 def JoinNorms : Lower_FunctionPass<"dlc-join-norms"> {
-  let summary = "sum whole gradients for their norm by rows";
-  let description = [{What dlc-decompose has left of norms and finiteness of gradients becomes a cluster for each, of one shape,
-    and one for all their rows: dlc-merge-launches makes one launch of those of adjacent gradients. Behind dlc-shard.}];
+  let summary = "norms of whole gradients as sums of rows";
+  let description = [{global_norm and all_finite that dlc-decompose has kept become one cluster per gradient, of equal row lengths, and one
+    cluster for all rows. dlc-merge-launches merges those of adjacent gradients. Runs after dlc-shard.}];
 }
 
 def UpdateEarly : Lower_FunctionPass<"dlc-update-early"> {
-  let summary = "update a large state as soon as that can be";
-  let description = [{A cluster that only writes to states take stands behind the last op whose result it reads, and the last
-    that reads these states, where no gradient travels. Such states lie behind the others. Behind dlc-fuse.}];
-  let options = [Option<"least", "least", "int64_t", "262144", "bytes of a state whose update has a launch of its own">];
+  let summary = "updates of large states as early as possible";
+  let description = [{A cluster whose results are only written to states moves to the last op whose result it reads or that reads these
+    states, if gradients are not reduced over ranks. Such states are placed after the others in memory. Runs after dlc-fuse.}];
+  let options = [Option<"least", "least", "int64_t", "262144", "bytes from which a state is updated by a separate launch (default: 256 KiB)">];
 }
 
 //===--- recompute --------------------------------------------------------===//
 
 def Recompute : Lower_ModulePass<"dlc-recompute"> {
-  let summary = "compute activations again instead of keeping them";
-  let description = [{Of fused functions with gradients: the activations of the nodes that are named, then, for a budget, what
-    saves most for what it costs. Always what is made of gathered parameters alone, such as their halves, and
-    what constant states of fewer bytes stand for: weights of few bits.}];
-  let options = [ListOption<"nodes", "nodes", "std::string", "of the nodes that one of these expressions is found in">,
-    Option<"budget", "memory", "int64_t", "0", "most bytes of all regions; 0: no limit">];
+  let summary = "recomputation of activations in the backward part";
+  let description = [{In fused functions with gradients: the activations of named nodes, then, to stay within a budget, those that save the
+    most bytes per cost. Always values that depend only on gathered parameters, such as 16-bit casts of them, and dequantized
+    low-bit weights.}];
+  let options = [ListOption<"nodes", "nodes", "std::string", "regular expressions that are searched in names of nodes">,
+    Option<"budget", "memory", "int64_t", "0", "budget of bytes of all regions; 0 (default): no limit">];
 }
 
 //===--- plan -------------------------------------------------------------===//
 
 def TimeCollectives : Lower_ModulePass<"dlc-time-collectives"> {
-  let summary = "gather parameters ahead of their uses";
-  let description = [{Parameters whose gradients travel together are gathered together: ahead of their first use, and again where
-    others have taken their place since (memory/Stays.h). Behind dlc-recompute.}];
-  let options = [Option<"ahead", "ahead", "int64_t", "1", "buckets that are gathered ahead of the one in use">];
+  let summary = "gathers of sharded parameters ahead of their uses";
+  let description = [{Parameters whose gradients share a bucket are gathered together, ahead of their first use, and again for later uses
+    if their memory has been reused (memory/Stays.h). Runs after dlc-recompute.}];
+  let options = [Option<"ahead", "ahead", "int64_t", "1", "number of buckets gathered ahead of the one in use (default: 1)">];
 }
 
 def PlanMemory : Lower_ModulePass<"dlc-plan-memory"> {
-  let summary = "turn functions into programs of commands on buffers";
-  let description = "State and gradients lie in flat regions, what a step computes in scratch, by liveness.";
+  let summary = "conversion of functions to programs of commands on buffers";
+  let description = "States and gradients get offsets in flat regions, other values offsets in scratch memory, by liveness.";
   let dependentDialects = ["::dlc::exec::ExecDialect"];
 }
 
 def JoinStages : Lower_TargetPass<"dlc-join-stages"> {
-  let summary = "the last blocks of column sums compute what is made of the sums";
-  let description = [{A launch of column sums and the next one, which adds up their parts, become one of a kernel with
-    exec.last, where the target runs it and the second writes nothing that the first touches. dlc-merge-launches erases
-    kernels that nobody runs any more.}];
+  let summary = "one launch for both stages of column sums";
+  let description = [{A launch of partial column sums and the next one, which adds them and computes results from the sums, become one
+    launch of a kernel with exec.last, if the target supports it and the second writes nothing that the first accesses.
+    dlc-merge-launches erases unused kernels.}];
 }
 
 def JoinSmall : Lower_TargetPass<"dlc-join-small"> {
-  let summary = "small elementwise launches in a row are one";
-  let description = [{Of a kernel with exec.beside, where the target runs it, and if none touches what another one writes.}];
+  let summary = "one launch for consecutive small elementwise launches";
+  let description = [{The launch is of a kernel with exec.beside. Requires a target that supports it; no launch may access what another writes.}];
 }
 
 def MergeLaunches : Lower_ModulePass<"dlc-merge-launches"> {
@@ -242,21 +241,21 @@ def MergeLaunches : Lower_ModulePass<"dlc-merge-launches"> {
 }
 
 def ScheduleKernels : Lower_ModulePass<"dlc-schedule-kernels"> {
-  let summary = "say how each kernel's loops run, and what it costs";
-  let description = "`#exec.schedule` of each kernel that has none. Behind all that changes kernels.";
+  let summary = "schedule and cost of each kernel";
+  let description = "Sets `#exec.schedule` of each kernel without one. Runs after all passes that change kernels.";
 }
 
 def MapThreads : Lower_TargetPass<"dlc-map-threads"> {
-  let summary = "say how each kernel lies on the target's threads";
-  let description = [{`#exec.threads` of each kernel that has none, on a target that launches grids of threads; others share
-    out a schedule's items as they run. Behind dlc-schedule-kernels.}];
+  let summary = "mapping of kernels to the target's threads";
+  let description = [{Sets `#exec.threads` of each kernel without one, for targets with grids of threads; other targets distribute the
+    schedule's items to threads at run time. Runs after dlc-schedule-kernels.}];
 }
 
 def NumberParts : Lower_ModulePass<"dlc-number-parts"> {
-  let summary = "say of how many elements the parts are that ranks have";
-  let description = [{Of a launch with `shard` each rank runs some items: `shard` becomes the elements of an item. An all_gather
-    behind it completes what is to be whole; its wait stands before the first other command that touches parameters, else
-    at the end. Other collectives of parts become one for each launch's. Behind dlc-schedule-kernels.}];
+  let summary = "sizes of the shards of launches and collectives";
+  let description = [{Each rank runs some items of a launch with `shard`: the attribute is set to the number of elements of an item. An
+    all_gather after the launch completes what is not sharded; its wait precedes the first other command that accesses parameters,
+    else it is last. Other collectives of shards are split by launch. Runs after dlc-schedule-kernels.}];
 }
 
 #endif

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/ops.md is the reference of all ops, made from the .td files; it must be the same as what they give today.
+"""docs/ops.md, the reference of all ops, equals what this file generates from the .td files.
 
-Every op has an example, which is read and verified here. To write the page anew:
+Every op has an example, which dlc-opt parses and verifies. To regenerate the page:
 
     PYTHONPATH=test/support .venv/bin/python test/layout/ops_test.py --write
 """
@@ -27,8 +27,8 @@ ops are commands on buffers. test/layout/ops_test.py generates this page from th
 parses every example. (C1), (C2), ... are the constraints that the verifier checks; test/dialect has a case for each.
 Element type *any* is f16, bf16, f32, f64, i1, i8, i32 or i64; *float* is one of the first four.
 """
-KINDS = {"Dlc_Tensor": "any", "Dlc_Float": "float", "Dlc_Bool": "i1", "Dlc_Index": "i64", "AnyMemRef": "a buffer"}
-# What an example may use without making it.
+KINDS = {"Dlc_Tensor": "any", "Dlc_Float": "float", "Dlc_Bool": "i1", "Dlc_Index": "i64", "AnyMemRef": "buffer"}
+# Symbols that examples use without a definition.
 DLC_STATE = 'dlc.state @w : tensor<2x3xf32> param init = "w" trainable\n'
 EXEC_REGION = """exec.region @param "state" bytes = 128
 exec.region @scratch "scratch" bytes = 1024
@@ -46,7 +46,7 @@ def tool(name):
 
 
 class Records:
-    """All that TableGen knows of one .td file."""
+    """The records of one .td file."""
 
     def __init__(self, name):
         command = [tool("llvm-tblgen"), "--dump-json", "-I", DIALECT, "-I", os.path.join(tool(".."), "include"),
@@ -54,7 +54,7 @@ class Records:
         self.all = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     def ops(self):
-        """In the order of their files."""
+        """The ops, in the order of the files."""
         ops = [r for r in self.all.values() if isinstance(r, dict) and "Op" in r.get("!superclasses", [])
                and r.get("opName")]
         return sorted(ops, key=lambda r: (self.file(r), int(r["!locs"][-1].split(":")[1])))
@@ -69,10 +69,10 @@ class Records:
     def operand(self, reference):
         record = self.get(reference)
         base, note = record, ""
-        for wrapper, text in ("Optional", ", may be absent"), ("Variadic", ", any number"):
+        for wrapper, text in ("Optional", ", optional"), ("Variadic", ", any number"):
             if wrapper in record["!superclasses"]:
                 base, note = self.get(record["baseType"]), text
-        kind = KINDS.get(base["!name"]) or re.sub(r".* of (\d+)-bit .* values", r"i\1", base["summary"])
+        kind = KINDS.get(base["!name"]) or re.sub(r".* of (\d+)-bit (float)?.*", lambda m: "if"[bool(m[2])] + m[1], base["summary"])
         return kind + note
 
     def attribute(self, reference):
@@ -80,11 +80,11 @@ class Records:
         base = self.get(record["baseAttr"]) if record.get("baseAttr") else record
         text = re.sub(r" attribute.*", "", base["summary"])
         if base["!name"] == "UnitAttr":
-            return "a mark"
+            return "flag"
         if record.get("isOptional"):
-            return text + ", may be absent"
+            return text + ", optional"
         default = (record.get("defaultValue") or "").removeprefix("::dlc::ir::")  # of an enum
-        return text + (f", by default `{default}`" if default else "")
+        return text + (f", default `{default}`" if default else "")
 
     def is_attribute(self, reference):
         return "Attr" in self.get(reference)["!superclasses"]
@@ -119,11 +119,14 @@ def entry(records, op):
     text = f"### {full_name(records, op)}\n{wrapped(plain(op['summary']))}\n```mlir\n{unindented(op['example'])}\n```\n"
     if op.get("shapes"):
         text += wrapped(f"- shapes: {plain(op['shapes'])}", "  ") + "\n"
-    for title, pairs in ("takes", operands), ("gives", results), ("attributes", attributes):
+    for title, pairs in ("operands", operands), ("results", results), ("attributes", attributes):
         if pairs:
             text += wrapped(f"- {title} {group(pairs)}", "  ") + "\n"
-    if op["description"].strip():
-        text += f"\n{wrapped(plain(op['description']))}\n"
+    about, *constraints = re.split(r"(?=\(C\d+\) )", plain(op["description"]))
+    if about:
+        text += f"\n{wrapped(about.rstrip(' ;.') + '.')}\n"
+    for number, each in sorted((int(re.match(r"\(C(\d+)", c)[1]), c) for c in constraints):
+        text += ("\n" if each == constraints[0] else "") + wrapped(f"- {each.rstrip(' ;.')}", "  ") + "\n"
     return text + "\n"
 
 
@@ -157,7 +160,7 @@ def page(all_records):
 
 
 def used(example):
-    """Values that an example takes from outside, with their types, in its last line or lines."""
+    """Values that an example uses but does not define, with their types."""
     flat = example.split("{\n^bb0")[0] if "{\n^bb0" in example else example
     made = set(re.findall(r"(%\w+)(?=[^=\n]* = )", flat.split("\n")[0])) if re.match(r"%", flat) else set()
     right = flat.split(" = ", 1)[1] if made else flat
@@ -167,7 +170,7 @@ def used(example):
 
 
 def program(name, example):
-    """A module that has the example."""
+    """A module that contains the example."""
     if name.startswith("dlc."):
         if name == "dlc.state":
             return example
@@ -196,7 +199,7 @@ class Ops(unittest.TestCase):
             self.assertIn(name, self.ops)
 
     def test_ops_on_tensors_say_their_shapes(self):
-        """Each operand and result that an op takes or gives stands in its shapes, or they are for all."""
+        """The shapes of an op name each operand and result, or apply to all."""
         for name, op in self.ops.items():
             if not name.startswith("dlc.") or name == "dlc.state":
                 continue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot product attention. Its scores, [Tq, Tk] per head, are never stored: the backward op recomputes them.
+// Scaled dot product attention. The scores, [Tq, Tk] per head, are never stored: the backward op recomputes them.
 #ifndef DLC_ATTENTION
 #define DLC_ATTENTION
 include "DlcBase.td"
@@ -8,15 +8,15 @@ defvar Dlc_AttentionAttributes = (ins F64Attr:$scale, UnitAttr:$causal,
     DefaultValuedStrAttr<StrAttr, "bhtd">:$layout, Dlc_PlacedBy:$by);
 
 def Dlc_AttentionOp : Dlc_Library<"attention", CastAllow, "inferAttention", [PlaceableInterface]> {
-  let summary = "y = softmax(scale q k^T + mask) v over the keys of each query, and lse, the rows' log-sum-exp";
+  let summary = "scaled dot product attention y = softmax(scale q k^T + mask) v, and lse, the log-sum-exp of each row of scores";
   let shapes = [{q [B, H, Tq, D]; k [B, H, Tk, D]; v [B, H, Tk, Dv]; mask [1 or B, 1 or H, 1 or Tq, 1 or Tk]; y [B, H,
-    Tq, Dv]; lse [B, H, Tq, 1]; with layout "bthd" all but mask and lse have T before H}];
-  let description = [{Layout "bthd" is what a projection to [B, T, H * D] leaves. lse is f32 (f64 for f64).
-    `causal`: query i sees the keys 0..i (also where Tq and Tk differ). `mask`: booleans, true where a query sees a key, or
-    floats that are added to the scores; it has no gradient.
-    A query that sees no key has y = 0 and lse = inf. Softmax and sums are in f32 or wider.
-    (C1) q, k and v have rank 4; (C2) their batch and heads agree; (C3) q's and k's head dimension, k's and v's length agree;
-    (C4) the mask fits the scores; (C5) element types of q, k and v agree; (C6) the layout is bhtd or bthd.}];
+    Tq, Dv]; lse [B, H, Tq, 1]; with layout "bthd", T precedes H in all but mask and lse}];
+  let description = [{`scale`: the factor of q k^T, usually 1 / sqrt(D). `causal`: query i sees the keys 0..i, also if Tq != Tk. `mask`: booleans,
+    true where a query sees a key, or floats that are added to the scores; the mask gets no gradient. `layout`: "bthd" is the layout
+    of a projection to [B, T, H * D]. lse is f32 (f64 if q is). A query that sees no key has y = 0 and lse = inf. Softmax and sums are
+    computed in f32 or wider. (C1) q, k and v have rank 4; (C2) q, k and v have equal B and H; (C3) q and k have equal D, and k and v
+    equal Tk; (C4) the mask has rank 4 and broadcasts to [B, H, Tq, Tk]; (C5) q, k and v have one element type;
+    (C6) the layout is "bhtd" or "bthd".}];
   let example = [{%y, %lse = dlc.attention %q, %k, %v {causal, scale = 0.25 : f64}
       : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
       -> (tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>)}];
@@ -27,11 +27,11 @@ def Dlc_AttentionOp : Dlc_Library<"attention", CastAllow, "inferAttention", [Pla
   let assemblyFormat = Dlc_PlacedFormat;
 }
 def Dlc_AttentionBackwardOp : Dlc_Library<"attention_backward", CastAllow, "inferAttentionBackward", [PlaceableInterface]> {
-  let summary = "gradients of attention's q, k and v";
+  let summary = "gradients of q, k and v of attention";
   let shapes = "as attention; dq as q, dk as k, dv as v, dy as y";
-  let description = [{With p = exp(scale q k^T + mask - lse), 0 where a query does not see a key, and delta the sum over a row of
-    dy * y: ds = p * (dy v^T - delta); dq = scale ds k, dk = scale ds^T q, dv = p^T dy.
-    As attention: (C1), (C2), (C3), (C4), (C5), (C6); (C7) dy, y and lse are of one attention.}];
+  let description = [{dq = scale ds k, dk = scale ds^T q and dv = p^T dy, where p = exp(scale q k^T + mask - lse), 0 where a query does not see
+    a key, ds = p * (dy v^T - delta), and delta [B, H, Tq, 1] is the sum of dy * y over Dv. Attributes are those of attention. As of
+    attention: (C1), (C2), (C3), (C4), (C5), (C6); (C7) dy, y and lse have the types of attention's results.}];
   let example = [{%dq, %dk, %dv = dlc.attention_backward %dy, %q, %k, %v, %y, %l {causal, scale = 2.500000e-01 : f64}
       : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>,
          tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>)

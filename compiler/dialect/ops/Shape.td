@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Movement: constants, views, gather and scatter.
+// Ops that create or move elements: constants, views, gather and scatter.
 #ifndef DLC_SHAPE
 #define DLC_SHAPE
 include "DlcBase.td"
@@ -7,7 +7,7 @@ include "DlcBase.td"
 defvar Dlc_Movement = DeclareOpInterfaceMethods<MovementInterface>;
 
 def Dlc_ConstantOp : Dlc_AnyOp<"constant", [Pure, ConstantLike, GeneratorInterface, AllTypesMatch<["value", "y"]>]> {
-  let summary = "a small constant; weights are state, never attributes";
+  let summary = "small constant `value`; weights are states, never constants";
   let shapes = "y as the value";
   let example = [{%y = dlc.constant dense<1.000000e+00> : tensor<2xf32>}];
   let arguments = (ins ElementsAttr:$value);
@@ -17,18 +17,18 @@ def Dlc_ConstantOp : Dlc_AnyOp<"constant", [Pure, ConstantLike, GeneratorInterfa
   let builders = [OpBuilder<(ins "double":$splat, "::mlir::RankedTensorType":$type)>];
 }
 def Dlc_IotaOp : Dlc_Op<"iota", CastNever, [Pure, GeneratorInterface]> {
-  let summary = "the index along `axis`";
+  let summary = "index of each element along `axis`, from 0";
   let shapes = "y any";
-  let description = "(C1) the axis is within the rank.";
+  let description = "(C1) `axis` is in [0, rank of y).";
   let example = [{%y = dlc.iota {axis = 1 : i64} : () -> tensor<2x3xi64>}];
   let arguments = (ins I64Attr:$axis);
   let results = (outs Dlc_Tensor:$y);
   let hasVerifier = 1;
 }
 def Dlc_ReshapeOp : Dlc_Op<"reshape", CastClear, [Pure]> {
-  let summary = "same elements, other shape";
-  let shapes = "y any of as many elements as x";
-  let description = "(C1) element types agree; (C2) so do the numbers of elements.";
+  let summary = "the elements of x in row-major order, in another shape";
+  let shapes = "y any with as many elements as x";
+  let description = "(C1) x and y have one element type; (C2) x and y have equally many elements.";
   let example = [{%y = dlc.reshape %x : (tensor<2x3xf32>) -> tensor<6xf32>}];
   let arguments = (ins Dlc_Tensor:$x);
   let results = (outs Dlc_Tensor:$y);
@@ -36,18 +36,18 @@ def Dlc_ReshapeOp : Dlc_Op<"reshape", CastClear, [Pure]> {
   let hasVerifier = 1;
 }
 def Dlc_TransposeOp : Dlc_Pure<"transpose", CastClear, "inferTranspose", [Dlc_Movement]> {
-  let summary = "y[i...] = x[i permuted]; dimension d of y is dimension perm[d] of x";
+  let summary = "permutation of dimensions: dimension d of y is dimension perm[d] of x";
   let shapes = "y[d] = x[perm[d]]";
-  let description = "(C1) perm is a permutation of x's dimensions.";
+  let description = "(C1) `perm` is a permutation of the dimensions of x.";
   let example = [{%y = dlc.transpose %x {perm = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>}];
   let arguments = (ins Dlc_Tensor:$x, Dlc_Ints:$perm);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
 }
 def Dlc_BroadcastOp : Dlc_Op<"broadcast", CastClear, [Pure]> {
-  let summary = "numpy broadcast to the result's shape";
+  let summary = "broadcast of x to the shape of y, like numpy's";
   let shapes = "y any that x broadcasts to";
-  let description = "(C1) x has the result's element type and a shape that broadcasts to its shape.";
+  let description = "(C1) x and y have one element type, and the shape of x broadcasts to that of y.";
   let example = [{%y = dlc.broadcast %x : (tensor<2x3xf32>) -> tensor<5x2x3xf32>}];
   let arguments = (ins Dlc_Tensor:$x);
   let results = (outs Dlc_Tensor:$y);
@@ -55,9 +55,9 @@ def Dlc_BroadcastOp : Dlc_Op<"broadcast", CastClear, [Pure]> {
   let hasVerifier = 1;
 }
 def Dlc_SliceOp : Dlc_Pure<"slice", CastClear, "inferSlice", [Dlc_Movement]> {
-  let summary = "y[i] = x[starts + i * steps], `sizes` elements a dimension; steps may be negative";
+  let summary = "slice y[i] = x[starts + i steps] with `sizes` elements per dimension; steps may be negative";
   let shapes = "y as sizes";
-  let description = "(C1) there is a start, a size and a step a dimension; (C2) all that is read is within x.";
+  let description = "(C1) Each dimension of x has a start, a size and a step; (C2) steps are not 0, sizes not negative, and all indices are within x.";
   let example = [{%y = dlc.slice %x {sizes = array<i64: 1, 2>, starts = array<i64: 1, 2>, steps = array<i64: 1, -1>}
       : (tensor<2x3xf32>) -> tensor<1x2xf32>}];
   let arguments = (ins Dlc_Tensor:$x, Dlc_Ints:$starts, Dlc_Ints:$sizes, Dlc_Ints:$steps);
@@ -65,9 +65,9 @@ def Dlc_SliceOp : Dlc_Pure<"slice", CastClear, "inferSlice", [Dlc_Movement]> {
   let hasFolder = 1;
 }
 def Dlc_PadOp : Dlc_Pure<"pad", CastClear, "inferPad", [Dlc_Movement]> {
-  let summary = "`low` and `high` new elements of `value` around x, `interior` between its elements";
+  let summary = "padding of each dimension with `value`: `low` elements before x, `high` after x, `interior` between adjacent elements";
   let shapes = "y[d] = low[d] + x[d] + interior[d] max(x[d] - 1, 0) + high[d]";
-  let description = "(C1) there is a low, a high and an interior size a dimension; (C2) none is negative.";
+  let description = "(C1) Each dimension has a `low`, `high` and `interior` number of elements; (C2) no number is negative.";
   let example = [{%y = dlc.pad %x
       {high = array<i64: 0, 1>, interior = array<i64: 1, 0>, low = array<i64: 1, 0>, value = 0.000000e+00 : f64}
       : (tensor<2x3xf32>)
@@ -77,21 +77,21 @@ def Dlc_PadOp : Dlc_Pure<"pad", CastClear, "inferPad", [Dlc_Movement]> {
   let results = (outs Dlc_Tensor:$y);
 }
 def Dlc_ConcatOp : Dlc_Pure<"concat", CastClear, "inferConcat", [Dlc_Movement]> {
-  let summary = "operands joined along `axis`";
+  let summary = "concatenation of the operands along `axis`";
   let shapes = "y as the operands, with the sum of their sizes along the axis";
-  let description = [{(C1) there is an operand; (C2) the axis is within its rank; (C3) operands agree in element type, rank
-    and all other dimensions.}];
+  let description = [{(C1) There is at least one operand; (C2) `axis` is in [0, rank of the operands); (C3) operands have one element
+    type and rank, and equal sizes of all dimensions but `axis`.}];
   let example = [{%y = dlc.concat %x, %x {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>}];
   let answers = "int64_t pieces() { return getXs().size(); }\n";
   let arguments = (ins Variadic<Dlc_Tensor>:$xs, I64Attr:$axis);
   let results = (outs Dlc_Tensor:$y);
 }
 def Dlc_GatherOp : Dlc_Library<"gather", CastClear, "inferGather", [LookupInterface, PlaceableInterface]> {
-  let summary = "slices of data along `axis`, chosen by indices";
+  let summary = "lookup: slices of data along `axis` at the indices";
   let shapes = "data [A..., n, B...], n at the axis; indices [I...]; y [A..., I..., B...]";
-  let description = [{Negative indices count from the end. The slice `padding` gets no gradient, as torch's padding_idx.
-    (C1) the axis is within data's rank; (C2) `padding` is one of the slices; (C3) it is by library or
-    generated, a part of the kernel that reads it.}];
+  let description = [{Negative indices count from the end. `padding`: index of the slice that gets no gradient (PyTorch's padding_idx).
+    (C1) `axis` is in [0, rank of data); (C2) `padding` is in [0, n); (C3) `by` is open, library or generated (within
+    the kernel that reads y).}];
   let arguments = !con((ins Dlc_Tensor:$data, Dlc_Index:$indices, I64Attr:$axis, OptionalAttr<I64Attr>:$padding),
       Dlc_Placed);
   let assemblyFormat = Dlc_PlacedFormat;
@@ -106,10 +106,10 @@ def Dlc_GatherOp : Dlc_Library<"gather", CastClear, "inferGather", [LookupInterf
 }
 def Dlc_ScatterAddOp : Dlc_Op<"scatter_add", CastInfer,
     [Pure, LibraryInterface, PlaceableInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
-  let summary = "zeros with updates added at indices along `axis`: gather's gradient";
+  let summary = "gradient of data of gather: zeros, to which the updates are added at the indices along `axis`";
   let shapes = "indices [I...]; updates [A..., I..., B...]; y [A..., n, B...], n at the axis";
-  let description = [{(C1) the axis is within y's rank; (C2) element types of updates and y agree; (C3) updates have y's
-    shape with the indices' dimensions in place of the axis; (C4) it is by library or decomposed.}];
+  let description = [{(C1) `axis` is in [0, rank of y); (C2) updates and y have one element type; (C3) updates has the shape of y
+    with the dimensions of indices in place of `axis`; (C4) `by` is open, library or decomposed.}];
   let arguments = !con((ins Dlc_Index:$indices, Dlc_Float:$updates, I64Attr:$axis), Dlc_Placed);
   let answers = PlacedAs<"scatter_add">.text;
   let assemblyFormat = Dlc_PlacedFormat;
@@ -118,20 +118,20 @@ def Dlc_ScatterAddOp : Dlc_Op<"scatter_add", CastInfer,
   let hasVerifier = 1;
 }
 def Dlc_UniqueRowsOp : Dlc_Library<"unique_rows", CastNever, "inferUniqueRows"> {
-  let summary = "the rows that scatter_add's result has of updates along axis 0: their numbers, sorted, and their sums";
+  let summary = "sparse scatter_add along axis 0: the distinct indices, sorted, and for each the sum of its updates";
   let shapes = "indices and rows [N]; updates and sums [N, B...]";
-  let description = [{`size`: the number of rows of the whole. Negative indices count from the end; the updates of index `size` are
-    of no row. If there are fewer than N rows, those behind have the number `size` and the sum 0. `ranks`: the updates are those of
-    so many ranks. (C1) indices are a vector; (C2) each has an update; (C3) the whole has rows.}];
+  let description = [{`size`: number of rows of the table. Negative indices count from the end; updates of index `size` are ignored. If there are
+    fewer than N distinct indices, the remaining rows are `size` and their sums 0. `ranks`: the number of ranks whose updates are
+    concatenated. (C1) indices has rank 1; (C2) updates has N rows; (C3) `size` is at least 1.}];
   let arguments = (ins Dlc_Index:$indices, Dlc_Float:$updates, I64Attr:$size, OptionalAttr<I64Attr>:$ranks);
   let results = (outs Dlc_Index:$rows, Dlc_Float:$sums);
   let example = [{%rows, %sums = dlc.unique_rows %i, %u {size = 5 : i64}
       : (tensor<4xi64>, tensor<4x3xf32>) -> (tensor<4xi64>, tensor<4x3xf32>)}];
 }
 def Dlc_PutRowsOp : Dlc_Library<"put_rows", CastNever, "inferSameAsFirst"> {
-  let summary = "x with other values in the rows of these numbers, each of which occurs once";
+  let summary = "copy of x in which the rows at distinct indices, `rows`, are replaced by `values`";
   let shapes = "x and y [R, B...]; rows [N]; values [N, B...]";
-  let description = [{The number R is of no row. (C1) rows are a vector; (C2) values have x's element type and a row of x for each.}];
+  let description = [{The values of index R are ignored. (C1) rows has rank 1; (C2) values has the shape above and x's element type.}];
   let arguments = (ins Dlc_Float:$x, Dlc_Index:$rows, Dlc_Float:$values);
   let results = (outs Dlc_Float:$y);
   let example = [{%y = dlc.put_rows %x, %rows, %v : (tensor<2x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>}];
