@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/DataHash.h"
 
+#include "runtime/base/files/Files.h"
 #include "runtime/base/files/MappedFile.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/base/process/Parallel.h"
