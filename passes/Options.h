@@ -419,11 +419,30 @@ struct LoraOptions {
   void addTo(OptionTable &table);
 };
 
+/// An input of pixels and what a step makes of them.
+struct PixelInput {
+  std::string name;
+  std::optional<double> scale; // unset: 1 / 255
+  /// Of one number, or one per channel; both empty: no normalisation.
+  std::vector<double> mean, std;
+
+  /// INPUT[(scale=X,mean=[M,...],std=[S,...])]. Errors: Code::Usage.
+  static Result<PixelInput> parse(const std::string &text);
+};
+
+struct InputOptions {
+  /// --uint8-input: texts that PixelInput::parse accepts.
+  std::vector<std::string> pixels;
+
+  void addTo(OptionTable &table);
+};
+
 struct StepOptions {
   /// --debug-overflow: every op is a separate kernel, so that the op that
   /// overflows can be named.
   bool debugOverflow = false;
   TargetOptions target;
+  InputOptions inputs;
   LossOptions loss;
   DistillOptions distill;
   AmpOptions amp;

@@ -23,6 +23,12 @@ def InferShapes : Dlc_Pass<"dlc-infer-shapes"> {
   let options = [Option<"batch", "batch", "int64_t", "0", "rows of a step; 0 (default): arguments must be static">];
 }
 
+def Uint8Inputs : Dlc_Pass<"dlc-uint8-inputs"> {
+  let summary = "inputs of pixels are uint8, and programs convert them";
+  let description = [{The arguments of `uint8-input` become tensors of i8, which are unsigned, in all functions; their readers
+    read (x / 255 - mean) / std, or (x * scale - mean) / std, in f32.}];
+}
+
 def InsertLora : Dlc_Pass<"dlc-insert-lora"> {
   let summary = "frozen weights and trainable low-rank adapters (LoRA)";
   let description = [{Adds the trainable states NAME.lora_A.weight (A) and NAME.lora_B.weight (B) of a frozen weight W. In @predict, a

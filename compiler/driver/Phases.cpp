@@ -70,9 +70,11 @@ const Phase kPhases[] = {
      Both,
      {step<createCanonicalize>()}},
     {"infer-shapes",
-     "every tensor has a static shape",
+     "every tensor has a static shape, inputs of pixels are uint8",
      Both,
-     {step<createInferShapes>()}},
+     {step<createInferShapes>(), step<createUint8Inputs>([](C c) {
+        return !c.options.train.inputs.pixels.empty();
+      })}},
     {"lora",
      "weights are frozen, low-rank adapters beside them train",
      Train,

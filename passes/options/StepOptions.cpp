@@ -355,6 +355,7 @@ void StepOptions::resolve() {
 
 void StepOptions::addTo(OptionTable &table) {
   target.addTo(table);
+  inputs.addTo(table);
   random.addTo(table);
   placement.addTo(table);
   loss.addTo(table);

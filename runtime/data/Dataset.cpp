@@ -310,18 +310,22 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
   return {};
 }
 
-// An error if normalisation or erasing applies to no input.
+// An error if scale, normalisation or erasing applies to no input.
 Status Dataset::checkFinish() const {
   bool normalizes = options_.mean.empty(), erases = options_.randomErase == 0;
+  bool scales = !options_.scale;
   std::string found;
   for (const Column &column : columns_) {
     normalizes |= column.finish_ && column.finish_->normalizes();
     erases |= column.finish_ && column.finish_->erases();
+    scales |= !column.spec_.isLabel && isFloat(column.spec_.dtype);
     if (!column.spec_.isLabel)
       found +=
           fmt::format("{}'{}' {}", found.empty() ? "" : ", ", column.spec_.key,
                       describe(column.spec_.dtype, column.spec_.shape));
   }
+  if (!scales)
+    return usageError("--scale needs an input of floats: {}", found);
   if (!normalizes)
     return usageError("--mean and --std have {} and {} numbers, expected one "
                       "or one for each channel of an input of floats: {}",

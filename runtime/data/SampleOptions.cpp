@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/SampleOptions.h"
 
-#include "runtime/base/options/OptionTable.h"
+#include "runtime/base/options/PixelNumbers.h"
 #include "runtime/data/arrays/Renamed.h"
 
 #include <algorithm>
@@ -10,45 +10,6 @@
 
 namespace dlc {
 namespace {
-
-struct NamedNumbers {
-  const char *name;
-  std::vector<double> mean, std;
-};
-
-// timm's names of normalisation constants.
-const std::vector<NamedNumbers> &normalisations() {
-  static const std::vector<NamedNumbers> all = {
-      {"imagenet", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}},
-      {"inception", {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}},
-      {"clip",
-       {0.48145466, 0.4578275, 0.40821073},
-       {0.26862954, 0.26130258, 0.27577711}}};
-  return all;
-}
-
-// Parses "0.5" or "3/4".
-Result<double> fraction(const std::string &word, double low, double high) {
-  const size_t bar = word.find('/');
-  if (bar == std::string::npos)
-    return parseNumber(word, low, high);
-  DLC_ASSIGN(const double over,
-             parseNumber(word.substr(0, bar), -kNoLimit, kNoLimit));
-  DLC_ASSIGN(const double under,
-             parseNumber(word.substr(bar + 1), kAboveZero, kNoLimit));
-  DLC_TRY(parseNumber(numberText(over / under), low, high).status());
-  return over / under;
-}
-
-Result<std::vector<double>> numbersOf(const Words &words, double low,
-                                      double high) {
-  std::vector<double> numbers;
-  for (const std::string &word : words) {
-    DLC_ASSIGN(const double number, fraction(word, low, high));
-    numbers.push_back(number);
-  }
-  return numbers;
-}
 
 Words textsOf(std::span<const double> numbers) {
   Words words;
@@ -59,20 +20,12 @@ Words textsOf(std::span<const double> numbers) {
 
 void addByChannel(OptionTable &table, std::string key,
                   std::vector<double> &field,
-                  std::vector<double> NamedNumbers::*named, double low,
+                  Result<std::vector<double>> (*parse)(const Words &),
                   std::string help) {
   Option &row = table.add(std::move(key), std::move(help), "NAME|NUMBER,...");
   row.commas = true;
-  row.set = [&field, named, low](const Words &words) -> Status {
-    if (words.size() == 1)
-      for (const NamedNumbers &n : normalisations())
-        if (words[0] == n.name)
-          return field = n.*named, Status();
-    auto numbers = numbersOf(words, low, kNoLimit);
-    if (!numbers)
-      return usageError("{}; or imagenet, inception, clip",
-                        numbers.status().message());
-    field = *std::move(numbers);
+  row.set = [&field, parse](const Words &words) -> Status {
+    DLC_ASSIGN(field, parse(words));
     return {};
   };
   row.get = [&field] { return textsOf(field); };
@@ -83,7 +36,7 @@ void addRange(OptionTable &table, const std::string &key, DrawRange &field,
   Option &row = table.add(key, std::move(help), "LOW,HIGH");
   row.only(crop, {"random"}).commas = true;
   row.set = [&field, high](const Words &words) -> Status {
-    DLC_ASSIGN(const auto numbers, numbersOf(words, kAboveZero, high));
+    DLC_ASSIGN(const auto numbers, parseFractions(words, kAboveZero, high));
     if (numbers.size() != 2 || numbers[0] > numbers[1])
       return usageError("expected two numbers, the smaller first, found '{}'",
                         fmt::join(words, ","));
@@ -118,7 +71,7 @@ void addJitter(OptionTable &table, const std::string &key,
                 "B,C,S,H");
   row.commas = true;
   row.set = [&field](const Words &words) -> Status {
-    DLC_ASSIGN(auto numbers, numbersOf(words, 0, 1000));
+    DLC_ASSIGN(auto numbers, parseFractions(words, 0, 1000));
     if (numbers.size() > 4 || (numbers.size() == 4 && numbers[3] > 0.5))
       return usageError("expected at most four numbers, the hue's at most 0.5, "
                         "found '{}'",
@@ -174,10 +127,10 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
       .number(key("scale"), scale, -kNoLimit, kNoLimit,
               "factor of the samples' values (default: 1/255 for u8, else 1)")
       .described("FACTOR");
-  addByChannel(table, key("mean"), mean, &NamedNumbers::mean, -kNoLimit,
+  addByChannel(table, key("mean"), mean, parseMeans,
                "mean of (value scale - mean) / std, one number per channel or "
                "one for all; or a name: imagenet, inception, clip");
-  addByChannel(table, key("std"), std, &NamedNumbers::std, kAboveZero,
+  addByChannel(table, key("std"), std, parseDeviations,
                "std of (value scale - mean) / std, like --mean");
   table.choice(
       key("interpolation"), augmentation.filter,

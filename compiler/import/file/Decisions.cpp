@@ -117,9 +117,8 @@ bool isOfTraining(const Decision &decision) {
          decision.kind == "fixed" || decision.kind == "kept" ||
          decision.kind == "trained" || decision.kind == "by role" ||
          decision.kind == "fresh" || decision.kind == "number" ||
-         decision.kind == "untied" ||
-         decision.kind == "straight through" || decision.kind == "detached" ||
-         decision.kind == "quantized";
+         decision.kind == "untied" || decision.kind == "straight through" ||
+         decision.kind == "detached" || decision.kind == "quantized";
 }
 
 } // namespace
