@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Check.h"
-#include "Emulator.h"
+#include "GpuCode.h"
+#include "Guarded.h"
 
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
@@ -8,16 +9,12 @@
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/target/cpu/codegen/CpuCodegen.h"
-#include "compiler/target/cuda/codegen/Compile.h"
 #include "compiler/target/cuda/codegen/CudaCodegen.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/plan/Types.h"
 #include "test/support/Elements.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
-#include "llvm/Target/TargetMachine.h"
 #include <cstring>
 #include <dlfcn.h>
 #include <random>
@@ -191,6 +188,8 @@ public:
         for (bool positive : {true, false})
           check(k, positive);
     report.kernels = kernels.size();
+    if (gpu)
+      report.summary = gpu->summary();
     return std::move(report);
   }
 
@@ -216,20 +215,10 @@ private:
     return written && library ? true : fail("the CPU's kernels do not load");
   }
 
-  bool compileForGpu(const std::string &number) {
+  bool compileForGpu(const std::string &sm) {
     std::string why;
-    auto sm = cuda::findSm(number, why);
-    if (failed(sm))
-      return fail(why);
-    auto context = std::make_unique<llvm::LLVMContext>();
-    auto code = cuda::emitKernels(module, *context);
-    auto machine = cuda::createTargetMachine(*sm);
-    if (!code || !machine)
-      return fail("the kernels do not compile for the GPU");
-    cuda::optimize(*code, *machine);
-    emulator =
-        std::make_unique<Emulator>(std::move(context), std::move(code), why);
-    return why.empty() ? true : fail(why);
+    gpu = loadGpuCode(module, sm, why);
+    return gpu ? true : fail(why);
   }
 
   void check(const Kernel &k, bool positive) {
@@ -283,8 +272,8 @@ private:
     std::string error;
     for (Order order : {Order::Forward, Order::Reverse, Order::Random}) {
       std::vector<Guarded> now = outputs();
-      error = emulator->run(k.name, k.threads.grid, k.threads.block,
-                            arguments(now), order);
+      error = gpu->run(k.name, k.threads.grid, k.threads.block, arguments(now),
+                       order);
       ++report.runs;
       if (!error.empty()) {
         fail(error);
@@ -305,8 +294,8 @@ private:
       const int64_t half = k.outputs.front().count / 128 * 64;
       for (const auto &all :
            {arguments(parts, half), arguments(parts, 0, half)})
-        if (error = emulator->run(k.name, k.threads.grid, k.threads.block, all,
-                                  Order::Forward);
+        if (error = gpu->run(k.name, k.threads.grid, k.threads.block, all,
+                             Order::Forward);
             !error.empty())
           fail(error);
       for (size_t i = 0; i < got.size(); ++i)
@@ -339,8 +328,8 @@ private:
     std::memset(input.data() + half * size, 0, (a.count - half) * size);
     f(arguments(want).data());
     std::memset(input.data() + half * size, 0xff, (a.count - half) * size);
-    std::string error = emulator->run(k.name, k.threads.grid, k.threads.block,
-                                      arguments(got, 0, half), Order::Forward);
+    std::string error = gpu->run(k.name, k.threads.grid, k.threads.block,
+                                 arguments(got, 0, half), Order::Forward);
     if (error.empty())
       error = compare(k.outputs.front(), want.front().data(),
                       want.front().data(), got.front().data());
@@ -353,7 +342,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> cpu; // the same as the CPU computes it
   std::vector<Kernel> kernels;
   void *library = nullptr;
-  std::unique_ptr<Emulator> emulator;
+  std::unique_ptr<GpuCode> gpu;
   CheckReport report;
 };
 
@@ -366,7 +355,7 @@ CheckReport checkKernels(const std::string &text, const std::string &sm,
                       mlir::func::FuncDialect>();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   if (!module)
-    return {0, 0, {"the module cannot be parsed"}};
+    return {0, 0, {"the module cannot be parsed"}, ""};
   return Checker(*module, mostElements).run(sm);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels in the emulator against the CPU backend's.
+// Kernels as GpuCode runs them against the CPU backend's.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@ namespace dlc::test {
 struct CheckReport {
   int64_t kernels = 0, runs = 0;   // runs: a kernel on some inputs in one order
   std::vector<std::string> errors; // each names its kernel
+  std::string summary;             // of GpuCode
 };
 
 /// Compiles all exec.kernels of a module for this machine and for an SM, and

@@ -10,13 +10,11 @@
 #include <csignal>
 #include <cstring>
 #include <dlfcn.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 namespace dlc::test {
 namespace {
 
-constexpr size_t kPage = 4096;
 void onFault(int) {
   auto say = [](const char *text) {
     [[maybe_unused]] auto n = write(2, text, std::strlen(text));
@@ -30,43 +28,6 @@ void onFault(int) {
 std::string text(llvm::Error error) { return llvm::toString(std::move(error)); }
 
 } // namespace
-
-//===--- Guarded ----------------------------------------------------------===//
-
-/// The array ends at a page that cannot be accessed; before it lie less than 16
-/// bytes, then such a page, too.
-Guarded::Guarded(const void *content, size_t bytes) : bytes(bytes) {
-  size_t room = (bytes + 15) / 16 * 16, pages = (room + kPage - 1) / kPage;
-  mapped = (pages + 2) * kPage;
-  mapping = static_cast<char *>(
-      mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  if (mapping == MAP_FAILED ||
-      (pages &&
-       mprotect(mapping + kPage, pages * kPage, PROT_READ | PROT_WRITE)))
-    std::abort();
-  if (pages)
-    std::memset(mapping + kPage, 0xff, pages * kPage);
-  begin = reinterpret_cast<uint8_t *>(mapping + (pages + 1) * kPage - room);
-  if (!bytes)
-    return;
-  content ? (void)std::memcpy(begin, content, bytes)
-          : (void)std::memset(begin, 0xaa, bytes);
-}
-Guarded::Guarded(Guarded &&o) noexcept
-    : mapping(o.mapping), mapped(o.mapped), bytes(o.bytes), begin(o.begin) {
-  o.mapping = nullptr;
-}
-Guarded &Guarded::operator=(Guarded &&o) noexcept {
-  std::swap(mapping, o.mapping);
-  std::swap(mapped, o.mapped);
-  std::swap(bytes, o.bytes);
-  std::swap(begin, o.begin);
-  return *this;
-}
-Guarded::~Guarded() {
-  if (mapping)
-    munmap(mapping, mapped);
-}
 
 //===--- Emulator ---------------------------------------------------------===//
 

@@ -8,10 +8,8 @@
 // warp's instruction, the memory model, or speed.
 #pragma once
 
-#include "Fibers.h"
-#include <memory>
-#include <string>
-#include <vector>
+#include "GpuCode.h"
+#include "Guarded.h"
 
 namespace llvm {
 class LLVMContext;
@@ -23,36 +21,17 @@ class LLJIT;
 
 namespace dlc::test {
 
-/// A host array whose ends are guarded: an access beyond them ends the process
-/// with a message.
-class Guarded {
-public:
-  Guarded(const void *content, size_t bytes); // null: filled with 0xaa
-  ~Guarded();
-  Guarded(Guarded &&other) noexcept;
-  Guarded &operator=(Guarded &&other) noexcept;
-  Guarded(const Guarded &) = delete;
-  uint8_t *data() const { return begin; }
-  size_t size() const { return bytes; }
-
-private:
-  char *mapping;
-  size_t mapped, bytes;
-  uint8_t *begin;
-};
-
-class Emulator {
+class Emulator : public GpuCode {
 public:
   /// The kernels of an optimized module for a GPU. `error` says what cannot be
   /// emulated.
   Emulator(std::unique_ptr<llvm::LLVMContext> context,
            std::unique_ptr<llvm::Module> module, std::string &error);
-  ~Emulator();
+  ~Emulator() override;
 
-  /// Runs all blocks. Returns what went wrong; empty: nothing.
   std::string run(const std::string &kernel, int64_t grid, int64_t block,
                   const std::vector<void *> &arguments, Order order,
-                  unsigned seed = 1);
+                  unsigned seed = 1) override;
 
 private:
   struct Shared {

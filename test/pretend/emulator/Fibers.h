@@ -45,6 +45,8 @@ public:
   /// `a` and `b` are the operands of PTX's shfl.sync and vote.sync.
   uint32_t warp(WarpOp op, uint32_t members, uint32_t value, uint32_t a,
                 uint32_t b);
+  /// Ends the run, unless it has ended: no thread is visited again.
+  void fail(const std::string &what);
 
 private:
   enum State { Ready, AtBarrier, InWarp, Done };
@@ -61,7 +63,6 @@ private:
 
   static void enter();
   void suspend(State state);
-  void fail(const std::string &what);
   void change(Fiber &f, State state);
   void begin(Fiber &f);
   void visit(int64_t i);

@@ -26,6 +26,8 @@ float warpFloat(WarpOp op, uint32_t members, float v, uint32_t a, uint32_t b) {
 } // namespace
 
 const char *runningKernel() { return kernelName.c_str(); }
+uint32_t runningBlock() { return blockNumber; }
+uint32_t blocksOfLaunch() { return blockCount; }
 
 std::string runGrid(const std::string &kernel, int64_t grid, int64_t block,
                     std::span<const SharedArray> shared, Order order,

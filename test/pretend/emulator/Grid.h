@@ -27,5 +27,8 @@ std::string runGrid(const std::string &kernel, int64_t grid, int64_t block,
 
 /// The kernel that runs; empty: none.
 const char *runningKernel();
+/// The block that runs, and how many the launch has.
+uint32_t runningBlock();
+uint32_t blocksOfLaunch();
 
 } // namespace dlc::test

@@ -17,11 +17,6 @@ namespace {
 
 constexpr uint32_t kWholeWarp = 0xffffffff;
 
-struct Copy {
-  void *to;
-  const void *from;
-  size_t bytes, zeros; // behind them
-};
 struct Copies {
   std::vector<Copy> all;    // that have not landed, the oldest first
   std::vector<size_t> ends; // of each committed group
@@ -31,10 +26,29 @@ bool anyCopies = false;
 
 Copies &mine() { return copies[Fibers::current().thread()]; }
 
-void copy(const Copy &copy) {
+/// What a thread's registers hold: two values in each of a and b.
+struct Fragments {
+  float a[4][2], b[2][2];
+};
+Fragments fragments[kMostThreads];
+const uint16_t *lines[kMostThreads];
+
+float half(uint32_t pair, int which, bool isBf16) {
+  uint16_t bits = static_cast<uint16_t>(pair >> (16 * which));
+  return isBf16 ? std::bit_cast<float>(uint32_t(bits) << 16)
+                : static_cast<float>(std::bit_cast<_Float16>(bits));
+}
+
+/// All threads of the warp are here.
+void meet() { Fibers::current().warp(WarpOp::All, kWholeWarp, 1, 0, 0); }
+
+} // namespace
+
+void copyLater(const Copy &copy) {
   mine().all.push_back(copy);
   anyCopies = true;
 }
+void commitCopies() { mine().ends.push_back(mine().all.size()); }
 
 void landAllBut(size_t groups) {
   Copies &c = mine();
@@ -53,23 +67,8 @@ void landAllBut(size_t groups) {
     end -= landing;
 }
 
-/// What a thread's registers hold: two values in each of a and b.
-struct Fragments {
-  float a[4][2], b[2][2];
-};
-Fragments fragments[kMostThreads];
-
-float half(uint32_t pair, int which, bool isBf16) {
-  uint16_t bits = static_cast<uint16_t>(pair >> (16 * which));
-  return isBf16 ? std::bit_cast<float>(uint32_t(bits) << 16)
-                : static_cast<float>(std::bit_cast<_Float16>(bits));
-}
-
-/// All threads of the warp are here.
-void meet() { Fibers::current().warp(WarpOp::All, kWholeWarp, 1, 0, 0); }
-
-void multiply(const uint32_t *a, const uint32_t *b, const float *c, float *d,
-              bool isBf16) {
+void multiplyFragments(const uint32_t *a, const uint32_t *b, const float *c,
+                       float *d, bool isBf16) {
   int64_t thread = Fibers::current().thread(), first = thread / 32 * 32;
   int lane = static_cast<int>(thread % 32);
   for (int i = 0; i < 8; ++i)
@@ -91,14 +90,10 @@ void multiply(const uint32_t *a, const uint32_t *b, const float *c, float *d,
   std::memcpy(d, sums, sizeof sums);
 }
 
-const uint16_t *lines[kMostThreads];
-
-/// Four matrices of 8 x 8 halves; thread i of the warp has the address of line
-/// i % 8 of matrix i / 8. Each thread gets two halves of each matrix.
-void loadMatrices(const uint32_t *registers, uint32_t *d, bool transposed) {
+void loadMatrices(const uint16_t *at, uint32_t *d, bool transposed) {
   int64_t thread = Fibers::current().thread(), first = thread / 32 * 32;
   int lane = static_cast<int>(thread % 32);
-  std::memcpy(&lines[thread], registers, sizeof lines[thread]);
+  lines[thread] = at;
   if (reinterpret_cast<uintptr_t>(lines[thread]) % 16) {
     std::fprintf(stderr, "ldmatrix reads a line that is not aligned\n");
     std::exit(1);
@@ -116,8 +111,6 @@ void loadMatrices(const uint32_t *registers, uint32_t *d, bool transposed) {
   std::memcpy(d, loaded, sizeof loaded);
 }
 
-} // namespace
-
 void dropCopies() {
   if (!anyCopies)
     return;
@@ -132,48 +125,52 @@ void dropCopies() {
 
 using namespace dlc::test;
 
+static const uint16_t *lineIn(const uint32_t *registers) {
+  const uint16_t *line;
+  std::memcpy(&line, registers, sizeof line);
+  return line;
+}
+
 extern "C" {
 #define COPY(kind, bytes)                                                      \
   void gpu_llvm_nvvm_cp_async_##kind##_shared_global_##bytes(                  \
       void *to, const void *from) {                                            \
-    copy({to, from, bytes, 0});                                                \
+    copyLater({to, from, bytes, 0});                                           \
   }                                                                            \
   void gpu_llvm_nvvm_cp_async_##kind##_shared_global_##bytes##_s(              \
       void *to, const void *from, uint32_t read) {                             \
-    copy({to, from, read, bytes - read});                                      \
+    copyLater({to, from, read, bytes - read});                                 \
   }
 COPY(ca, 4)
 COPY(ca, 8)
 COPY(ca, 16)
 COPY(cg, 16)
 
-void gpu_llvm_nvvm_cp_async_commit_group() {
-  mine().ends.push_back(mine().all.size());
-}
+void gpu_llvm_nvvm_cp_async_commit_group() { commitCopies(); }
 void gpu_llvm_nvvm_cp_async_wait_group(uint32_t groups) { landAllBut(groups); }
 void gpu_llvm_nvvm_cp_async_wait_all() {
-  gpu_llvm_nvvm_cp_async_commit_group();
+  commitCopies();
   landAllBut(0);
 }
 
 void gpu_llvm_nvvm_ldmatrix_sync_aligned_m8n8_x4_b16_p3(
     const uint32_t *registers, uint32_t *d) {
-  loadMatrices(registers, d, false);
+  loadMatrices(lineIn(registers), d, false);
 }
 void gpu_llvm_nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16_p3(
     const uint32_t *registers, uint32_t *d) {
-  loadMatrices(registers, d, true);
+  loadMatrices(lineIn(registers), d, true);
 }
 
 // Retarget.cpp passes registers in memory: a, b, c, and where d goes.
 void gpu_llvm_nvvm_mma_m16n8k16_row_col_bf16(const uint32_t *registers,
                                              float *d) {
-  multiply(registers, registers + 4,
-           reinterpret_cast<const float *>(registers + 6), d, true);
+  multiplyFragments(registers, registers + 4,
+                    reinterpret_cast<const float *>(registers + 6), d, true);
 }
 void gpu_llvm_nvvm_mma_m16n8k16_row_col_f32_f32(const uint32_t *registers,
                                                 float *d) {
-  multiply(registers, registers + 4,
-           reinterpret_cast<const float *>(registers + 6), d, false);
+  multiplyFragments(registers, registers + 4,
+                    reinterpret_cast<const float *>(registers + 6), d, false);
 }
 }

@@ -2,17 +2,14 @@
 // Attention's generated kernels, forward and backward, against plain loops in
 // double precision.
 #include "AttentionKernels.h"
-#include "Emulator.h"
+#include "GpuCode.h"
+#include "Guarded.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/kernel/KernelSchedule.h"
-#include "compiler/target/cuda/codegen/Compile.h"
 #include "compiler/target/cuda/codegen/CudaCodegen.h"
 #include "mlir/Parser/Parser.h"
 #include "test/support/Elements.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
-#include "llvm/Target/TargetMachine.h"
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -77,23 +74,15 @@ public:
         "}\n";
     parsed = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     std::string why;
-    auto sm = cuda::findSm("90", why);
-    auto llvmContext = std::make_unique<llvm::LLVMContext>();
-    const bool isMapped = parsed && mlir::succeeded(scheduleKernels(*parsed)) &&
-                          mlir::succeeded(cuda::mapThreads(*parsed));
-    auto code = isMapped ? cuda::emitKernels(*parsed, *llvmContext) : nullptr;
-    if (!code) {
-      ADD_FAILURE() << "cannot compile\n" << text;
-      return;
-    }
-    cuda::optimize(*code, *cuda::createTargetMachine(*sm));
-    emulator = std::make_unique<Emulator>(std::move(llvmContext),
-                                          std::move(code), why);
-    EXPECT_EQ(why, "");
+    if (parsed && mlir::succeeded(scheduleKernels(*parsed)) &&
+        mlir::succeeded(cuda::mapThreads(*parsed)))
+      code = loadGpuCode(*parsed, "90", why);
+    if (!code)
+      ADD_FAILURE() << why << "\n" << text;
   }
 
   void check() {
-    if (!emulator)
+    if (!code)
       return;
     Guarded q = made(want.q, half()), k = made(want.k, half()),
             v = made(want.v, half()), dy = made(want.dy, half()),
@@ -145,7 +134,7 @@ private:
         to.emplace_back(nullptr, o.want.size() * sizeOf(o.type));
         all.push_back(to.back().data());
       }
-      ASSERT_EQ(emulator->run(name, launch.grid, launch.block, all, order), "");
+      ASSERT_EQ(code->run(name, launch.grid, launch.block, all, order), "");
       for (size_t i = 0; i < to.size(); ++i) {
         std::vector<uint8_t> bytes(to[i].data(), to[i].data() + to[i].size());
         if (order == Order::Forward) {
@@ -182,7 +171,7 @@ private:
   const AttentionValues want;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> parsed;
-  std::unique_ptr<Emulator> emulator;
+  std::unique_ptr<GpuCode> code;
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc-emulate: runs the GPU form of every kernel of an exec module in the
-// emulator and compares it with the CPU's.
+// dlc-emulate: runs the GPU form of every kernel of an exec module on the host
+// and compares it with the CPU's. DLC_GPU_CODE=ptx: the PTX, not the LLVM IR.
 //   dlc-emulate x.mlir [SM] [MOST_ELEMENTS]
 #include "Check.h"
 
@@ -22,6 +22,8 @@ int main(int argc, char **argv) {
                               argc > 3 ? std::atoll(argv[3]) : INT64_MAX);
   for (const std::string &error : report.errors)
     std::printf("%s\n", error.c_str());
+  if (!report.summary.empty())
+    std::printf("%s\n", report.summary.c_str());
   std::printf("%ld kernels, %ld runs, %zu errors\n", (long)report.kernels,
               (long)report.runs, report.errors.size());
   return report.errors.empty() && report.runs ? 0 : 1;

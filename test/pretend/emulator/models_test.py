@@ -39,17 +39,20 @@ STEPS = {
 }
 
 
+def plan_of(name):
+    """The program of a step, down to its commands and kernels."""
+    model, *options = STEPS[name].split()
+    file = os.path.join(dlc.REFS, model + ".onnx") if model.startswith(("zoo_", "pack_")) else dlc.model(model)
+    return dlc.dlc("compile", file, "-o", "-", "--stop-after=plan", "--target=cuda", *options)[0]
+
+
 @unittest.skipUnless(os.path.exists(EMULATE), "the emulator is only built on x86-64")
 class Models(unittest.TestCase):
     def test_kernels_equal_the_cpu(self):
         total = 0
-        for name, words in STEPS.items():
+        for name in STEPS:
             with self.subTest(name), tempfile.NamedTemporaryFile("w", suffix=".mlir") as program:
-                model, *options = words.split()
-                file = os.path.join(dlc.REFS, model + ".onnx") if model.startswith(("zoo_", "pack_")) else dlc.model(model)
-                text, _ = dlc.dlc("compile", file, "-o", "-", "--stop-after=plan",
-                                  "--target=cuda", *options)
-                program.write(text)
+                program.write(plan_of(name))
                 program.flush()
                 run = subprocess.run([EMULATE, program.name, "90", str(MOST_ELEMENTS)],
                                      capture_output=True, text=True, timeout=120)
