@@ -168,10 +168,12 @@ private:
     for (size_t i = 1; i + 1 < words.size(); ++i)
       if (auto space = spaces.find(words[i]); space != spaces.end())
         shape.space = space->second;
+      else if (words[i] == "nc" && s.opcode.starts_with("ld.global."))
+        continue; // a path that sees the same values where nobody writes
       else if (words[i] == "v2" || words[i] == "v4" || words[i] == "v8")
         shape.count = uint32_t(words[i][1] - '0');
       else
-        refuseOpcode(); // .nc, .volatile, caches: nothing emits them
+        refuseOpcode(); // .volatile, caches: nothing emits them
     shape.stored = storedOf(words.back());
     if (!shape.stored.bytes)
       refuseOpcode();

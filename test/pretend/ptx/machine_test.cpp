@@ -356,8 +356,8 @@ TEST(Machine, UndefinedRegistersAreErrors) {
 TEST(Machine, WhatIsUnknownIsRefusedByName) {
   expectRefusal(refusal("\n  frob.b32 %r2, %r1;"),
                 "line 20: 'frob.b32': unknown opcode");
-  expectRefusal(refusal("ld.global.nc.b32 %r2, [%rd3];"),
-                "'ld.global.nc.b32': unknown opcode");
+  expectRefusal(refusal("ld.shared.nc.b32 %r2, [%rd3];"),
+                "'ld.shared.nc.b32': unknown opcode");
   expectRefusal(refusal("cvt.rn.e4m3x2.f32 %rs1, %r1, %r1;"),
                 "'cvt.rn.e4m3x2.f32': unknown opcode");
   expectRefusal(refusal("add.s32 %r2, %r1, %r99;"), "unknown name '%r99'");
