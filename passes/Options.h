@@ -101,8 +101,15 @@ struct AmpOptions {
   ///       parameters, softmax and sums accumulate in f32; f32 parameters
   ///   O3  as O2, with parameters, buffers and moments in half
   std::string level = "O0";
-  /// --amp-dtype=bf16|fp16
+  /// --amp-dtype=bf16|fp16|fp8; fp8: half is bf16, and layers' products are of
+  /// 8-bit floats.
   std::string dtype = "bf16";
+  /// --fp8-scaling=current|delayed: a tensor's scale is of its own largest
+  /// magnitude, or of the largest of the last `history` steps, divided by
+  /// 2^margin.
+  std::string float8Scaling = "current";
+  int64_t float8History = 16;
+  double float8Margin = 0;
   /// --amp-preset=dlc|torch|tf|oneflow: source of O1's lists and rules.
   std::string preset = "dlc";
   /// --amp-allow=OP,..., --amp-deny, --amp-infer, --amp-clear: ops moved to
@@ -118,6 +125,10 @@ struct AmpOptions {
   bool explain = false;
 
   bool enabled() const { return level != "O0"; }
+  bool float8() const { return enabled() && dtype == "fp8"; }
+  bool delaysScales() const { return float8() && float8Scaling == "delayed"; }
+  /// The 16-bit type: bf16 or fp16.
+  std::string half() const { return dtype == "fp8" ? "bf16" : dtype; }
   /// Appends the file's lists to the lists above. Idempotent.
   void resolve();
 

@@ -133,6 +133,22 @@ def Autodiff : Dlc_Pass<"dlc-autodiff"> {
   let options = [Option<"function", "function", "std::string", "\"train_step\"", "name of the function (default: train_step)">];
 }
 
+def QuantizeProducts : Dlc_Pass<"dlc-quantize-products"> {
+  let summary = "marked matrix products are products of 8-bit floats";
+  let description = [{Each dlc.matmul with dlc.float8 = [format of a, format of b] becomes dlc.scaled_matmul: dlc-autocast marks forward
+    products ["e4m3", "e4m3"], autodiff those of their gradients, where the gradient is of "e5m2". An operand x is scaled by
+    s = largest value of the format / max |x|, at most 2^126, or 1 if the maximum is 0 or not finite; the product multiplies by
+    1 / s. The matrices are copied transposed where the product does not contract their last dimension. With
+    `fp8-scaling` = delayed the maximum is that of a row of @scaler.amax [tensors, history], divided by 2^-margin, and the state gets
+    max |x| of this step, or 0 if that is not finite, as its first column.}];
+}
+
+def ReduceAmax : Dlc_Pass<"dlc-reduce-amax"> {
+  let summary = "all ranks scale their 8-bit floats alike";
+  let description = [{What @train_step writes to @scaler.amax is the largest of all ranks, which travel in a bucket of their own, each
+    in its own row of a sum. @accumulate_step does not write it: the last micro-batch of an update does.}];
+}
+
 def ScaleLoss : Dlc_Pass<"dlc-scale-loss"> {
   let summary = "start value of the backward graph: 1 or the loss scale";
   let description = [{Replaces dlc.seed by 1 or the state @scaler.scale, divided by the number of micro-batches of an update.}];

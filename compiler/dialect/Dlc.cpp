@@ -3,6 +3,7 @@
 #include "compiler/dialect/Epilogues.h"
 #include "compiler/dialect/Infer.h"
 #include "compiler/dialect/LibraryNorm.h"
+#include "compiler/dialect/float8/Float8.h"
 #include "compiler/dialect/ops/Custom.h"
 #include "compiler/dialect/ops/JointAttention.h"
 #include "compiler/dialect/ops/Recurrence.h"
@@ -33,6 +34,7 @@ void DlcDialect::initialize() {
   registerRecurrences(*this);
   registerCustom(*this);
   registerSplits(*this);
+  registerFloat8(*this);
 }
 
 Operation *DlcDialect::materializeConstant(OpBuilder &b, Attribute value,

@@ -303,6 +303,24 @@ void addMemory(OptionTable &table, CompileOptions &o) {
   };
 }
 
+/// GPUs before compute capability 8.9 have no products of 8-bit floats.
+Status checkFloat8(const StepOptions &step) {
+  if (!step.amp.float8() || step.target.name != "cuda")
+    return {};
+  Words fitting;
+  for (const std::string &sm : step.target.sm)
+    if (sm.size() > 2 || sm >= "89")
+      fitting.push_back(sm);
+  if (fitting.size() == step.target.sm.size())
+    return {};
+  return usageError(
+      "--amp-dtype=fp8 needs GPUs of compute capability 8.9 or "
+      "newer, but kernels are compiled for --sm={}: use --sm={}, "
+      "or --amp-dtype=bf16",
+      fmt::join(step.target.sm, ","),
+      fitting.empty() ? "90" : fmt::format("{}", fmt::join(fitting, ",")));
+}
+
 } // namespace
 
 void CompileOptions::addTo(OptionTable &table) {
@@ -321,6 +339,7 @@ void CompileOptions::addTo(OptionTable &table) {
                : Status();
   });
   train.addTo(table);
+  table.require([this](auto &) { return checkFloat8(train); });
   addFineTune(table, import);
   Words operators;
   for (const auto &[name, row] : import::allRows())

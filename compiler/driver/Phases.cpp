@@ -127,6 +127,11 @@ const Phase kPhases[] = {
      "every trainable parameter has a gradient",
      Train,
      {step<createAutodiff>()}},
+    {"quantize-products",
+     "products in 8-bit floats read codes and scales",
+     Train,
+     {step<createQuantizeProducts>(
+         [](C c) { return c.options.train.amp.float8(); })}},
     {"scale-loss",
      "the backward graph starts at 1, or at the loss scale",
      Train,
@@ -144,6 +149,11 @@ const Phase kPhases[] = {
      "gradients and loss are means over the ranks",
      Train,
      {step<createInsertAllReduce>()}},
+    {"reduce-amax",
+     "scales of 8-bit floats are the same on all ranks",
+     Train,
+     {step<createReduceAmax>(
+         [](C c) { return c.options.train.amp.delaysScales(); })}},
     {"sync-bn",
      "batch norm normalises by the batches of all ranks",
      Train,

@@ -60,6 +60,7 @@ const std::vector<Row> &rows() {
        Wish::Remark},
       {"conv"},
       {"grouped_matmul"},
+      {"scaled_matmul"},
       {"pool"},
       {"gather"},
       {"scatter_add"},

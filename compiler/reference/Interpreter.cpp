@@ -65,8 +65,8 @@ FailureOr<Outcome> interpret(func::FuncOp f, ArrayRef<Tensor> arguments,
       outcome.results = x;
     } else {
       std::optional<Tensors> y;
-      for (auto family : {runAttention, runElementwise, runLinear, runNorm,
-                          runRecurrence, runShape})
+      for (auto family : {runAttention, runFloat8, runElementwise, runLinear,
+                          runNorm, runRecurrence, runShape})
         if (!y)
           y = family(&op, x);
       if (!y)

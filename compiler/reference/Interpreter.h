@@ -35,6 +35,7 @@ Tensor constant(mlir::ElementsAttr value);
 using Tensors = std::vector<Tensor>;
 std::optional<Tensors> runAttention(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runElementwise(mlir::Operation *op, const Tensors &x);
+std::optional<Tensors> runFloat8(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runLinear(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runNorm(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runRecurrence(mlir::Operation *op, const Tensors &x);

@@ -3,12 +3,15 @@
 // operands, except pinned ones; other ops get f32. There is one cast per value
 // and type: a weight is cast once per step. States, results of the function and
 // the user's casts are boundaries; constants are rounded here.
+//   With --amp-dtype=fp8 half is bf16, and the products of layers in the
+// training step are marked (FloatProducts.h).
 //   At level O3 parameters and buffers are half themselves: only pinned or
 // denied operands are cast, and values written to states are rounded.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/autocast/CastPainter.h"
 #include "passes/autocast/CastReport.h"
+#include "passes/autocast/FloatProducts.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -144,8 +147,27 @@ struct Autocast : impl::AutocastBase<Autocast> {
         continue;
       CastDecisions decisions = decideCasts(f, *lists, half);
       CastsAdded added = Rewriter(f, half, halfStates).run(decisions);
-      if (options.amp.explain && f.getName() == "train_step")
-        report(module, explainCasts(f, decisions, added, options.amp.dtype));
+      const bool isStep = f.getName() == "train_step";
+      if (isStep && options.amp.float8())
+        markProducts(decisions, added);
+      if (isStep && options.amp.explain)
+        report(module, explainCasts(f, decisions, added, options.amp.half()));
+    }
+  }
+
+  /// Nodes that the user wants in half stay there.
+  static void markProducts(const CastDecisions &decisions, CastsAdded &added) {
+    for (const auto &[op, d] : decisions) {
+      auto product = d.half ? dyn_cast<ir::MatmulOp>(op) : ir::MatmulOp();
+      if (!product || d.entry.pinned)
+        continue;
+      const std::string why = whyNoFloat8(product);
+      if (!why.empty())
+        added.notes[op] += "; no FP8: " + why;
+      else {
+        setFloat8(product, "e4m3", "e4m3");
+        added.float8.insert(op);
+      }
     }
   }
 

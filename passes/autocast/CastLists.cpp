@@ -146,9 +146,9 @@ const char *listName(CastPolicy policy) {
 FailureOr<CastLists> CastLists::get(Operation *where, const AmpOptions &o) {
   CastLists lists;
   lists.fp16 = o.dtype == "fp16";
-  if (!lists.fp16 && o.dtype != "bf16")
+  if (!lists.fp16 && o.half() != "bf16")
     return where->emitError() << "autocast to '" << o.dtype
-                              << "' is not known, expected bf16 or fp16";
+                              << "' is not known, expected bf16, fp16 or fp8";
   if (o.level != "O1" && o.level != "O2" && o.level != "O3")
     return where->emitError() << "autocast at level '" << o.level
                               << "' is not known, expected O1, O2 or O3";

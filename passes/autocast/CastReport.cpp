@@ -71,8 +71,10 @@ std::vector<std::string> explainCasts(func::FuncOp f,
   for (const auto &[decided, d] : decisions) {
     unsigned casts = added.casts.lookup(decided);
     Line line{nameOf(decided), decided->getName().stripDialect().str(),
-              d.half ? halfName.str() : "f32", plural(casts, "cast"),
-              reason(d)};
+              added.float8.contains(decided) ? "fp8"
+              : d.half                       ? halfName.str()
+                                             : "f32",
+              plural(casts, "cast"), reason(d)};
     auto note = added.notes.find(decided);
     if (note != added.notes.end())
       line.why += note->second;
@@ -85,9 +87,12 @@ std::vector<std::string> explainCasts(func::FuncOp f,
   for (const Line &l : table)
     lines.push_back(padded(l.node, node) + padded(l.op, op) +
                     padded(l.dtype, 4) + padded(l.casts, 8) + l.why);
+  std::string types = halfName.str();
+  if (size_t n = added.float8.size())
+    types += llvm::formatv(", {0} of them in fp8", n);
   lines.push_back(llvm::formatv(
       "@{0}: {1} of {2} ops in {3}, {4}, {5} of them of states, {6} rounded",
-      f.getName(), half, table.size(), halfName, plural(added.total, "cast"),
+      f.getName(), half, table.size(), types, plural(added.total, "cast"),
       added.ofStates, plural(added.constants, "constant")));
   return lines;
 }

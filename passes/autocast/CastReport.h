@@ -13,6 +13,7 @@ constexpr llvm::StringLiteral kCastReport = "dlc.casts";
 struct CastsAdded {
   llvm::DenseMap<mlir::Operation *, unsigned> casts; // of operands, by op
   llvm::DenseMap<mlir::Operation *, std::string> notes;
+  llvm::DenseSet<mlir::Operation *> float8; // products marked by kFloat8
   unsigned total = 0, ofStates = 0, constants = 0;
 };
 

@@ -2,6 +2,7 @@
 // Gradients of matrix products, convolutions and pooling.
 #include "compiler/dialect/ops/Windows.h"
 #include "passes/Gradients.h"
+#include "passes/autocast/FloatProducts.h"
 #include "passes/gradients/Rows.h"
 
 using namespace mlir;
@@ -19,11 +20,23 @@ Expr rows(Expr x) {
   return x.reshape({x.type().getNumElements() / last, last});
 }
 
+/// A gradient's product of `dy` and another operand; in 8-bit floats dy is of
+/// E5M2, whose range is larger.
+Expr gradientProduct(Gradient<MatmulOp> &g, Expr a, Expr b, bool transA,
+                     bool transB, bool isLeft) {
+  Expr y = product(a, b, transA, transB);
+  if (isForwardFloat8(g.op))
+    setFloat8(y.v.getDefiningOp<MatmulOp>(), isLeft ? "e5m2" : "e4m3",
+              isLeft ? "e4m3" : "e5m2");
+  return y;
+}
+
 /// With A and B after transposition, y = A B: dA = dy B^T and dB = A^T dy,
 /// transposed back.
 Expr gradientOfA(Gradient<MatmulOp> &g, Expr a, Expr b) {
   bool ta = g.op.getTransA(), tb = g.op.getTransB();
-  Expr da = ta ? product(b, g.dy, tb, true) : product(g.dy, b, false, !tb);
+  Expr da = ta ? gradientProduct(g, b, g.dy, tb, true, false)
+               : gradientProduct(g, g.dy, b, false, !tb, true);
   return sumTo(da, a.shape());
 }
 Expr gradientOfB(Gradient<MatmulOp> &g, Expr a, Expr b) {
@@ -33,7 +46,8 @@ Expr gradientOfB(Gradient<MatmulOp> &g, Expr a, Expr b) {
     a = rows(a);
     dy = rows(dy);
   }
-  Expr db = tb ? product(dy, a, true, ta) : product(a, dy, !ta, false);
+  Expr db = tb ? gradientProduct(g, dy, a, true, ta, true)
+               : gradientProduct(g, a, dy, !ta, false, false);
   return sumTo(db, b.shape());
 }
 Values matmul(Gradient<MatmulOp> &g) {

@@ -41,6 +41,24 @@ Result<std::string> parseScale(const std::string &word) {
                     word);
 }
 
+void addFloat8(OptionTable &table, AmpOptions &o) {
+  table
+      .choice("amp.fp8-scaling", o.float8Scaling, {"current", "delayed"},
+              "scale of an 8-bit tensor; current: by its largest magnitude; "
+              "delayed: by the largest of the last steps")
+      .only("amp.dtype", {"fp8"});
+  auto delayed = [](Option &row, const char *argument) {
+    row.only("amp.fp8-scaling", {"delayed"})
+        .in("amp.fp8-scaling", argument, {"delayed"});
+  };
+  delayed(table.count("amp.fp8-scaling-history", o.float8History, 1,
+                      "steps whose largest magnitude scales a tensor", 1024),
+          "history");
+  delayed(table.number("amp.fp8-scaling-margin", o.float8Margin, 0, 64,
+                       "scales are divided by 2^margin"),
+          "margin");
+}
+
 } // namespace
 
 void AmpOptions::addTo(OptionTable &table) {
@@ -52,10 +70,12 @@ void AmpOptions::addTo(OptionTable &table) {
   row.named("--amp").optionalWord = true;
   row.off = "O0";
   table
-      .choice("amp.dtype", dtype, {"bf16", "fp16"},
-              "16-bit type of mixed precision")
+      .choice("amp.dtype", dtype, {"bf16", "fp16", "fp8"},
+              "type of mixed precision; fp8: bf16, and the training step's "
+              "products of layers and their gradients in 8-bit floats")
       .named("--amp-dtype")
       .only("amp.level", {"O1", "O2", "O3"});
+  addFloat8(table, *this);
   table
       .choice(
           "amp.preset", preset, {"dlc", "torch", "tf", "oneflow"},

@@ -338,6 +338,14 @@ static Status checkLocal(StepOptions step) {
                : Status();
 }
 
+static Status checkFloat8(const StepOptions &step) {
+  if (step.amp.delaysScales() && step.allReduce.isLocal())
+    return usageError("--fp8-scaling=delayed needs the same scales on all "
+                      "ranks, which step by themselves with --sync-every: use "
+                      "--fp8-scaling=current");
+  return {};
+}
+
 void StepOptions::resolve() {
   amp.resolve();
   if (schedule.name == "onecycle" && schedule.cycleMomentum)
@@ -388,6 +396,7 @@ void StepOptions::addTo(OptionTable &table) {
   table.require([this](auto &) { return checkNesterov(*this); });
   table.require([this](auto &) { return checkBlocks(*this); });
   table.require([this](auto &) { return checkLocal(*this); });
+  table.require([this](auto &) { return checkFloat8(*this); });
   table.require([this](auto &) { return checkPlaces(*this); });
 }
 

@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::string_view kPrefix = "model/", kCache = "cache/";
 
-constexpr std::array<std::string_view, 31> kNames = {
+constexpr std::array<std::string_view, 32> kNames = {
     // states
     "step", "rng.draw", "rng.rank", "schedule.steps", "schedule.epoch_steps",
     "plateau", "scaler.scale", "scaler.growth", "scaler.hysteresis",
-    "ema.moves", "ema.updates",
+    "scaler.amax", "ema.moves", "ema.updates",
     // programs
     "predict", "train_step", "eval_step", "accumulate_step", "ema_step",
     "sync_step", "start_step", "prefill", "decode",

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 and f16: computed in f32, rounded once, to nearest with ties to even.
+// bf16 and f16: computed in f32, rounded once, to nearest with ties to even;
+// and 8-bit floats, which are codes.
 #include "Kernels.h"
 #include <cmath>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -145,6 +147,51 @@ TEST_P(F16, RoundsToNearestEvenOnce) {
     double v = halfs.get(i);
     if (!std::isnan(v)) {
       ASSERT_EQ(w.get(i), (double)(_Float16)(float)(v * v)) << v;
+    }
+  }
+}
+
+/// 8-bit floats as ml_dtypes has them (test/refs/make_float8.py): encoded, and
+/// decoded again.
+TEST_P(Bf16, Float8AsMlDtypes) {
+  std::vector<uint32_t> numbers;
+  std::vector<unsigned> codes[2];
+  std::ifstream file(DLC_REFS "/float8.txt");
+  file >> std::hex;
+  for (unsigned bits, e4m3, e5m2; file >> bits >> e4m3 >> e5m2;) {
+    numbers.push_back(bits);
+    codes[0].push_back(e4m3);
+    codes[1].push_back(e5m2);
+  }
+  const auto n = static_cast<int64_t>(numbers.size());
+  ASSERT_GT(n, 1000);
+  const std::string s = std::to_string(n);
+  std::string kernels;
+  for (const char *format : {"e4m3", "e5m2"})
+    kernels += std::string("exec.kernel @") + format + " {\n^bb0(%x: tensor<" +
+               s + "xf32>):\n  %y = dlc.float8_encode %x {format = \"" +
+               format + "\"} : (tensor<" + s + "xf32>) -> tensor<" + s +
+               "xi8>\n  %z = dlc.float8_decode %y {format = \"" + format +
+               "\"} : (tensor<" + s + "xi8>) -> tensor<" + s +
+               "xf32>\n  dlc.yield %y, %z : tensor<" + s + "xi8>, tensor<" + s +
+               "xf32>\n}\n";
+  Kernels compiled(module(kernels), GetParam());
+  Array x("f32", {n}), y("i8", {n}), z("f32", {n});
+  std::memcpy(x.bytes.data(), numbers.data(), x.bytes.size());
+  for (int format : {0, 1}) {
+    const int mantissa = 3 - format, bias = format ? 15 : 7;
+    compiled.run(format ? "e5m2" : "e4m3", {&x}, {&y, &z});
+    for (int64_t i = 0; i < n; ++i) {
+      const unsigned code = codes[format][i];
+      ASSERT_EQ(y.get(i), code) << format << " of " << x.get(i);
+      const int exponent = (code & 127) >> mantissa;
+      double value = code & ((1 << mantissa) - 1);
+      value = std::ldexp(exponent ? value + (1 << mantissa) : value,
+                         std::max(exponent, 1) - bias - mantissa);
+      if (code == 127)
+        ASSERT_TRUE(std::isnan(z.get(i))) << x.get(i);
+      else
+        ASSERT_EQ(z.get(i), code & 128 ? -value : value) << format;
     }
   }
 }

@@ -80,7 +80,7 @@ class Levels(dlc.TestCase):
             (dict(amp_preset="tf"), r"--amp-preset needs --amp=O1"),
             (dict(amp="O2", amp_preset="oneflow"), r"--amp-preset needs --amp=O1"),
             (dict(amp="O4"), r"--amp: expected O0, O1, O2 or O3, found 'O4'"),
-            (dict(amp="O2", amp_dtype="fp8"), r"--amp-dtype: 'fp8' is not one of bf16, fp16"),
+            (dict(amp="O2", amp_dtype="fp4"), r"--amp-dtype: 'fp4' is not one of bf16, fp16, fp8"),
             (dict(amp_node="conv:f32"), r"--amp-node needs --amp=O1 or O2 or O3"),
         ]:
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("m.dlc"), code=dlc.USAGE, **options)

@@ -19,7 +19,7 @@ from prose import wrapped
 
 PAGE = os.path.join(dlc.ROOT, "docs", "ops.md")
 DIALECT = os.path.join(dlc.ROOT, "compiler", "dialect")
-FILES = "DlcOps", "ops/Recurrence", "ops/Custom", "ops/LibraryNorm", "ops/JointAttention", "ops/Epilogues", "ops/Split", "ExecOps"
+FILES = "DlcOps", "ops/Recurrence", "ops/Custom", "ops/LibraryNorm", "ops/JointAttention", "ops/Epilogues", "ops/Split", "float8/Float8", "ExecOps"
 HEAD = """# The ops
 
 All operations of the compiler's IR: first the `dlc` dialect, which computes on tensors, then the `exec` dialect, whose

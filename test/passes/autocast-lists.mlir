@@ -6,7 +6,7 @@
 // RUN: %dlc-opt %s --dlc-autocast="amp-infer=matmul" | FileCheck %s --check-prefix=NONE
 // RUN: not %dlc-opt %s --dlc-autocast=amp-allow=matmol 2>&1 | FileCheck %s --check-prefix=TYPO
 // RUN: not %dlc-opt %s --dlc-autocast="amp-allow=matmul amp-infer=Gemm" 2>&1 | FileCheck %s --check-prefix=BOTH
-// RUN: not %dlc-opt %s --dlc-autocast=amp-dtype=fp8 2>&1 | FileCheck %s --check-prefix=DTYPE
+// RUN: not %dlc-opt %s --dlc-autocast=amp-dtype=fp4 2>&1 | FileCheck %s --check-prefix=DTYPE
 // RUN: not %dlc-opt %s --dlc-autocast=amp=O4 2>&1 | FileCheck %s --check-prefix=LEVEL
 // RUN: not %dlc-opt %s --dlc-autocast=amp-preset=jax 2>&1 | FileCheck %s --check-prefix=PRESET
 // RUN: not %dlc-opt %s --dlc-autocast=amp-node=act2:f16 2>&1 | FileCheck %s --check-prefix=RULE
@@ -33,7 +33,7 @@
 
 // TYPO: autocast knows no op 'matmol'
 // BOTH: one op is on two lists of autocast: --amp-allow=matmul and --amp-infer=Gemm
-// DTYPE: amp-dtype: 'fp8' is not one of bf16, fp16
+// DTYPE: amp-dtype: 'fp4' is not one of bf16, fp16, fp8
 // LEVEL: amp: expected O0, O1, O2 or O3, found 'O4'
 // PRESET: amp-preset: 'jax' is not one of dlc, torch, tf, oneflow
 // RULE: --amp-node: expected REGEX:f32 or REGEX:half, found 'act2:f16'

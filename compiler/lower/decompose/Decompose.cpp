@@ -97,6 +97,7 @@ void registerDecompositions(DialectRegistry &registry) {
     attachRecurrenceDecompositions(*context);
     attachPathDecompositions(*context);
     attachFlatDecompositions(*context);
+    attachFloat8Decompositions(*context);
   });
 }
 

@@ -24,5 +24,6 @@ void attachLossDecompositions(mlir::MLIRContext &context);
 void attachRecurrenceDecompositions(mlir::MLIRContext &context);
 void attachPathDecompositions(mlir::MLIRContext &context);
 void attachFlatDecompositions(mlir::MLIRContext &context);
+void attachFloat8Decompositions(mlir::MLIRContext &context);
 
 } // namespace dlc

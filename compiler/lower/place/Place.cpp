@@ -20,26 +20,28 @@ struct PlaceOps : impl::PlaceBase<PlaceOps> {
       });
       if (walked.wasInterrupted())
         return failure();
-      if (!decomposeLookups(f))
+      if (!decomposeToProducts(f))
         return success();
     }
   }
 
 private:
-  /// Decomposes lookups into grouped products, which are also placed. Returns
-  /// whether there are any.
-  static bool decomposeLookups(func::FuncOp f) {
-    SmallVector<ir::DecomposableInterface> grouped;
+  /// Decomposes what becomes lookups and products, which are also placed.
+  /// Returns whether there are any.
+  static bool decomposeToProducts(func::FuncOp f) {
+    SmallVector<ir::DecomposableInterface> found;
     f.walk([&](ir::PlaceableInterface op) {
-      if (op.placedAs() == "grouped_matmul" && op.getBy() == By::Decomposed)
-        grouped.push_back(cast<ir::DecomposableInterface>(*op));
+      if (llvm::is_contained<StringRef>({"grouped_matmul", "scaled_matmul"},
+                                        op.placedAs()) &&
+          op.getBy() == By::Decomposed)
+        found.push_back(cast<ir::DecomposableInterface>(*op));
     });
-    for (ir::DecomposableInterface op : grouped) {
+    for (ir::DecomposableInterface op : found) {
       OpBuilder builder(op);
       op->replaceAllUsesWith(op.decompose(builder));
       op->erase();
     }
-    return !grouped.empty();
+    return !found.empty();
   }
   LogicalResult place(ir::PlaceableInterface op, Placer &placer) {
     const Ways ways = options.target->waysOf(op);

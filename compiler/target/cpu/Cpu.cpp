@@ -61,6 +61,8 @@ public:
       return norm(op);
     if (op.placedAs() == "grouped_matmul")
       return {{By::Library}, {By::Decomposed}};
+    if (op.placedAs() == "scaled_matmul")
+      return {{By::Decomposed}};
     return isa<ir::LibraryInterface>(*op) ? Ways{{By::Library}}
                                           : Ways{{By::Decomposed}};
   }

@@ -93,7 +93,10 @@ Ways waysOf(ir::PlaceableInterface op) {
       .Case([](ir::GatherOp) { return Ways{{By::Generated}}; })
       .Case<ir::ConvOp, ir::ConvBackwardDataOp, ir::ConvBackwardFilterOp>(
           [](auto) { return Ways{{By::Library}}; })
-      .Default([](Operation *) { return Ways{{By::Decomposed}}; });
+      .Default([&](Operation *) {
+        return Ways{
+            {op.placedAs() == "scaled_matmul" ? By::Library : By::Decomposed}};
+      });
 }
 
 } // namespace dlc::cuda

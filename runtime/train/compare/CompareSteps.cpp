@@ -71,7 +71,7 @@ Status checkSides(const ComparedSide &a, const ComparedSide &b) {
 Result<double> lossScaleOf(Executor &executor) {
   std::vector<std::byte> copy;
   for (const plan::State &state : executor.plan().states())
-    if (state.role() == "scaler" && state.type().dtype() == plan::F32) {
+    if (state.name().starts_with("scaler.scale")) {
       DLC_ASSIGN(const TensorView view,
                  executor.fetchState(state.name(), copy));
       return scalarOf(view);

@@ -3,7 +3,9 @@
 // stand-in computes with the CPU's own matmul, so the numbers only show that
 // shapes, strides, transposes and epilogues were told rightly.
 #include "Fixture.h"
+#include "runtime/base/numbers/DType.h"
 
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -94,6 +96,108 @@ TEST_F(CudaMatmul, RefusesWhatTheLibraryLacks) {
   EXPECT_EQ(refuse({{5, 7}, {7, 3}, {5, 3}}),
             "matmul 'matmul_node': cuBLASLt 130100 has no algorithm for it on "
             "Stand-in GPU");
+}
+
+// Products of 8-bit floats. Codes of E4M3 0x30 to 0x48 are 0.5 to 4, and of
+// E5M2 0x38 to 0x44 are 0.5 to 4, too.
+class CudaFloat8 : public Cuda {
+protected:
+  struct Case {
+    int64_t m = 16, n = 32, k = 48;
+    const char *formatA = "e4m3", *formatB = "e4m3";
+    int64_t offset = 0; // bytes, of a
+    bool hasBias = false;
+  };
+  static constexpr int64_t kA = 1024, kB = 4096, kBias = 8192, kY = 9216,
+                           kAll = 16384;
+
+  TestCommand commandOf(const Case &c, std::byte *base) {
+    TestCommand command("scaled_matmul");
+    command.in(base + kA + c.offset, {c.m, c.k}, plan::U8)
+        .in(base + kB, {c.n, c.k}, plan::U8)
+        .in(base, {})
+        .in(base + 4, {});
+    if (c.hasBias)
+      command.in(base + kBias, {c.n}, plan::BF16).set("has_bias", int64_t(1));
+    command.out(base + kY, {c.m, c.n}, plan::BF16);
+    command.set("format_a", c.formatA).set("format_b", c.formatB);
+    return command;
+  }
+  std::string refusal(const Case &c) {
+    auto gpu = open();
+    const TestCommand command = commandOf(c, *gpu->allocate(kAll, "memory"));
+    auto bound = gpu->bind(command.spec());
+    if (!bound.ok())
+      return bound.status().message();
+    return (*bound)->enqueue().message();
+  }
+
+  void compute(const Case &c) {
+    std::vector<std::byte> memory(kAll);
+    const float scales[] = {0.25F, 3};
+    std::memcpy(memory.data(), scales, sizeof scales);
+    const auto valueOf = [](int code, bool isE5m2) { // normal numbers
+      const int mantissa = isE5m2 ? 2 : 3, bias = isE5m2 ? 15 : 7,
+                fraction = code & ((1 << mantissa) - 1);
+      return std::ldexp(fraction + (1 << mantissa),
+                        (code >> mantissa) - bias - mantissa);
+    };
+    const bool isA = c.formatA[1] == '5', isB = c.formatB[1] == '5';
+    const auto codeOf = [](int64_t i, bool isE5m2) {
+      return static_cast<int>(isE5m2 ? 0x38 + i % 13 : 0x30 + i % 25);
+    };
+    for (int64_t i = 0; i < c.m * c.k; ++i)
+      memory[kA + i] = static_cast<std::byte>(codeOf(i, isA));
+    for (int64_t i = 0; i < c.n * c.k; ++i)
+      memory[kB + i] = static_cast<std::byte>(codeOf(3 * i, isB));
+    for (int64_t i = 0; i < c.n; ++i) {
+      const uint16_t bias = toBf16(static_cast<float>(i) - 5);
+      std::memcpy(&memory[kBias + 2 * i], &bias, 2);
+    }
+    auto gpu = open();
+    std::byte *const base = *gpu->allocate(kAll, "memory");
+    ASSERT_TRUE(gpu->upload(base, memory.data(), kAll).ok());
+    const TestCommand command = commandOf(c, base);
+    auto bound = gpu->bind(command.spec());
+    ASSERT_TRUE(bound.ok()) << bound.status().message();
+    ASSERT_TRUE((*bound)->enqueue().ok());
+    ASSERT_TRUE(gpu->download(memory.data(), base, kAll).ok());
+    for (int64_t i = 0; i < c.m; ++i)
+      for (int64_t j = 0; j < c.n; ++j) {
+        double sum = 0;
+        for (int64_t k = 0; k < c.k; ++k)
+          sum += valueOf(codeOf(i * c.k + k, isA), isA) *
+                 valueOf(codeOf(3 * (j * c.k + k), isB), isB);
+        sum = sum * 0.25 * 3 + (c.hasBias ? double(j) - 5 : 0);
+        uint16_t found;
+        std::memcpy(&found, &memory[kY + 2 * (i * c.n + j)], 2);
+        EXPECT_EQ(found, toBf16(static_cast<float>(sum))) << i << ", " << j;
+      }
+  }
+};
+
+TEST_F(CudaFloat8, MeansTheSameProduct) {
+  compute({});
+  compute({.formatA = "e5m2"});
+  compute({.m = 48, .n = 16, .k = 16, .formatB = "e5m2"});
+  compute({.hasBias = true});
+}
+
+// The library's rules, as the stand-in knows them, and dlc's.
+TEST_F(CudaFloat8, RefusesWhatTheLibraryLacks) {
+  const std::string start = "scaled_matmul 'scaled_matmul_node': ",
+                    none = start +
+                           "cuBLASLt 130100 has no algorithm for it on "
+                           "Stand-in GPU; compile with --amp-dtype=bf16";
+  EXPECT_EQ(refusal({.m = 8}), none);
+  EXPECT_EQ(refusal({.n = 24}), none);
+  EXPECT_EQ(refusal({.k = 40}), none);
+  EXPECT_EQ(refusal({.formatA = "e5m2", .formatB = "e5m2"}), none);
+  EXPECT_EQ(refusal({.formatA = "e3m4"}),
+            start + "format_a is 'e3m4', expected e4m3 or e5m2");
+  EXPECT_NE(refusal({.offset = 8}).find("CUBLAS_STATUS_INVALID_VALUE"),
+            std::string::npos);
+  EXPECT_EQ(refusal({}), "");
 }
 
 } // namespace

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models of models_test.py in fp16, with a scale that overflows first."""
 
+import re
+
 import dlc
 import numpy as np
 from gpu_models import STEPS, GpuModels
@@ -52,6 +54,21 @@ class Halves(GpuModels):
         self.check("gpt_tiny", 2, tolerance=5e-3, amp=True, amp_dtype="bf16", loss_chunk=64, cuda=cuda)
         with open(self.path("plan.mlir")) as file:
             self.assertRegex(file.read(), r"exec.launch @\w+ ins\(%\d+, (%\d+) : memref<96x64xbf16>, memref<96x64xf32>\) outs\(\1 : ")
+
+    def check_float8(self, ranks=1, **options):
+        """cuBLASLt multiplies 8-bit floats where the CPU multiplies their values in bf16."""
+        cuda = dict(attention="off", matmul="library", matmul_epilogues="off")
+        self.check("gpt_tiny", ranks, tolerance=5e-3, amp=True, amp_dtype="fp8", cuda=cuda, **options)
+        with open(self.path("plan.mlir")) as file:
+            calls = re.findall(r'exec.call "scaled_matmul" .*format_a = "(e.m.)", format_b = "(e.m.)"', file.read())
+        self.assertEqual(set(calls), {("e4m3", "e4m3"), ("e5m2", "e4m3")})
+        self.assertEqual(len(calls) % 3, 0)  # a layer and its two gradients
+
+    def test_gpt_tiny_fp8(self):
+        self.check_float8()
+
+    def test_gpt_tiny_fp8_delayed_two_ranks(self):
+        self.check_float8(2, fp8_scaling="delayed(history=4)")
 
     def test_signal_bf16(self):
         """The first convolution, of 3 channels with stride 2, is one of 8 channels with stride 1: blocks of two, and zeros."""

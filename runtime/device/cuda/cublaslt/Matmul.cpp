@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by cuBLASLt, with its epilogues: matmul and related ops in
-// compiler/dialect/ops/Linear.td and Epilogues.td.
+// compiler/dialect/ops/Linear.td, Epilogues.td and Float8.td.
 //
 // cuBLASLt's matrices are column-major: y[m,n] = a b in row-major order is y' =
 // b' a' in column-major order, so its A is dlc's b and its B is dlc's a.
 #include "runtime/base/process/Log.h"
 #include "runtime/device/Operands.h"
+#include "runtime/device/commands/ScaledProduct.h"
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/device/cuda/cublaslt/MatmulEpilogue.h"
 #include "runtime/plan/Attributes.h"
@@ -28,6 +29,18 @@ cudaDataType_t cudaType(plan::DType type) {
     return CUDA_R_32F;
   }
 }
+
+cudaDataType_t cudaType(Float8 format, const Operand &operand) {
+  return format == Float8::E4M3   ? CUDA_R_8F_E4M3
+         : format == Float8::E5M2 ? CUDA_R_8F_E5M2
+                                  : cudaType(typeOf(operand));
+}
+
+// Of 8-bit floats: their formats, and the scales of both operands.
+struct Float8Operands {
+  Float8 a = Float8::None, b = Float8::None;
+  const void *scaleA = nullptr, *scaleB = nullptr;
+};
 
 // Descriptors of the library, freed at the end of their scope.
 class Descriptors {
@@ -59,9 +72,10 @@ struct Launch {
 class Matmul final : public Command {
 public:
   Matmul(CudaDevice &device, Libraries::Blas blas, const CommandSpec &spec,
-         const Epilogue &epilogue, LtEpilogue ltEpilogue)
+         const Epilogue &epilogue, LtEpilogue ltEpilogue,
+         const Float8Operands &float8)
       : device_(device), blas_(blas), name_(describe(spec)),
-        epilogue_(epilogue), ltEpilogue_(ltEpilogue),
+        epilogue_(epilogue), ltEpilogue_(ltEpilogue), float8_(float8),
         descriptors_(*blas.functions),
         isDouble_(typeOf(spec.outputs[0]) == plan::F64) {}
 
@@ -80,7 +94,8 @@ private:
   }
   Status describeEpilogue();
   Status setPointers(const void *vector, const void *kept);
-  Status layout(cublasLtMatrixLayout_t &to, plan::DType type, int64_t rows,
+  Status describeScales();
+  Status layout(cublasLtMatrixLayout_t &to, cudaDataType_t type, int64_t rows,
                 int64_t columns, int32_t batch, int64_t stride);
   TuneKey keyOf(const CommandSpec &spec) const;
   Result<std::vector<cublasLtMatmulHeuristicResult_t>> candidates(int most);
@@ -94,6 +109,7 @@ private:
   std::string name_;
   Epilogue epilogue_;
   LtEpilogue ltEpilogue_;
+  Float8Operands float8_;
   Descriptors descriptors_;
   cublasLtMatmulAlgo_t algorithm_;
   std::vector<Launch> launches_;
@@ -124,15 +140,23 @@ Status Matmul::describeEpilogue() {
                      epilogue_.kept ? epilogue_.kept->data : nullptr);
 }
 
+// The library's A is dlc's b. Its scales multiply, as dlc's do.
+Status Matmul::describeScales() {
+  if (!float8_.scaleA)
+    return {};
+  DLC_TRY(set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, float8_.scaleB));
+  return set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, float8_.scaleA);
+}
+
 // Describes a row-major matrix of `rows` x `columns`, with `stride` elements
 // between the matrices of a batch.
-Status Matmul::layout(cublasLtMatrixLayout_t &to, plan::DType type,
+Status Matmul::layout(cublasLtMatrixLayout_t &to, cudaDataType_t type,
                       int64_t rows, int64_t columns, int32_t batch,
                       int64_t stride) {
   const CublasLt &lt = *blas_.functions;
-  DLC_TRY(check(lt.cublasLtMatrixLayoutCreate(&to, cudaType(type), columns,
-                                              rows, columns),
-                "cublasLtMatrixLayoutCreate"));
+  DLC_TRY(
+      check(lt.cublasLtMatrixLayoutCreate(&to, type, columns, rows, columns),
+            "cublasLtMatrixLayoutCreate"));
   DLC_TRY(
       check(lt.cublasLtMatrixLayoutSetAttribute(
                 to, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch),
@@ -159,17 +183,18 @@ Status Matmul::build(const CommandSpec &spec, const Product &p) {
   DLC_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, p.transB ? transposed : plain));
   DLC_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, p.transA ? transposed : plain));
   DLC_TRY(describeEpilogue());
+  DLC_TRY(describeScales());
   const int64_t inner = p.batchY.empty() ? 1 : p.batchY.back();
   const auto stride = [](const Shape &batch, int64_t elements) {
     return batch.empty() || batch.back() == 1 ? 0 : elements;
   };
-  DLC_TRY(layout(descriptors_.a, typeOf(spec.inputs[0]), p.transA ? p.k : p.m,
-                 p.transA ? p.m : p.k, static_cast<int32_t>(inner),
-                 stride(p.batchA, p.m * p.k)));
-  DLC_TRY(layout(descriptors_.b, typeOf(spec.inputs[1]), p.transB ? p.n : p.k,
-                 p.transB ? p.k : p.n, static_cast<int32_t>(inner),
-                 stride(p.batchB, p.k * p.n)));
-  DLC_TRY(layout(descriptors_.y, typeOf(spec.outputs[0]), p.m, p.n,
+  DLC_TRY(layout(descriptors_.a, cudaType(float8_.a, spec.inputs[0]),
+                 p.transA ? p.k : p.m, p.transA ? p.m : p.k,
+                 static_cast<int32_t>(inner), stride(p.batchA, p.m * p.k)));
+  DLC_TRY(layout(descriptors_.b, cudaType(float8_.b, spec.inputs[1]),
+                 p.transB ? p.n : p.k, p.transB ? p.k : p.n,
+                 static_cast<int32_t>(inner), stride(p.batchB, p.k * p.n)));
+  DLC_TRY(layout(descriptors_.y, cudaType(typeOf(spec.outputs[0])), p.m, p.n,
                  static_cast<int32_t>(inner), p.m * p.n));
   const auto at = [](const Operand &operand, int64_t matrix, int64_t size) {
     return operand.data + matrix * size * elementSize(typeOf(operand));
@@ -246,11 +271,13 @@ Matmul::candidates(int most) {
   // Ops that the compiler fused can also run separately.
   const bool isChoice = ltEpilogue_.value != CUBLASLT_EPILOGUE_DEFAULT &&
                         ltEpilogue_.value != CUBLASLT_EPILOGUE_BIAS;
+  const char *wayOut = isChoice ? "; compile with --matmul-epilogues=off"
+                       : float8_.scaleA ? "; compile with --amp-dtype=bf16"
+                                        : "";
   return incompatible("{}: cuBLASLt {} has no algorithm for it{} on {}{}",
                       name_, lt.version(),
                       isChoice ? fmt::format(" with {}", ltEpilogue_.name) : "",
-                      device_.context().properties().name,
-                      isChoice ? "; compile with --matmul-epilogues=off" : "");
+                      device_.context().properties().name, wayOut);
 }
 
 // All parameters of the product that the library gets.
@@ -370,6 +397,26 @@ Status Matmul::enqueue() {
   return {};
 }
 
+Result<std::unique_ptr<Command>>
+build(CudaDevice &device, const CommandSpec &spec, const Product &product,
+      const Epilogue &epilogue, const Float8Operands &float8 = {}) {
+  DLC_ASSIGN(const LtEpilogue ltEpilogue, ltEpilogueOf(spec, epilogue));
+  auto blas = device.libraries().cublasLt();
+  if (!blas.ok())
+    return blas.status().withContext(describe(spec));
+  auto command = std::make_unique<Matmul>(device, *blas, spec, epilogue,
+                                          ltEpilogue, float8);
+  DLC_TRY(command->build(spec, product));
+  return std::unique_ptr<Command>(std::move(command));
+}
+
+Result<std::unique_ptr<Command>> bindScaledMatmul(CudaDevice &device,
+                                                  const CommandSpec &spec) {
+  DLC_ASSIGN(const ScaledProduct p, scaledProductOf(spec));
+  return build(device, spec, p.product, p.epilogue,
+               {p.formatA, p.formatB, p.scaleA.data, p.scaleB.data});
+}
+
 // Numbers of inputs and outputs besides the bias.
 template <int kInputs, int kOutputs>
 Result<std::unique_ptr<Command>> bindMatmul(CudaDevice &device,
@@ -383,19 +430,13 @@ Result<std::unique_ptr<Command>> bindMatmul(CudaDevice &device,
     return bindZeros(device, spec);
   simplify(product);
   DLC_ASSIGN(const Epilogue epilogue, epilogueOf(spec, product));
-  DLC_ASSIGN(const LtEpilogue ltEpilogue, ltEpilogueOf(spec, epilogue));
-  auto blas = device.libraries().cublasLt();
-  if (!blas.ok())
-    return blas.status().withContext(describe(spec));
-  auto command =
-      std::make_unique<Matmul>(device, *blas, spec, epilogue, ltEpilogue);
-  DLC_TRY(command->build(spec, product));
-  return std::unique_ptr<Command>(std::move(command));
+  return build(device, spec, product, epilogue);
 }
 
 constexpr GpuKind kMatmulKinds[] = {{"matmul", bindMatmul<2, 1>},
                                     {"matmul_activation", bindMatmul<2, 2>},
-                                    {"matmul_bias_backward", bindMatmul<2, 2>}};
+                                    {"matmul_bias_backward", bindMatmul<2, 2>},
+                                    {"scaled_matmul", bindScaledMatmul}};
 
 } // namespace
 

@@ -7,12 +7,15 @@
 #include "runtime/device/cpu/CpuDevice.h"
 #include "test/pretend/libraries/Standin.h"
 #include "test/pretend/libraries/cublaslt/Epilogue.h"
+#include "test/pretend/libraries/cublaslt/Float8.h"
 
 #include <cublasLt.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <unistd.h>
 
 using namespace dlc;
@@ -26,6 +29,7 @@ struct Desc {
   cudaDataType_t scale;
   cublasOperation_t transA = CUBLAS_OP_N, transB = CUBLAS_OP_N;
   Epilogue epilogue = {};
+  const float *scaleA = nullptr, *scaleB = nullptr;
 };
 struct Layout {
   cudaDataType_t type;
@@ -64,10 +68,14 @@ plan::DType typeOf(cudaDataType_t type) {
   return type == CUDA_R_16F    ? plan::F16
          : type == CUDA_R_16BF ? plan::BF16
          : type == CUDA_R_64F  ? plan::F64
+         : isFloat8(type)      ? plan::U8
                                : plan::F32;
 }
 uint64_t sizeOf(cudaDataType_t type) {
-  return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
+  return type == CUDA_R_64F   ? 8
+         : type == CUDA_R_32F ? 4
+         : isFloat8(type)     ? 1
+                              : 2;
 }
 uint64_t bytesOf(const Layout &m) {
   const auto all =
@@ -95,6 +103,7 @@ struct Product {
   Epilogue epilogue = {};
   Layout layoutA, layoutB, layoutD; // theirs
   std::vector<float> unrounded;     // the product, if that is not all
+  std::optional<Float8Product> float8 = {};
 
   void finish() {
     const void *const theirA = inputs[1].data, *const theirB = inputs[0].data;
@@ -140,6 +149,10 @@ CUresult run(void *data) {
   Product &p = *static_cast<Product *>(data);
   if (p.algorithm != fastest())
     ::usleep(kSlowMicroseconds);
+  if (p.float8) {
+    multiply(*p.float8, p.inputs[1].data, p.inputs[0].data, p.output.data);
+    return CUDA_SUCCESS;
+  }
   Operand result = p.output;
   if (p.epilogue.keepsGelu()) {
     p.unrounded.resize(p.layoutD.rows * p.layoutD.columns);
@@ -155,7 +168,35 @@ CUresult run(void *data) {
   return CUDA_SUCCESS;
 }
 
-cublasStatus_t check(const Desc &desc, const Layout &d) {
+// A product with an operand of 8-bit floats.
+std::optional<Float8Product> float8Of(const Desc &desc, const Layout &a,
+                                      const Layout &b, const Layout &d) {
+  if (!isFloat8(a.type) && !isFloat8(b.type))
+    return std::nullopt;
+  const Epilogue &e = desc.epilogue;
+  return Float8Product{a.type,
+                       b.type,
+                       d.type,
+                       desc.compute,
+                       desc.scale,
+                       desc.transA,
+                       desc.transB,
+                       d.rows,
+                       d.columns,
+                       desc.transA == CUBLAS_OP_T ? a.rows : a.columns,
+                       d.batch,
+                       desc.scaleA,
+                       desc.scaleB,
+                       e.hasBias() ? e.vector : nullptr,
+                       e.kind != CUBLASLT_EPILOGUE_DEFAULT &&
+                           e.kind != CUBLASLT_EPILOGUE_BIAS};
+}
+
+cublasStatus_t check(const Desc &desc, const Layout &a, const Layout &b,
+                     const Layout &d) {
+  if (const auto product = float8Of(desc, a, b, d))
+    if (const cublasStatus_t answer = standin::check(*product))
+      return answer;
   return standin::check(desc.epilogue, desc.transA, desc.transB,
                         static_cast<int64_t>(d.rows), d.batch, d.type);
 }
@@ -235,6 +276,10 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
     return set(as(desc)->epilogue.aux);
   case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
     return set(as(desc)->epilogue.auxLeading);
+  case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+    return set(as(desc)->scaleA);
+  case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+    return set(as(desc)->scaleB);
   default:
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
@@ -295,16 +340,16 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t,
-    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t ld,
-    cublasLtMatmulPreference_t preference, int wanted,
-    cublasLtMatmulHeuristicResult_t *results, int *count) {
+    cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t la,
+    cublasLtMatrixLayout_t lb, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t ld, cublasLtMatmulPreference_t preference,
+    int wanted, cublasLtMatmulHeuristicResult_t *results, int *count) {
   if (const auto *driver = standin::standin())
     driver->note(reinterpret_cast<Desc *>(desc)->compute ==
                          CUBLAS_COMPUTE_32F_FAST_TF32
                      ? "plan cublasLt in tf32"
                      : "plan cublasLt");
-  if (const cublasStatus_t answer = check(*as(desc), *as(ld)))
+  if (const cublasStatus_t answer = check(*as(desc), *as(la), *as(lb), *as(ld)))
     return answer;
   *count =
       std::getenv("DLC_STANDIN_NO_ALGORITHM") ? 0 : std::min(wanted, kKnown);
@@ -328,15 +373,17 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoCheck(
-    cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t,
-    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t ld,
-    const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result) {
+cublasStatus_t
+cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
+                        cublasLtMatrixLayout_t la, cublasLtMatrixLayout_t lb,
+                        cublasLtMatrixLayout_t, cublasLtMatrixLayout_t ld,
+                        const cublasLtMatmulAlgo_t *algo,
+                        cublasLtMatmulHeuristicResult_t *result) {
   Algorithm algorithm;
   std::memcpy(&algorithm, algo, sizeof algorithm);
   if (std::memcmp(algorithm.mark, kMark, sizeof kMark) != 0)
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (const cublasStatus_t answer = check(*as(desc), *as(ld)))
+  if (const cublasStatus_t answer = check(*as(desc), *as(la), *as(lb), *as(ld)))
     return answer;
   if (!fits(algorithm, as(desc)->epilogue))
     return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -369,13 +416,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
       (algorithm.workspace > 0 &&
        (!workspace || workspaceBytes < algorithm.workspace)))
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (const cublasStatus_t answer = check(m, *as(ld)))
+  if (const cublasStatus_t answer = check(m, *as(la), *as(lb), *as(ld)))
     return answer;
-  if (!fits(algorithm, m.epilogue))
+  const auto float8 = float8Of(m, *as(la), *as(lb), *as(ld));
+  const bool isUnaligned =
+      float8 && std::any_of(operands, operands + 4, [](const void *operand) {
+        return alignmentOf(operand) < 16;
+      });
+  if (!fits(algorithm, m.epilogue) || isUnaligned)
     return CUBLAS_STATUS_INVALID_VALUE;
   auto product = std::make_unique<Product>();
   product->algorithm = algorithm.number;
   product->epilogue = m.epilogue;
+  product->float8 = float8;
   product->layoutA = *as(la), product->layoutB = *as(lb);
   product->layoutD = *as(ld);
   addType(product->a, *as(lb)); // theirs in columns are ours in rows
@@ -393,6 +446,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
   std::vector<Access> accesses = {{a, bytesOf(*as(la)), false},
                                   {b, bytesOf(*as(lb)), false},
                                   {d, bytesOf(*as(ld)), true}};
+  for (const float *scale : {m.scaleA, m.scaleB})
+    if (scale)
+      accesses.push_back({scale, sizeof *scale, false});
   if (algorithm.workspace > 0)
     accesses.push_back({workspace, algorithm.workspace, true});
   const Epilogue &e = m.epilogue;
