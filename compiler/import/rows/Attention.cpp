@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of ai.onnx 23 and newer: one op, or separate ops if it has a
 // softcap, a mask with a gradient, or scores as a result.
+#include "compiler/import/rows/Rows.h"
 #include "compiler/import/tensor/DataType.h"
 #include <cmath>
 

@@ -54,7 +54,6 @@ def add_targets(commands: Any) -> None:
 
 
 def run_pictures(arguments: argparse.Namespace) -> None:
-        return
     if arguments.command == "map":
         from dlc_data.found import judge
         from dlc_data.output import write_json
