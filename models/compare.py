@@ -5,9 +5,9 @@
     python compare.py --all --write      # every model, with both optimizers, into curves.md; hours on two cores
     python compare.py --write            # curves.md of the rows so far (--rows)
 
-The setting is one for all: SGD of lr 0.002 and momentum 0.9, and AdamW of lr 0.001 and weight decay 0.01, constant. The noise
+All models have the same settings: SGD of lr 0.002 and momentum 0.9, and AdamW of lr 0.001 and weight decay 0.01, constant. The noise
 is PyTorch's own, the largest relative difference of a loss between one thread and two. While a model amplifies rounding so much
-that it is above 1e-4, the lr is halved, at most 10 times. "moves" is how far training moves a loss from an untrained one's. A
+that it is above 1e-4, the lr is halved, at most 10 times. "moves" is the largest difference of a loss from an untrained model's. A
 curve agrees within 1e-3, or within 10 times the noise where that is more; running statistics within 1e-3.
 
 Where an exporter folded batch norms into convolutions, PyTorch trains the folded model.
@@ -355,19 +355,19 @@ def plain(message):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--all", action="store_true", help="every model of zoo.py")
-    parser.add_argument("--dlc", default=os.path.join(HERE, "..", "build", "bin", "dlc"))
-    parser.add_argument("--optimizer", choices=list(RATES), action="append", help="default: the model's own; with --all both")
-    parser.add_argument("--lr", type=float, help="instead of 0.002 of sgd and 0.001 of adamw")
-    parser.add_argument("--forms", default="train,eval")
-    parser.add_argument("--exporters", default="script,dynamo")
-    parser.add_argument("--keep", metavar="FOLDER", help="of exported files, for the next time")
-    parser.add_argument("--rows", metavar="FILE", help="rows, as JSON, are added to it; those there are not computed again")
-    parser.add_argument("--write", action="store_true", help="the page curves.md beside this file")
-    parser.add_argument("--exact", action="store_true", help="a column more: PyTorch's f32 against its f64")
-    parser.add_argument("--verbose", action="store_true", help="every loss")
-    parser.add_argument("--commit", default=commit_here(), help="what dlc was built of, if not of this checkout")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="models of zoo.py")
+    parser.add_argument("--all", action="store_true", help="run every model of zoo.py")
+    parser.add_argument("--dlc", default=os.path.join(HERE, "..", "build", "bin", "dlc"), help="the program dlc (default: ../build/bin/dlc)")
+    parser.add_argument("--optimizer", choices=list(RATES), action="append", help="optimizer (default: the model's; with --all both)")
+    parser.add_argument("--lr", type=float, help="learning rate (default: 0.002 for sgd, 0.001 for adamw)")
+    parser.add_argument("--forms", default="train,eval", help="forms of the export (default: train,eval)")
+    parser.add_argument("--exporters", default="script,dynamo", help="exporters (default: script,dynamo)")
+    parser.add_argument("--keep", metavar="FOLDER", help="folder of exported files, which later runs reuse")
+    parser.add_argument("--rows", metavar="FILE", help="JSON file of rows: new rows are added, existing ones are not computed again")
+    parser.add_argument("--write", action="store_true", help="write the page curves.md beside this file")
+    parser.add_argument("--exact", action="store_true", help="add a column: PyTorch's f32 against its f64")
+    parser.add_argument("--verbose", action="store_true", help="print every loss")
+    parser.add_argument("--commit", default=commit_here(), help="commit that dlc was built from (default: this checkout)")
     options = parser.parse_args()
     rows = [json.loads(text) for text in open(options.rows)] if options.rows and os.path.exists(options.rows) else []
     done = {(row["model"], row["optimizer"]) for row in rows}

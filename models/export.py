@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the ONNX files of this folder, as PyTorch's exporters make them. Needs torch, onnx and
+"""Writes the ONNX files of this folder by PyTorch's exporters. Needs torch, onnx and
 onnxscript (and torchvision for those of its models).
 
     python export.py                       # mlp lenet resnet8 gpt_tiny, training form, here
     python export.py resnet18 -o /tmp      # any of MODELS, anywhere
-    python export.py lenet --form=eval     # what people usually have: constants folded, BN in Conv
+    python export.py lenet --form=eval     # inference form: constants folded, BN folded into Conv
     python export.py lenet --form=dynamo   # the newer exporter: opset 20, BN loses its training mode
 """
 
@@ -360,10 +360,10 @@ def clean(path, fresh):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=" ".join(MODELS))
-    parser.add_argument("-o", "--output", default=os.path.dirname(os.path.abspath(__file__)))
-    parser.add_argument("--form", choices=["train", "eval", "dynamo"], default="train")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="models, of " + " ".join(MODELS))
+    parser.add_argument("-o", "--output", default=os.path.dirname(os.path.abspath(__file__)), help="folder of the files (default: this one)")
+    parser.add_argument("--form", choices=["train", "eval", "dynamo"], default="train", help="form of the export (default: train)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the weights (default: 0)")
     options = parser.parse_args()
     for name in options.names or HERE:
         if name not in MODELS:

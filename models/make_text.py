@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cuts a plain text into next-character samples: text-train.npz and text-test.npz beside this file; and writes
-text-tokenizer.json, by which text is such characters.
+text-tokenizer.json, a tokenizer of these characters.
 
     python make_text.py kjv.txt        # or .txt.gz
     python make_text.py                # the tokenizer alone

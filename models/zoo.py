@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models that people export: names to small builders with random weights, for compare.py. Needs torch and torchvision;
+"""Common models by name, small and with random weights, for compare.py. Needs torch and torchvision;
 those of Hugging Face need transformers, those named timm_* need timm (imported when one is asked for). timm_NAME is small
 where TIMM says how; timm_NAME of others and torchvision_NAME are as their libraries make them.
 
@@ -398,11 +398,11 @@ def export(name, exporter, form, path, weights=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("-o", "--output", default=".")
-    parser.add_argument("--exporter", choices=["script", "dynamo"])
-    parser.add_argument("--form", choices=["train", "eval"], default="train")
-    parser.add_argument("--weights", metavar="FILE", help="safetensors, with the names and shapes of the model's state")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="models; none: print all names")
+    parser.add_argument("-o", "--output", default=".", help="folder of the files (default: .)")
+    parser.add_argument("--exporter", choices=["script", "dynamo"], help="exporter (default: both)")
+    parser.add_argument("--form", choices=["train", "eval"], default="train", help="form of the export (default: train)")
+    parser.add_argument("--weights", metavar="FILE", help=".safetensors file with the names and shapes of the model's state_dict")
     options = parser.parse_args()
     if not options.names:
         print(*names(), "timm_NAME", "torchvision_NAME", sep="\n")

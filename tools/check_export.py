@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the accuracy of an exported classifier in ONNX Runtime with what dlc eval measured.
+"""Compares the accuracy of an exported classifier in ONNX Runtime with that of dlc eval.
 
     check_export.py MODEL.onnx DATA.npz EVAL.json [--at-least=ACCURACY]
 """
@@ -29,7 +29,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
     parser.add_argument("data")
-    parser.add_argument("evaluation", help="the output of dlc eval --json")
+    parser.add_argument("evaluation", help="output of dlc eval --json")
     parser.add_argument("--at-least", type=float, default=0.0)
     options = parser.parse_args()
 

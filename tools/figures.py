@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints figures of the sources that say whether the core outgrows the rest.
+"""Prints figures of the sources, such as lines per room.
 
     tools/figures.py [--json] [REVISION]
 
 Product lines are those of C++, TableGen, Protobuf and Python files of compiler, passes, runtime and tools, without the
-licence's line. Of a revision the files are read from git, else from the working tree.
+licence's line. The files are those of a revision in git, or of the working tree.
 """
 
 import argparse
@@ -102,7 +102,7 @@ def figures(texts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("revision", nargs="?", help="a commit; the working tree by default")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     found = figures(read_all(options.revision))
     if options.json:

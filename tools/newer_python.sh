@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Unpacks Debian 13's Python 3.13 with its headers and libraries, for tools/wheel.sh on Debian 12, which has 3.11 alone.
+# Unpacks Debian 13's Python 3.13 with its headers and libraries, for tools/wheel.sh on Debian 12, which only has 3.11.
 #   tools/newer_python.sh FOLDER    then FOLDER/usr/bin/python3.13 runs; nothing is installed, and no root is needed
-# The packages are Debian's, found and checked by apt with lists of its own: 20 MiB, 80 unpacked.
+# The packages are Debian's, found and verified by apt with separate package lists: 20 MiB, 80 unpacked.
 set -euo pipefail
 fail() { printf 'newer_python: error: %s\n' "$*" >&2; exit 1; }
 [[ $# == 1 && $1 != -* ]] || { sed -n '3,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes whose code is in dlc: licenses/ (a folder for each component, README.txt names them) and sbom.cdx.json (CycloneDX 1.5).
+"""Lists the third-party code in dlc: licenses/ (a folder per component, listed in README.txt) and sbom.cdx.json (CycloneDX 1.5).
 
   tools/notices.py --version=0.1.0 --build=BUILD [--build=BUILD ...] --to=FOLDER
 
-What is used is read from the builds: headers from ninja's dependency log, archives, libraries and .proto files from its
+The components are found in the builds: headers from ninja's dependency log, archives, libraries and .proto files from its
 commands, shared libraries from ldd of the programs. Each file belongs to a Debian package, a Python wheel or CUDA's folder,
 whose licence texts are copied. A file without an owner, or an owner without a text, is an error.
 """
@@ -342,9 +342,9 @@ def all_owners():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--version", required=True)
-    parser.add_argument("--build", required=True, action="append")
-    parser.add_argument("--to", required=True)
+    parser.add_argument("--version", required=True, help="version of dlc")
+    parser.add_argument("--build", required=True, action="append", help="build folder")
+    parser.add_argument("--to", required=True, help="folder of the results")
     arguments = parser.parse_args()
     try:
         parts = components(used(arguments.build), all_owners())

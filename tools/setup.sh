@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what building and testing need on Debian 12: the packages of tools/packages.txt and the
 # Python environments .venv of tools/requirements.txt and, to make the wheel, .venv-wheel of
-# tools/wheel.txt. Does nothing where all is there.
+# tools/wheel.txt. Does nothing if everything is installed.
 #   tools/setup.sh            install what is missing (as root, or with sudo)
-#   tools/setup.sh --check    say what is missing and exit 1; change nothing
+#   tools/setup.sh --check    list what is missing and exit with 1; change nothing
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Tries to break dlc for as long as it is told: mutants of everything it reads, on the build with ASan and UBSan;
-# allocations that fail; runs of two ranks that are killed at any moment; of two to four that are killed or stopped, or whose
-# links and disks fail (links need root); the runtime's threads under TSan.
+# Tests robustness for a given time: mutants of all input formats, on the build with ASan and UBSan; failing allocations;
+# runs of two ranks that are killed at any moment, and of two to four that are killed or stopped, or whose links and disks
+# fail (links need root); the runtime's threads under TSan.
 #   tools/soak.sh [--minutes=60] [--parts=fuzz,faults,kills,ranks,threads] [--jobs=2] [--seed=1] [--to=soak]
-# Prints figures; what broke is kept in the folder --to. Exit code 1 if anything did.
+# Prints figures; failures are kept in the folder --to. Exit code 1 if there are any.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 minutes=60 parts=fuzz,faults,kills,ranks,threads jobs=2 seed=1 to=soak

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the wheels of dlc (runtime/python) of what the build folder has built, and says their sizes: one for Python 3.11, one for
-# 3.12 and all newer ones (abi3).
+# Makes wheels of dlc (runtime/python) from the build folder, and prints their sizes: one for Python 3.11, one for 3.12 and all
+# newer versions (abi3).
 #   tools/wheel.sh [--no-build] [--only=cp311|abi3] [FOLDER]    the wheels go to FOLDER, build/wheel by default
-# Builds dlc, dlc-compile and libdlc first where they are old, unless --no-build. Needs tools/setup.sh. DLC_BUILD names another
-# build folder than build/, DLC_WHEEL_PYTHON a Python 3.12 or newer with its headers for abi3 (as `uv python find 3.13` prints);
-# without it that is Debian 13's, by tools/newer_python.sh.
+# First builds dlc, dlc-compile and libdlc if they are out of date, unless --no-build. Needs tools/setup.sh. DLC_BUILD is
+# the build folder (default: build/), DLC_WHEEL_PYTHON a Python 3.12 or newer with headers for abi3, as `uv python find 3.13`
+# prints (default: Debian 13's, by tools/newer_python.sh).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(realpath -m "${DLC_BUILD:-$root/build}")

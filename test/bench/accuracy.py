@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Final accuracy in f32, bf16 and fp16, on real data, over several seeds; the loss curves as a picture.
+"""Measures final accuracy in f32, bf16 and fp16 on real data, over several seeds, and draws loss curves.
 
     PYTHONPATH=test/support python test/bench/accuracy.py run [--models=lenet,resnet8] [--seeds=1,2,3]
     PYTHONPATH=test/support python test/bench/accuracy.py show
 
 `run` trains what accuracy.json does not have yet and adds it there; a seed chooses the initial
 weights and the order of the samples, the same for every precision. `show` writes accuracy.svg and
-accuracy.md from it. LeNet sees the MNIST digits as they are, resnet8 in three channels with a
+accuracy.md from it. LeNet reads the MNIST digits unchanged, resnet8 in three channels with a
 border of 2. Not a ctest test: ten minutes on two idle cores.
 """
 
@@ -110,10 +110,10 @@ def run(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["run", "show"])
-    parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--precisions", default=",".join(PRECISIONS))
-    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("what", choices=["run", "show"], help="run: train missing rows; show: write accuracy.svg and accuracy.md")
+    parser.add_argument("--models", default=",".join(MODELS), help="models (default: all)")
+    parser.add_argument("--precisions", default=",".join(PRECISIONS), help="precisions (default: all)")
+    parser.add_argument("--seeds", default="1,2,3", help="seeds (default: 1,2,3)")
     options = parser.parse_args()
     if options.what == "run":
         run(options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table and the picture of accuracy.py: plain SVG, a panel a model, a line a precision."""
+"""The table and the picture of accuracy.py: SVG with a panel per model and a line per precision."""
 
 import numpy as np
 

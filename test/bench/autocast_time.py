@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the autocast pass takes: ms on ResNet-50 by preset, and on chains of it, which must grow linearly.
+"""Measures the autocast pass: ms on ResNet-50 by preset, and on chains of ResNet-50, whose time must grow linearly.
 
     PYTHONPATH=test/support .venv/bin/python test/bench/autocast_time.py [--rounds=5]
 """
@@ -63,7 +63,7 @@ def milliseconds(text, options, rounds):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5, help="rounds (default: 5)")
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
         resnet = program(folder)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What --compress saves between ranks: megabytes that a rank sends and milliseconds of a step, of two ranks of one core each
-# over a link of several speeds between two network namespaces (root needed).
+# Measures --compress: megabytes that a rank sends per step and milliseconds of a step, for two ranks of one core each over
+# links of several speeds between two network namespaces (needs root).
 #   test/bench/compress.sh [MODEL] [DATA] [STEPS]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What EMA, clipping and loss scaling add to a step of gpt_mini (6 layers, width 384, AdamW).
+"""Measures what EMA, clipping and loss scaling add to a step of gpt_mini (6 layers, width 384, AdamW).
 
     DLC_PEER_PYTHON=/path/to/python-with-torch  python test/bench/extras_time.py
         --rounds=3 --steps=12 --threads=2 --amp
 
-The model without them and with all of them take turns, a process each; the torch Python only writes
-the model. Two figures: the shortest step, and the sum of each command's shortest call
+The model without and with all of these takes turns, in separate processes; the Python with torch only
+writes the model. Prints the shortest step, and the sum of each command's shortest call
 (`dlc train --profile`), which other programs on the machine disturb least. Not a ctest test.
 """
 
@@ -44,10 +44,10 @@ def measure(artifact, data, folder, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--amp", action="store_true", help="bf16")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each side (default: 3)")
+    parser.add_argument("--steps", type=int, default=12, help="steps per turn (default: 12)")
+    parser.add_argument("--threads", type=int, default=2, help="threads (default: 2)")
+    parser.add_argument("--amp", action="store_true", help="train in bf16")
     options = parser.parse_args()
     python = os.environ.get("DLC_PEER_PYTHON")
     if not python:

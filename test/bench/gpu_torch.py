@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch on the same GPU, for gpu-bench's numbers to be compared with: eager, and compiled.
+"""Measures PyTorch on the GPU, eager and compiled, for comparison with gpu-bench.
 
     gpu_torch.py BENCHMARK.json FOLDER    BENCHMARK.json is made by test/gpu/make_package.py
 

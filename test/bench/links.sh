@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Predicted against measured: steps of two ranks of one core each, over a link of several speeds between two network
-# namespaces (root needed), beside what `dlc plan` says from a profile of theirs over a link without a limit.
+# Compares measured steps of two ranks of one core each, over links of several speeds between two network namespaces (needs
+# root), with those that `dlc plan` predicts from a profile over an unlimited link.
 #   test/bench/links.sh [MODEL] [DATA] [STEPS]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

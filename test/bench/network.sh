@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced: two network namespaces, dlc-a (10.77.0.1) and dlc-b (10.77.0.2), with a link between them (root needed), and
-# $folder, all gone when the script ends.
-#   shape RATE                       the link's speed both ways, in Mbit/s; packets of 64 KiB pass whole: cutting them takes
-#                                    a third of a core at 1 Gbit/s
-#   rank RANK SIDE ARTIFACT RUN ...  dlc train as one of two ranks, on the core of its number
-#   table HEAD                       the head of what measure prints
-#   measure NAME ARTIFACT            at three speeds, what a rank sends and how long a step of 32 samples takes, a line each
+# Sourced: two network namespaces, dlc-a (10.77.0.1) and dlc-b (10.77.0.2), with a link between them (needs root), and
+# $folder; all are removed when the script ends.
+#   shape RATE                       sets the link's speed in both directions, in Mbit/s; packets of 64 KiB are not split,
+#                                    which would take a third of a core at 1 Gbit/s
+#   rank RANK SIDE ARTIFACT RUN ...  runs dlc train as one of two ranks, on the core RANK
+#   table HEAD                       prints the header of the table
+#   measure NAME ARTIFACT            prints a line per speed: MB that a rank sends and ms of a step of 32 samples
 folder=$(mktemp -d)
 delete() {
   ip netns del dlc-a 2>/dev/null || true

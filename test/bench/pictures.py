@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a folder of JPEGs becomes training batches: dlc against PIL and torchvision's DataLoader, taking turns.
+"""Compares the decoding of a folder of JPEGs to training batches by dlc with PIL and torchvision's DataLoader, in turns.
 
     DLC_PEER_PYTHON=/path/to/python-with-torchvision  python test/bench/pictures.py
         --count=10000 --size=500x375 --workers=2 --rounds=2 [--folder=/tmp/pictures]
 
-Both crop (RandomResizedCrop to 224), flip and normalize; dlc trains a linear model on the pictures' means beside it, in one
-thread. Prints pictures a second of both, their ratio (above 1: dlc is faster), the processors' time for a picture, which a
+Both crop (RandomResizedCrop to 224), flip and normalize; dlc also trains a linear model on the pictures' means, in one
+thread. Prints pictures per second of both, their ratio (above 1: dlc is faster), processor time per picture, which a
 busy machine changes less, and dlc's peak memory, also with a tenth of the pictures. --folder keeps the pictures for another run.
 """
 
@@ -126,9 +126,9 @@ def main():
         sys.exit("pictures.py: set DLC_PEER_PYTHON to a Python that has torchvision")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("count", 10000), ("workers", 2), ("rounds", 2)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--size", default="500x375")
-    parser.add_argument("--folder")
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"number of {name.replace('count', 'pictures')} (default: {default})")
+    parser.add_argument("--size", default="500x375", help="size of the pictures that are made (default: 500x375)")
+    parser.add_argument("--folder", help="folder of the pictures, kept for another run")
     compare(parser.parse_args())
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a step costs through Python more than by `dlc train`, in microseconds.
+"""Measures what a step through Python costs more than in `dlc train`, in microseconds.
 
     DLC_BUILD=build PYTHONPATH=build/python/site .venv/bin/python test/bench/python_step.py [MODEL DATA]
 
-The wheel lies in build/python/site after test/python/wheel_test.py. Each way trains the same artifact with one thread; a step's time
-is the median of five runs of N steps less runs of few, over the difference. Through Python: Trainer with a callback that reads the
-loss, and Session.train_step with a batch in memory, which has no loader beside it.
+The wheel is installed in build/python/site by test/python/wheel_test.py. Each way trains the same artifact with one thread; a step's time
+is the median of five differences of long and short runs, divided by the difference in steps. Through Python: Trainer with a callback that reads the
+loss, and Session.train_step with a batch in memory, without a loader.
 """
 
 import os

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long steps are around checkpoints of about 500 MB, written in the background and by a step that waits.
+"""Measures steps around checkpoints of about 500 MB, written in the background or while steps wait.
 
 By hand: PYTHONPATH=test/support .venv/bin/python test/bench/save_time.py [--width=4096] [--batch=512]. Prints, for each --save, the
-median step and the longest one around a checkpoint, in seconds, and their ratio; background is to stay under 1.2. The writer has what
-the steps leave of two busy cores, 4 to 5 s: a checkpoint that is due before waits for it, so they are ten steps apart.
+median step and the longest one around a checkpoint, in seconds, and their ratio; that of background must be below 1.2. The writer shares
+two busy cores with the steps and takes 4 to 5 s; checkpoints are ten steps apart, so that none waits for the previous one.
 """
 
 import argparse
@@ -48,10 +48,10 @@ def step_ends(process, metrics):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--width", type=int, default=4096)
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--batch", type=int, default=512)
-    parser.add_argument("--save", nargs="*", default=["background", "sync"])
+    parser.add_argument("--width", type=int, default=4096, help="width of the layers (default: 4096)")
+    parser.add_argument("--layers", type=int, default=4, help="number of layers (default: 4)")
+    parser.add_argument("--batch", type=int, default=512, help="rows of a batch (default: 512)")
+    parser.add_argument("--save", nargs="*", default=["background", "sync"], help="values of --save (default: background sync)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=os.environ.get("DLC_BENCH_DIR")) as folder:
         model, data = os.path.join(folder, "wide.onnx"), os.path.join(folder, "data.npz")

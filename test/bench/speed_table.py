@@ -3,8 +3,8 @@
 
     python test/bench/speed_table.py FILE.json...
 
-Several files are one table: their models one after the other. Milliseconds are medians; the peer is the faster of
-PyTorch's forms in each model; memory is the peak, PyTorch's without what its import takes.
+Several files make one table. Milliseconds are medians; the peer is the fastest of
+PyTorch's forms for each model; memory is the peak, PyTorch's without its import.
 """
 
 import json

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of dlc against PyTorch's, in one run: they take turns, a process each.
+"""Compares the time of training steps of dlc and PyTorch, which take turns, each in its own process.
 
     DLC_PEER_PYTHON=/path/to/python-with-torch  python test/bench/step_time.py [MODEL...]
         --rounds=3 --steps=50 --threads=2 --amp --peers=eager,channels_last,compile --json=FILE --busy
 
-All train with SGD and momentum on the same random samples. A line for each: milliseconds of a step (least, median;
-spread: the quartiles' distance as a share of the median; and of all processors after the first step, which other
+All train with SGD and momentum on the same random samples. Prints a line per side: milliseconds of a step (shortest,
+median; spread: the interquartile range over the median; and of processor time after the first step, which other
 programs disturb least, dlc's with its checkpoint at the end), seconds from the process's start to its first step's end,
-seconds of dlc compile, the most memory (PyTorch's without what its import takes), its median over dlc's (above 1: dlc
-is faster), and the share of the roofline that the least step reaches: the step's operations and bytes, convolutions in
+seconds of dlc compile, peak memory (PyTorch's without its import), PyTorch's median over dlc's (above 1: dlc
+is faster), and the share of the roofline that the shortest step reaches: the step's operations and bytes, convolutions in
 direct form, at the rates that dlc doctor bench machine measures before each turn of dlc (-: its runs disagreed). Steps
-that warm up are left out. A peer that fails is said so and left out; dlc failing ends with 1. Not a ctest test: without
-DLC_PEER_PYTHON it says so and ends. A machine that does something else is refused, before each model, unless --busy is
-given.
+that warm up are not counted. A peer that fails is reported and left out; if dlc fails, the exit code is 1. Not a ctest
+test: without DLC_PEER_PYTHON the script prints a message and ends. If other programs use the processors before a model,
+the script ends, unless --busy is given.
 """
 
 import argparse
@@ -214,14 +214,14 @@ def show(name, found):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="MODEL", help=" ".join([*SETS, *MODELS]))
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, help="of a turn, more than %d (default: the model's)" % WARM_UP)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--amp", action="store_true", help="bf16 on both sides")
-    parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS, help=",".join(PEERS))
-    parser.add_argument("--busy", action="store_true", help="measure although other programs run")
-    parser.add_argument("--json", metavar="FILE", help="the same and every error in full")
+    parser.add_argument("names", nargs="*", metavar="MODEL", help="models or sets of them, of " + " ".join([*SETS, *MODELS]))
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each side (default: 3)")
+    parser.add_argument("--steps", type=int, help="steps per turn, more than %d (default: the model's)" % WARM_UP)
+    parser.add_argument("--threads", type=int, default=2, help="threads of each side (default: 2)")
+    parser.add_argument("--amp", action="store_true", help="train in bf16 on both sides")
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS, help="forms of PyTorch, of " + ",".join(PEERS) + " (default: all)")
+    parser.add_argument("--busy", action="store_true", help="measure even if other programs run")
+    parser.add_argument("--json", metavar="FILE", help="file of the results as JSON, with complete error messages")
     options = parser.parse_args()
     names = [name for word in options.names or ["small"] for name in SETS.get(word, [word])]
     for name in names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""step_time.py's figures, with a peer whose steps take what this test says."""
+"""Tests the figures of step_time.py with a peer whose step times this test sets."""
 
 import json
 import os

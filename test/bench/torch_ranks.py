@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dlc's ranks beside PyTorch's in one run: two ranks of one core each over a link of 1000 Mbit/s between two network namespaces.
+"""Compares ranks of dlc and PyTorch: two ranks of one core each over a link of 1000 Mbit/s between two network namespaces.
 
     torch_ranks.py [MODEL] [DATA.npz] [BATCH] [STEPS] [MBIT]     needs root; DLC_PEER_PYTHON names PyTorch's Python
 
-A line each of data parallelism, sharded parameters (--zero=3, FSDP2) and low-rank gradients (powersgd:4, powerSGD_hook): MB that a
-rank sends a step, the median step in ms, its most memory in MiB (PyTorch's without its import), the loss of the last step.
+Prints a line for data parallelism, sharded parameters (--zero=3, FSDP2) and low-rank gradients (powersgd:4, powerSGD_hook): MB that
+a rank sends per step, the median step in ms, peak memory in MiB (PyTorch's without its import), the loss of the last step.
 """
 
 import json

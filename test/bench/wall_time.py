@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds from a process's start until a model is as good: dlc, and PyTorch eager with the same settings.
+"""Measures seconds from a process's start to a given accuracy: dlc, and PyTorch eager with the same settings.
 
     DLC_PEER_PYTHON=/path/to/python-with-torch  python test/bench/wall_time.py [lenet] [gpt_mini]
         --seconds=600 --threads=2 --rounds=3
 
-lenet (f32): until 97.5 % of the MNIST test digits are right, looked at after each epoch. gpt_mini (bf16): PyTorch trains
-for --seconds, import and all; then until the mean loss of 50 steps is PyTorch's last. Both sides see the same samples in
-the same order, from the same weights; what dlc compile takes, once, is printed beside. Each round of lenet has another
-order, since rounding alone changes the number of epochs. Not a ctest test: without DLC_PEER_PYTHON it says so and ends.
-Nothing else may run meanwhile.
+lenet (f32): until 97.5 % of the MNIST test digits are right, checked after each epoch. gpt_mini (bf16): PyTorch trains
+for --seconds, including its import; dlc until its mean loss of 50 steps is PyTorch's last. Both sides see the same samples in
+the same order, from the same weights; the time of dlc compile is printed, too. Each round of lenet has another
+order, since rounding alone changes the number of epochs. Not a ctest test: without DLC_PEER_PYTHON the script prints
+a message and ends. Nothing else may run meanwhile.
 """
 
 import argparse
@@ -179,7 +179,7 @@ def main():
         print(json.dumps(peer(*sys.argv[2:])))
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tasks", nargs="*", metavar="TASK", help="lenet gpt_mini")
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="lenet, gpt_mini (default: both)")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)

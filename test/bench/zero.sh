@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What --zero costs between ranks: megabytes that a rank sends and milliseconds of a step, at each level, of two ranks of one
-# core each over a link of several speeds between two network namespaces (root needed).
+# Measures each level of --zero: megabytes that a rank sends per step and milliseconds of a step, for two ranks of one core
+# each over links of several speeds between two network namespaces (needs root).
 #   test/bench/zero.sh [MODEL] [DATA] [STEPS]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# One test of package/tests.txt on this machine's GPU: gpu_test.sh BUILD NAME. 77 and a reason where there is none.
+# Runs one test of package/tests.txt on this machine's GPU: gpu_test.sh BUILD NAME. Without a GPU: exit code 77 and a reason.
 set -u
 build=$1 name=$2
 "$build/test/gpu-device" --gtest_filter=-* --gtest_brief=1 || exit

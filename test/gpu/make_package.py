@@ -326,7 +326,7 @@ def main():
     parser.add_argument("--sm", default="90", help="compute capabilities, as --sm of dlc compile (default 90)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--models", metavar="FOLDER", help="where exported models are kept and looked for")
-    parser.add_argument("--standins", action="store_true", help="with look-alikes of the GPU: to try the package here")
+    parser.add_argument("--standins", action="store_true", help="include stand-ins for the GPU, to try the package without one")
     parser.add_argument("--quick", action="store_true", help="a small part, to test this script")
     package = Package(parser.parse_args())
     try:

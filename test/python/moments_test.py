@@ -72,7 +72,7 @@ class Moments(wheel.TorchCase):
             (session, torch.optim.SGD(module.parameters()), "SGD keeps nothing of 'weight', the session weight.m"),
             (session, torch.optim.Adamax(module.parameters()), "the state of Adamax has no form in a session, only those of SGD, "),
             (session, torch.optim.RMSprop(module.parameters(), centered=True), "the state of a centered RMSprop has no form"),
-            (session, torch.optim.SGD(nn.Linear(3, 2).parameters(), momentum=0.9), "a parameter that the module has not"),
+            (session, torch.optim.SGD(nn.Linear(3, 2).parameters(), momentum=0.9), "a parameter that the module does not have"),
             (adagrad, uneven, "different numbers of steps: 0, 1"),
             (halves, torch.optim.Adagrad(module.parameters()), "'weight.v' is bfloat16: compile with moments=\"f32\""),
         ]

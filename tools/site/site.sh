@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a site of docs/ in build/site: pages that need no server and no network.
+# Renders docs/ to HTML in build/site: pages that need no server and no network.
 #   tools/site/site.sh [--serve]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

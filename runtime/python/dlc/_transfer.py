@@ -56,7 +56,7 @@ def _moments(session: Session, pairs: list[tuple[str, torch.Tensor]],
         for parameter in group["params"]:
             if parameter not in names:
                 if parameter.requires_grad:
-                    raise UsageError("the optimizer has a parameter that the module has not")
+                    raise UsageError("the optimizer has a parameter that the module does not have")
                 continue
             name = names[parameter]
             found = {own for own in ("m", "v", "vmax", "vr", "vc") if f"{name}.{own}" in session.state}

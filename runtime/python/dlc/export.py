@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m dlc.export my.py:Model --input 1,3,224,224 -o model.onnx: a module of PyTorch as an ONNX file that trains well.
+"""python -m dlc.export my.py:Model --input 1,3,224,224 -o model.onnx: exports a PyTorch module as an ONNX file for training.
 
 See docs/guide/export.md. Needs torch, onnx and onnxscript.
 """
@@ -51,7 +51,7 @@ def module_of(text: str) -> Any:
     if not isinstance(found, torch.nn.Module) and callable(found):
         found = found()
     if not isinstance(found, torch.nn.Module):
-        raise UsageError(f"'{text}' is a {type(found).__name__}, expected a torch.nn.Module or what makes one")
+        raise UsageError(f"'{text}' is a {type(found).__name__}, expected a torch.nn.Module or a function that returns one")
     return found
 
 
@@ -83,11 +83,11 @@ def load(module: Any, file: str) -> None:
 
 def run(words: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m dlc.export", description=__doc__.partition("\n")[0])
-    parser.add_argument("model", help="FILE.py:MODEL or PACKAGE:MODEL, a torch.nn.Module or what makes one")
+    parser.add_argument("model", help="FILE.py:MODEL or PACKAGE:MODEL, a torch.nn.Module or a function that returns one")
     parser.add_argument("--input", action="append", required=True, metavar="SIZES[:TYPE]",
-                        help="of the first input, the batch first, as in 1,3,224,224; again for each other input")
-    parser.add_argument("--weights", metavar="FILE", help="a state_dict of torch.save for the module")
-    parser.add_argument("-o", "--output", default="model.onnx", metavar="FILE", help="the ONNX file (model.onnx)")
+                        help="sizes of the first input, the batch first, as in 1,3,224,224; one flag per input")
+    parser.add_argument("--weights", metavar="FILE", help="state_dict of the module, by torch.save")
+    parser.add_argument("-o", "--output", default="model.onnx", metavar="FILE", help="the ONNX file (default: model.onnx)")
     given = parser.parse_args(words)
     try:
         inputs = tuple(map(example_of, given.input))

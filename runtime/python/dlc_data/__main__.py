@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dlc-data: tables and text of other programs, as dlc reads them.
+"""dlc-data: converts tables, text and targets of other programs to formats that dlc reads.
 
-dlc starts it by itself for .parquet, .csv, .tsv and .txt. By hand it writes files that need it no more, or a stream.
+dlc starts this program for .parquet, .csv, .tsv and .txt. Run by hand, it writes files or a stream that dlc reads directly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_table(command: argparse.ArgumentParser) -> None:
-    command.add_argument("files", nargs="+", help=".parquet, or .csv and .tsv with a header; one table")
+    command.add_argument("files", nargs="+", help="files of one table: .parquet, or .csv and .tsv with a header")
     command.add_argument("--columns", default="", metavar="ARRAY:COLUMN,...;...", help="columns of each array, as for dlc train (default: y is column y, x all others)")
     command.add_argument("--name", help=argparse.SUPPRESS)
 
@@ -34,23 +34,23 @@ def size_of(text: str) -> tuple[int, int]:
 
 def add_targets(commands: Any) -> None:
     masks = commands.add_parser("masks", help="pictures and masks of classes, as arrays x and y")
-    masks.add_argument("source", metavar="MASKS", help="a folder of .png, whose pixels are class numbers, named like the pictures")
+    masks.add_argument("source", metavar="MASKS", help="folder of .png files, named like the pictures, whose pixels are class numbers")
     boxes = commands.add_parser("boxes", help="pictures and boxes, as arrays x, target_boxes (center, size) and target_classes")
     boxes.add_argument("source", metavar="BOXES", nargs="?",
-                       help="COCO's .json, or a folder of YOLO's .txt, named like the pictures; without it samples have no boxes, as dlc predict needs them")
-    boxes.add_argument("--most", type=int, default=50, metavar="N", help="boxes of a sample; fewer are padded, by class -1 (default: 50)")
+                       help="COCO's .json, or a folder of YOLO's .txt files, named like the pictures (default: no boxes, as for dlc predict)")
+    boxes.add_argument("--most", type=int, default=50, metavar="N", help="largest number of boxes of a sample; fewer are padded with class -1 (default: 50)")
     for command in masks, boxes:
-        command.add_argument("--images", required=True, metavar="FOLDER", help=".jpg, .png and .webp")
-        command.add_argument("--size", required=True, type=size_of, metavar="H,W", help="as the model reads them: scaled to cover it, cropped at the center")
-        command.add_argument("--copies", type=int, default=1, metavar="N", help="samples of a picture; all but the first are random crops, half of them mirrored")
-        command.add_argument("--seed", type=int, default=0, help="of the random crops")
+        command.add_argument("--images", required=True, metavar="FOLDER", help="folder of pictures: .jpg, .png and .webp")
+        command.add_argument("--size", required=True, type=size_of, metavar="H,W", help="height and width of pictures in pixels: they are scaled to cover this size and cropped at the center")
+        command.add_argument("--copies", type=int, default=1, metavar="N", help="samples per picture; all but the first are random crops, half of them mirrored (default: 1)")
+        command.add_argument("--seed", type=int, default=0, help="seed of the random crops (default: 0)")
         command.add_argument("-o", "--output", required=True, help="a .safetensors file")
     score = commands.add_parser("map", help="mean average precision of boxes by COCO's definition, as JSON")
-    score.add_argument("targets", help="a file of dlc-data boxes")
-    score.add_argument("outputs", help=".npz of dlc predict -o: boxes [N, K, 4], center and size as shares, and scores [N, K, C]")
-    score.add_argument("--overlap", type=float, default=0.6, help="IoU above which only the better box of a class stays (default: 0.6)")
-    score.add_argument("--draw", metavar="FOLDER", help="write pictures of the boxes there")
-    score.add_argument("--least", type=float, default=0.25, help="score of boxes that are drawn (default: 0.25)")
+    score.add_argument("targets", help="file written by dlc-data boxes")
+    score.add_argument("outputs", help=".npz of dlc predict -o: boxes [N, K, 4], center and size relative to the picture, and scores [N, K, C]")
+    score.add_argument("--overlap", type=float, default=0.6, help="IoU threshold of non-maximum suppression per class (default: 0.6)")
+    score.add_argument("--draw", metavar="FOLDER", help="folder for pictures of the boxes")
+    score.add_argument("--least", type=float, default=0.25, help="smallest score of boxes that are drawn (default: 0.25)")
 
 
 def run_pictures(arguments: argparse.Namespace) -> None:
@@ -82,7 +82,7 @@ def parser() -> Parser:
     where.add_argument("-o", "--output", help="a .safetensors file")
     where.add_argument("--stream", action="store_true", help="samples on standard output (docs/guide/stream.md)")
     rows.add_argument("--classes", default="", metavar="NAME,...", help="class names in the order of their numbers")
-    rows.add_argument("--bad-samples", choices=["error", "skip"], default="error", help="invalid rows; skip: skipped with a warning")
+    rows.add_argument("--bad-samples", choices=["error", "skip"], default="error", help="reaction to invalid rows; skip: warn and leave them out (default: error)")
     rows.add_argument("--shape", action="append", default=[], metavar="ARRAY:N,...", help="shape of a sample of an array, as in x:1,28,28")
     rows.add_argument("--inputs", default="", help=argparse.SUPPRESS)
     columns = commands.add_parser("columns", help="the arrays of a table, as JSON")
@@ -98,11 +98,11 @@ def parser() -> Parser:
     tokens.add_argument("--special-tokens", choices=["none", "file", "line"], default="none", help="documents that get the tokenizer's special tokens")
     tokens.add_argument("--form", choices=["llm.c", "cache"], default="llm.c", help=argparse.SUPPRESS)
     tokens.add_argument("-o", "--output", required=True, help="a .bin with llm.c's header")
-    pack = commands.add_parser("pack", help="documents side by side in rows, for a model of dlc compile --pack")
+    pack = commands.add_parser("pack", help="documents packed into rows, for a model of dlc compile --pack")
     pack.add_argument("files", nargs="+", help=".txt, folders of them, or .jsonl with a \"text\" in each line")
     pack.add_argument("--tokenizer", required=True, help="tokenizer.json of the model")
-    pack.add_argument("--length", type=int, required=True, metavar="T", help="tokens of a row, as many as the model reads")
-    pack.add_argument("--documents", choices=["line", "file"], default="line", help="what a document of a .txt is (default: line)")
+    pack.add_argument("--length", type=int, required=True, metavar="T", help="tokens per row, the sequence length of the model")
+    pack.add_argument("--documents", choices=["line", "file"], default="line", help="unit of a .txt file that is one document (default: line)")
     pack.add_argument("--special-tokens", action="store_true", help="the tokenizer's special tokens around each document")
     pack.add_argument("-o", "--output", required=True, help="a .safetensors file")
     add_targets(commands)
@@ -110,9 +110,9 @@ def parser() -> Parser:
     text.add_argument("path", help="a .bin token file")
     text.add_argument("--tokenizer", required=True, help="tokenizer.json of the model")
     text.add_argument("--tokens", choices=["auto", "uint16", "uint32"], default="auto", help="token type of a file without a header")
-    text.add_argument("--skip-special-tokens", action="store_true", help="no text for special tokens")
+    text.add_argument("--skip-special-tokens", action="store_true", help="leave out special tokens")
     text.add_argument("-o", "--output", required=True, help="the text file")
-    chat = commands.add_parser("chat", help="for dlc generate")
+    chat = commands.add_parser("chat", help="internal: tokenizer of dlc generate")
     chat.add_argument("--tokenizer", required=True)
     return top
 

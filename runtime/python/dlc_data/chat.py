@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text for dlc generate: a line of JSON in, a line of JSON out, until the input ends; first {"ready": true}.
+"""Tokenizer of dlc generate: reads a line of JSON and answers with one until the input ends; the first is {"ready": true}.
 
 {"encode": TEXT, "begins": true}   {"ids": [5, 17]}; with the tokens before a document
-{"names": ["</s>"]}                {"ids": [2]}; null for what is no token
-{"name": 2}                        {"name": "</s>"}; null for what has none
+{"names": ["</s>"]}                {"ids": [2]}; null if it is not a token
+{"name": 2}                        {"name": "</s>"}; null if it has none
 {"ends": true}                     {"ids": [2]}; special tokens but the unknown one
-{"skip": [5, 17]}                  {"skipped": 2}; tokens of which nothing is to be said
+{"skip": [5, 17]}                  {"skipped": 2}; tokens whose text is not output
 {"push": 17}                       {"text": "whole characters"}
-{"finish": true}                   {"text": "what was held back"}
+{"finish": true}                   {"text": "the rest"}
 A failure is {"error": "..."}.
 """
 

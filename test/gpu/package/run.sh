@@ -10,14 +10,14 @@ usage() {
   cat <<'END'
 usage: bash run.sh [OPTION...]
   -o, --out FOLDER     results (default: $OUT, else gpu-results)
-  --list               the tests, their time limits, and what they show
-  --only REGEX         tests whose names match
-  --skip REGEX         not these
-  --time-limit SEC     of everything: tests that no time is left for are NOT RUN
-  --patience N         time limits of single tests times N, for a slow machine
+  --list               list the tests, their time limits, and what they test
+  --only REGEX         run tests whose names match
+  --skip REGEX         leave out tests whose names match
+  --time-limit SEC     time limit of all tests; those without remaining time are NOT RUN
+  --patience N         factor of the time limits of single tests, for a slow machine
   --cudnn PATH         folder of libcudnn.so.9; --cublas, --nccl and --libraries likewise
-  --work FOLDER        where the package is unpacked (default: in $TMPDIR; kept, and used again)
-  --standins           play the GPU by look-alikes, if this package has them: tests the scripts, not a GPU
+  --work FOLDER        folder for the unpacked package (default: in $TMPDIR; kept and reused)
+  --standins           stand-ins for the GPU, if the package has them: tests the scripts, not a GPU
 Results: summary.txt, results.json, junit.xml, logs.tar.gz, facts.json, bench.json, bench.md; written after each test.
 Exit code: 0 if none failed, 1 if some did, 77 if all were skipped, 2 for a wrong option.
 END
