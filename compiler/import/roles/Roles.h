@@ -33,19 +33,19 @@ struct Found {
 
 std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
 
-/// Finds the role of every initializer. Trained are floating-point tensors that
-/// are an operand of a Conv, Gemm, MatMul, norm or Gather (possibly through
-/// Transpose, Reshape, Cast ... or joined with other weights), the bias added
-/// to such a product, or scale or shift of a decomposed norm, or that are named
-/// *.weight or *.bias or like module state in a torch export (class_token),
-/// even if the name alone would suggest a buffer (NamedBuffers.h). A tensor of
-/// one element is a constant of the source's text, except in torch's files
-/// (LearnedNumbers.h). If the exporter recorded parameters and buffers (torch's
-/// fx_node metadata), the record decides. In other files of torch, and among
-/// Constant nodes next to initializers, a parameter that a product or a sum
-/// reads may be a buffer (RoleDoubt::Role). In torch's files, values of a
-/// formula are not trained even if recorded as parameters, since requires_grad
-/// is not recorded, except for arithmetic progressions recorded as parameters.
+/// Finds the role of every initializer. Floating-point tensors are trained if
+/// - Conv, Gemm, MatMul, a norm or Gather reads them, maybe through Transpose,
+///   Reshape, Cast, ... or joined with other weights,
+/// - they are the bias added to such a product, or scale or shift of a
+///   decomposed norm, or
+/// - they are named *.weight or *.bias or, in a torch export, like module state
+///   (class_token), unless name and use are those of a buffer (NamedBuffers.h).
+/// What the exporter recorded (torch's fx_node metadata) takes precedence,
+/// except that in torch's files values of a formula are not trained, since
+/// requires_grad is not recorded; recorded arithmetic progressions are.
+///   Scalars are constants, except in torch's files (LearnedNumbers.h). Without
+/// a record, a trained operand of a product or sum may be a buffer
+/// (RoleDoubt::Role), in torch's files and in Constant nodes.
 Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
                                                const RoleOverrides &overrides);
 
