@@ -403,10 +403,10 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       return emitError(loss) << none << "the loss depends on none of them";
     if (ends.size() == 1)
       return emitError(ends[0]->getLoc())
-             << none << "the way back from the loss ends at this "
+             << none << "the path back from the loss ends at this "
              << ends[0]->getName();
     return emitError(ends[0]->getLoc())
-           << none << "the ways back from the loss end at this "
+           << none << "the paths back from the loss end at this "
            << ends[0]->getName() << " and at " << ends.size() - 1
            << " other ops";
   }

@@ -69,10 +69,10 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
                                                         : nullptr;
     if (!flag)
       return success();
-    return f.emitError("--compress=powersgd does not go with ")
+    return f.emitError("--compress=powersgd does not support ")
            << flag
-           << " so far, as its errors are of each whole step of a CPU; use "
-              "--compress=bf16, or leave out one of the two";
+           << ": its error states need whole gradients of every step on a CPU; "
+              "use --compress=bf16, or leave out one of the two";
   }
 
   /// Creates the states for gradients that are sent as low-rank factors. All

@@ -64,8 +64,8 @@ private:
                                  "with more of --accumulate",
                                  roundBytes(budget)));
     if (bytes > double(kMaxMemory))
-      return tooMuch(fmt::format("a plan can say at most {}; use a smaller "
-                                 "--batch or smaller dimensions",
+      return tooMuch(fmt::format("a plan can describe at most {}; use a "
+                                 "smaller --batch or smaller dimensions",
                                  roundBytes(double(kMaxMemory))));
     return {};
   }

@@ -138,11 +138,10 @@ Status CustomOps::add(const std::string &path) {
                         other.library.name());
   for (const dlc_op &op : library->ops()) {
     if (isReserved(op.domain))
-      return usageError("{}: operator '{}.{}' is in a domain that is not its "
-                        "own",
-                        path, op.domain, op.name);
+      return usageError("{}: operator '{}.{}' is in a reserved domain", path,
+                        op.domain, op.name);
     if (const Found *other = find(nameOf(op)))
-      return usageError("{}: operator '{}' is in '{}', too", path, nameOf(op),
+      return usageError("{}: operator '{}' is also in '{}'", path, nameOf(op),
                         other->library->library.name());
   }
   const Loaded &added =
@@ -171,8 +170,9 @@ LogicalResult CustomOps::import(const Node &n, const Found &found) {
   const auto [loaded, op] = found;
   const dlc_op_code *code = codeFor(*op, device_);
   if (!code)
-    return n.fail() << "'" << loaded->library.name() << "' has no code of '"
-                    << op->domain << "." << op->name << "' for " << device_;
+    return n.fail() << "'" << loaded->library.name()
+                    << "' has no implementation of '" << op->domain << "."
+                    << op->name << "' for " << device_;
   auto attributes = attributesOf(n);
   if (failed(attributes))
     return failure();

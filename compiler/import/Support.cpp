@@ -14,24 +14,19 @@
 namespace dlc::import {
 
 std::string_view whyNot(const std::string &op) {
-  constexpr std::string_view kSearch = "a search that calls a decoder: compile "
-                                       "the decoder",
-                             kPacked = "its sizes depend on the data: take the "
-                                       "model before it was packed",
-                             kServing = "attention of a server, one word at a "
-                                        "time over a cache: take the model "
-                                        "before that was put in",
-                             kLayout = "an arrangement for one kind of "
-                                       "processor: take the model before that "
-                                       "(ORT_ENABLE_EXTENDED at most)",
-                             kIntegers =
-                                 "computes with integers, which have no "
-                                 "gradient: take the model before it was "
-                                 "quantized",
-                             kSize = "the size of its result depends on the "
-                                     "data, and a program's shapes are fixed",
-                             kMachine = "machine code of another tool: take "
-                                        "the model before that";
+  constexpr std::string_view
+      kSearch = "a search that calls a decoder: compile "
+                "the decoder",
+      kPacked = "its sizes depend on the data: use the model from before it "
+                "was packed",
+      kServing = "attention of an inference server over a key-value cache: use "
+                 "the model from before that was inserted",
+      kLayout = "a layout for one kind of processor: use the model from before "
+                "that optimization (ORT_ENABLE_EXTENDED at most)",
+      kIntegers = "computes with integers, which have no gradient: use the "
+                  "model from before it was quantized",
+      kMachine = "machine code of another tool: use the model from before its "
+                 "compilation";
   static const std::pair<std::string_view, std::string_view> reasons[] = {
       {"com.microsoft.nchwc.", kLayout},
       {"com.ms.internal.nhwc.", kLayout},
@@ -142,8 +137,8 @@ std::string ownTraining(const OnnxFile &file) {
   if (!file.model->training_info_size())
     return "";
   steps.resize(std::min<size_t>(steps.size(), 4));
-  return fmt::format("the model's training_info ({}) is not run: the step is "
-                     "that of dlc's options, --loss and --optimizer first",
+  return fmt::format("the model's training_info ({}) is ignored: dlc's "
+                     "options, such as --loss and --optimizer, define the step",
                      fmt::join(steps, ", "));
 }
 
@@ -183,10 +178,10 @@ std::string lostNotes(const OnnxFile &file) {
     return "";
   return fmt::format(
       "torch exported this model, and {} dropped the notes that say what was "
-      "merged and folded in it: biases that were zero may be gone, tensors "
-      "that were equal may be one, and scales that were folded are not "
-      "trained. What is left trains. To train the source's parameters, give "
-      "dlc the exporter's own file",
+      "merged and folded in it: biases that were zero may be missing, equal "
+      "tensors may be merged, and folded scales are not trained. The tensors "
+      "of the file train. To train the source's parameters, give dlc the "
+      "exporter's own file",
       isSavedByOnnxRuntime(*file.model) ? "onnxruntime's optimizer"
                                         : "a tool after it");
 }

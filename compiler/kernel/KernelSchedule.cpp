@@ -281,29 +281,30 @@ static const char *faultOf(const KernelGraph &graph, const LoopGroup &group,
   for (auto [i, v] : llvm::enumerate(group.loops)) {
     if (v >= graph.variables.size() ||
         graph.variables[v].kind != KernelVariable::Loop)
-      return "names a loop that the body has not";
+      return "names a loop that the body does not have";
     if (graph.variables[v].reduced != reduced)
       return "mixes loops that are kept and loops that are reduced";
     if (i && !joins(graph, group.loops[i - 1], v))
-      return "joins loops that accesses see apart";
+      return "joins loops that some access does not join";
     size *= graph.variables[v].size;
     ++count;
   }
-  return size == group.size ? nullptr : "says another size than its loops have";
+  return size == group.size ? nullptr
+                            : "gives a group another size than its loops";
 }
 
 FailureOr<KernelSchedule> scheduleOf(exec::KernelOp kernel,
                                      const KernelGraph &graph) {
   if (!kernel.getSchedule())
-    return kernel.emitOpError("has no schedule, which dlc-schedule-kernels "
-                              "decides");
+    return kernel.emitOpError(
+        "has no schedule, which dlc-schedule-kernels sets");
   const KernelSchedule &s = kernel.getScheduleAttr().getValue();
   if (Operation *conv = convOf(kernel.getBody())) {
     if (s.kind == KernelSchedule::Whole &&
         s.extent() == convKernel(conv).items())
       return s;
-    return kernel.emitOpError("has a schedule of other items than its "
-                              "convolution");
+    return kernel.emitOpError(
+        "has a schedule of other items than the convolution's");
   }
   const char *fault = nullptr;
   size_t count = 0;

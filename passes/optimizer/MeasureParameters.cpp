@@ -28,7 +28,7 @@ struct MeasureParameters : impl::MeasureParametersBase<MeasureParameters> {
     for (ir::StateOp state : measuredStates(getOperation())) {
       ir::WriteOp write = writes.lookup(state.getSymName());
       if (!write) {
-        state.emitError() << "nothing moves it that could be measured";
+        state.emitError() << "no update changes it";
         return signalPassFailure();
       }
       Expr w(step.builder, state.getLoc(), write.getValue());

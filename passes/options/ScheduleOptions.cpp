@@ -59,13 +59,13 @@ void addPlateau(OptionTable &table, ScheduleOptions &o) {
         .in("train.schedule", name, {"plateau"});
   };
   argument(table.number("train.plateau-factor", o.plateauFactor, 0, 0.999999,
-                        "factor of lr where validations are no better"),
+                        "factor of lr at each reduction"),
            "factor");
   argument(table.count("train.plateau-patience", o.plateauPatience, 0,
-                       "validations in a row that may be no better"),
+                       "validations without improvement that are tolerated"),
            "patience");
   argument(table.number("train.plateau-threshold", o.plateauThreshold, 0, 1,
-                        "least relative difference of a better validation"),
+                        "smallest relative difference that is an improvement"),
            "threshold");
 }
 

@@ -49,7 +49,8 @@ static void own(Option &row) {
 
 static void addRareArguments(OptionTable &table, OptimizerOptions &o) {
   own(table.number("train.momentum-decay", o.momentumDecay, 0, kNoLimit,
-                   "growth of the momentum to beta1; default " +
+                   "decay d of the momentum beta1 (1 - 0.96^(t d) / 2) of "
+                   "update t; default " +
                        defaultsText("momentum-decay")));
   own(table.toggle("train.decoupled-weight-decay", o.decoupledDecay,
                    "weight decay apart from the gradient, as in adamw"));
@@ -108,11 +109,11 @@ void OptimizerOptions::addTo(OptionTable &table) {
   table.choice(
       "train.no-decay", noDecay, {"none", "norm_bias"},
       "parameters without weight decay; norm_bias: vectors and biases");
-  table.choice(
-      "train.sparse-embeddings", sparse, {"exact", "lazy", "off"},
-      "updates of embedding tables by the rows that a step looks up; exact: "
-      "where other rows would not move (sgd and adagrad without momentum and "
-      "weight decay); lazy: also where they would, whose moments then stay");
+  table.choice("train.sparse-embeddings", sparse, {"exact", "lazy", "off"},
+               "updates of only those rows of embedding tables that a step "
+               "looks up; exact: where other rows would not change (sgd and "
+               "adagrad without momentum and weight decay); lazy: also where "
+               "they would; their moments then do not change either");
 }
 
 void AccumulateOptions::addTo(OptionTable &table) {
@@ -239,17 +240,15 @@ void AllReduceOptions::addTo(OptionTable &table) {
             "sharded")
       .only("ddp.zero", {"3"});
   table.count("ddp.sync-every", syncEvery, 0,
-              "steps that each rank does by itself before the mean of all "
-              "ranks' movements is applied; 0: gradients are averaged in each "
-              "step",
+              "local steps of each rank between averages of the ranks' "
+              "parameter changes; 0: gradients are averaged in each step",
               1 << 30);
-  Option &row =
-      table
-          .add("ddp.outer-optimizer",
-               "optimizer that applies the movements of --sync-every, sgd; the "
-               "default is DiLoCo's, sgd(lr=1) the plain average",
-               "sgd(lr=NUMBER,...)")
-          .only("ddp.sync-every", {});
+  Option &row = table
+                    .add("ddp.outer-optimizer",
+                         "optimizer of the averaged changes of --sync-every; "
+                         "the default is DiLoCo's, sgd(lr=1) the plain average",
+                         "sgd(lr=NUMBER,...)")
+                    .only("ddp.sync-every", {});
   row.set = [this](auto &words) -> Status {
     DLC_ASSIGN(std::string word, oneWord(words));
     DLC_TRY(readOuterOptimizer(word).status());
@@ -314,9 +313,10 @@ static Status checkPlaces(const StepOptions &step) {
   for (const std::string &text : step.placement.place) {
     auto rule = PlaceRule::parse(text);
     if (step.debugOverflow && rule.ok() && rule->op.starts_with("matmul"))
-      return usageError("--place={} conflicts with --debug-overflow, which "
-                        "computes each matrix product alone, by the library",
-                        text);
+      return usageError(
+          "--place={} conflicts with --debug-overflow, which computes each "
+          "matrix product by itself, with the library",
+          text);
   }
   return {};
 }
@@ -332,8 +332,8 @@ static Status checkLocal(StepOptions step) {
                       : step.ema.enabled                ? "--ema"
                       : step.optimizer.moments != "f32" ? "--moments"
                                                         : nullptr;
-  return other ? usageError("--sync-every={} does not go with {}, as ranks "
-                            "step by themselves: drop one of the two",
+  return other ? usageError("--sync-every={} conflicts with {}, as each rank "
+                            "updates locally: drop one of the two",
                             o.syncEvery, other)
                : Status();
 }

@@ -55,10 +55,10 @@ Status runCompiler(const char *command, const char *from, const char *to,
     return failed("'{}' ended with code {}{}{}", words[0], end.code,
                   end.error.empty() ? "" : ": ", end.error);
   return {static_cast<Code>(end.code),
-          end.error.empty() ? fmt::format("'{}' ended with code {}, without "
-                                          "a word",
-                                          words[0], end.code)
-                            : end.error};
+          end.error.empty()
+              ? fmt::format("'{}' ended with code {}, without a message",
+                            words[0], end.code)
+              : end.error};
 }
 
 dlc_code convert(const char *command, const char *from, const char *to,

@@ -65,9 +65,9 @@ Status checkPlaces(const TrainOptions &o, bool hasData) {
   if (!o.resume.empty())
     return o.artifact.empty()
                ? Status()
-               : usageError("a run that is resumed has its own model, found "
-                            "'{}': give null",
-                            o.artifact);
+               : usageError(
+                     "a resumed run has its own model, found '{}': pass null",
+                     o.artifact);
   if (o.artifact.empty())
     return usageError("expected a model, or a run by the option 'resume'");
   return hasData || !o.data.empty() || !o.dataCommand.empty()

@@ -38,14 +38,14 @@ bool goesOn(const LostRanks &lost, const Ending &ending, int restarts) {
   const int left = static_cast<int>(ending.left.size());
   const std::string note = jobNote(), what = textOf(ending);
   if (note.empty())
-    logError(fmt::format("{} before the run began: it ends", what));
+    logError(fmt::format("{} before the run began: the run ends", what));
   else if (left < lost.fewest)
     logError(fmt::format("{}: {} left, expected at least {} (--min-ranks)",
                          what, left, lost.fewest));
   else if (restarts >= lost.restarts)
-    logError(fmt::format("{}: ranks were started again {} times already "
-                         "(--max-restarts)",
-                         what, restarts));
+    logError(fmt::format(
+        "{}: ranks have been restarted {} times already (--max-restarts)", what,
+        restarts));
   else {
     logWarning(fmt::format("{}: {} of {} ranks go on with {} from its newest "
                            "checkpoint",

@@ -122,8 +122,8 @@ void LocalRanks::endLateOnes() {
     if (!child.running || child.late ||
         (rank == 0 && !isStopped(child.process)))
       continue;
-    logError(fmt::format("rank {} (process {}) does not end: another has ended "
-                         "well {} s ago",
+    logError(fmt::format("rank {} (process {}) does not end: another rank "
+                         "ended without an error {} s ago",
                          rank, child.process, patience_.count() / 1000.0));
     child.late = true;
     ::kill(child.process, SIGKILL);

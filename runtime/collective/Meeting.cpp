@@ -117,7 +117,7 @@ void checkPeers(gloo::Context &context, const std::string &secret) {
     e.in->waitRecv(nullptr, timeout);
     if (e.other != proofOf(secret, peer, context.rank))
       throw gloo::IoException(fmt::format(
-          "a stranger has connected in the place of rank {}", peer));
+          "another process has connected in place of rank {}", peer));
     e.out->waitSend(nullptr, timeout);
   }
 }

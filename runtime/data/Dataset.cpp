@@ -128,7 +128,7 @@ double scaleOf(const Array &array, const InputSpec &spec,
 static void tellFromEnd(const InputSpec &spec, int64_t value, uint64_t row) {
   static std::once_flag told;
   std::call_once(told, [&] {
-    warning("'{}': {} in row {} counts from the end, as all values below 0 do: "
+    warning("'{}': {} in row {} counts from the end, like all values below 0: "
             "{} is the last",
             spec.key, value, row, spec.limit - 1);
   });

@@ -84,8 +84,8 @@ Status refuseForeign(const std::string &path) {
   const std::string name = std::filesystem::path(path).filename().string();
   for (const ForeignKind &kind : kForeign)
     if (isKind(kind, file->text(), name))
-      return failed("'{}' is {}, which is not read: {}", path, kind.what,
-                    kind.wayOut);
+      return failed("'{}' is {}, a format that dlc does not read: {}", path,
+                    kind.what, kind.wayOut);
   return {};
 }
 

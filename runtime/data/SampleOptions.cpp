@@ -160,8 +160,8 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
   Option &names = table.text(
       key("columns"), columns, "ARRAY:COLUMN,...;...",
       "columns of a table (.csv, .tsv, .parquet) for each array, as in "
-      "x:a,b,f..k;y:label (default: y is column y, x all others); of arrays "
-      "the one for each input, as in x=images,y=labels");
+      "x:a,b,f..k;y:label (default: y is column y, x all others); for files of "
+      "arrays, the array of each input, as in x=images,y=labels");
   names.set = [this, set = names.set](const Words &words) -> Status {
     DLC_TRY(set(words));
     columns = columnsText(columns);
@@ -210,15 +210,15 @@ void SampleOptions::addDrawsTo(OptionTable &table, const std::string &section) {
                "random: random position and size (RandomResizedCrop); padded: "
                "random position after padding in black (RandomCrop)");
   addRange(table, key("crop-scale"), a.cropScale, 1,
-           "range of the crop's area / the picture's area", key("crop"));
+           "range of the crop's share of the picture's area", key("crop"));
   addRange(table, key("crop-ratio"), a.cropRatio, 1000,
            "range of the crop's width / height, as in 3/4,4/3", key("crop"));
   table
       .count(key("crop-padding"), a.cropPadding, 1,
              "width of the black padding in pixels", 1024)
       .only(key("crop"), {"padded"});
-  addChance(table, key("hflip"), a.hflip, 0.5, "left becomes right, with P");
-  addChance(table, key("vflip"), a.vflip, 0.5, "upside down, with P");
+  addChance(table, key("hflip"), a.hflip, 0.5, "horizontal flip of a share P");
+  addChance(table, key("vflip"), a.vflip, 0.5, "vertical flip of a share P");
   addJitter(table, key("color-jitter"), a.jitter);
   addChance(
       table, key("random-erase"), randomErase, 0.25,

@@ -24,9 +24,9 @@ void TuneOptions::addTo(OptionTable &table) {
   table.group("Libraries of a GPU");
   table
       .choice("run.tune", mode, {"off", "heuristic", "benchmark"},
-              "choice of the libraries' algorithms; benchmark: measured once "
-              "and kept; heuristic: measured earlier, else the library's first "
-              "choice; off: the library's first choice")
+              "choice of the libraries' algorithms; benchmark: the fastest, "
+              "measured once and stored; heuristic: the stored one, else the "
+              "library's first choice; off: the library's first choice")
       .notKept();
   table
       .count("run.tune-candidates", candidates, 1,

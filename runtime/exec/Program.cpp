@@ -53,8 +53,8 @@ Status Program::bindCommands() {
     if (const int64_t most = plan::intAttribute(command, "ranks", 0);
         most > 0 && context_.memory.ranks() > most)
       return incompatible(
-          "{}: it has room for the rows of {} ranks, and there are {}: compile "
-          "with --ddp={}, or with --sparse-embeddings=off",
+          "{}: the artifact has memory for the rows of {} ranks, but there are "
+          "{}: compile with --ddp={}, or with --sparse-embeddings=off",
           plan::describe(command), most, context_.memory.ranks(),
           context_.memory.ranks());
     const CommandSpec spec = ownSpec(command);

@@ -29,11 +29,11 @@ Result<std::vector<std::string>> partsIn(const std::string &checkpoint,
         fmt::format("'{}/manifest.json'", checkpoint));
   for (const std::string &part : *parts)
     if (!exists(checkpoint + "/" + part))
-      return corrupt("'{}/{}' is missing: each rank has written a part of this "
-                     "checkpoint (--save=sharded), and all belong into this "
-                     "folder, which hosts must share; bring it there, or use "
-                     "another checkpoint",
-                     checkpoint, part);
+      return corrupt(
+          "'{}/{}' is missing: each rank has written a part of this checkpoint "
+          "(--save=sharded) into this folder, which hosts must share; copy the "
+          "file there, or use another checkpoint",
+          checkpoint, part);
   return parts;
 }
 

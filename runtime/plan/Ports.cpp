@@ -109,12 +109,11 @@ bool isShared(const Plan &plan, const Program &program, const Port &input) {
 Status checkInputs(const Plan &plan, const Program &program) {
   for (const Port &port : program.inputs())
     if (isLabel(plan, port.name()) && !hasRows(plan, program, port))
-      return corrupt(
-          "input '{}' has shape [{}], expected rows for each of {} "
-          "samples; if a sample is all rows, as of a graph: --batch=1 "
-          "and --dim NAME=N for each dimension",
-          port.name(), fmt::join(shapeOf(program, port), ", "),
-          batchOf(plan, program));
+      return corrupt("input '{}' has shape [{}], expected rows for each of {} "
+                     "samples; if all rows are one sample, such as a graph: "
+                     "--batch=1 and --dim NAME=N for each dimension",
+                     port.name(), fmt::join(shapeOf(program, port), ", "),
+                     batchOf(plan, program));
   return {};
 }
 

@@ -45,9 +45,9 @@ dlc_dtype typeOf(const std::string &name, nb::handle array,
   for (const TypeRow &row : kTypes)
     if (found == nb::dlpack::dtype{static_cast<uint8_t>(row.code), row.bits, 1})
       return row.type;
-  throw Error(DLC_USAGE, "array '" + name + "' is of the dtype " +
+  throw Error(DLC_USAGE, "array '" + name + "' has dtype " +
                              textOf(array, "dtype") +
-                             ", which dlc does not have: convert it");
+                             ", which dlc does not support: convert it");
 }
 
 // Row-major and contiguous.

@@ -23,7 +23,7 @@ Status checkStreamed(const TrainOptions &o, int world) {
     return usageError("--data=- is for one rank, found {}: give "
                       "--data-command, which each rank starts",
                       world);
-  const char *why = "samples of another program come in their order";
+  const char *why = "samples of another program have a fixed order";
   if (o.shuffle && isGiven(o.given, "run.shuffle"))
     return usageError("--shuffle=on: {}", why);
   if (!o.samples.pads.empty())
@@ -73,7 +73,7 @@ Status checkEnd(const TrainOptions &options, const SizedData &data) {
 
 std::string adviceOnWaiting(const Dataset &data, double share, int ranks) {
   if (data.source().isStream())
-    return "the program gives them too slowly";
+    return "the program writes them too slowly";
   if (!data.source().isSlow())
     return "the samples' files are read too slowly";
   const int workers = data.workers();
@@ -81,9 +81,8 @@ std::string adviceOnWaiting(const Dataset &data, double share, int ranks) {
       std::max(workers + 1, int(std::ceil(workers / (1.01 - share))));
   const int most = std::max(1, coresOfProcess() / ranks);
   if (workers >= most)
-    return fmt::format("{} workers are all that these cores have room for: "
-                       "smaller pictures decode faster",
-                       workers);
+    return fmt::format(
+        "{} workers use all cores: smaller pictures decode faster", workers);
   return fmt::format("try --workers={}", std::min(wanted, most));
 }
 

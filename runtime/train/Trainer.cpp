@@ -238,7 +238,7 @@ private:
       if (executor.plan().has_plateau() && name == by.key) {
         DLC_ASSIGN(const auto rate, reduceOnPlateau(executor, value, by.more));
         if (rate)
-          setup_.tellOnce("lr {} from step {} on: {} has got no better", *rate,
+          setup_.tellOnce("lr {} from step {} on: {} has not improved", *rate,
                           event.step + 1, name);
       }
     return {};

@@ -18,7 +18,7 @@ exec.kernel @f schedule = #exec.schedule<elementwise, inner = [[0]: 64], block =
   dlc.yield %y : tensor<64xf32>
 }
 //--- loop.mlir
-// LOOP: 'exec.kernel' op has a schedule that names a loop that the body has not
+// LOOP: 'exec.kernel' op has a schedule that names a loop that the body does not have
 exec.kernel @f schedule = #exec.schedule<elementwise, inner = [[3]: 64]> {
 ^bb0(%x: tensor<64xf32>):
   %y = dlc.neg %x : (tensor<64xf32>) -> tensor<64xf32>
@@ -32,7 +32,7 @@ exec.kernel @f schedule = #exec.schedule<elementwise, inner = [[0]: 8]> {
   dlc.yield %y : tensor<8x9xf32>
 }
 //--- size.mlir
-// SIZE: has a schedule that says another size than its loops have
+// SIZE: has a schedule that gives a group another size than its loops
 exec.kernel @f schedule = #exec.schedule<elementwise, inner = [[0, 1]: 70]> {
 ^bb0(%x: tensor<8x9xf32>):
   %y = dlc.neg %x : (tensor<8x9xf32>) -> tensor<8x9xf32>
@@ -46,14 +46,14 @@ exec.kernel @f schedule = #exec.schedule<rows, outer = [[0, 1]: 72]> {
   dlc.yield %y : tensor<8xf32>
 }
 //--- apart.mlir
-// APART: has a schedule that joins loops that accesses see apart
+// APART: has a schedule that joins loops that some access does not join
 exec.kernel @f schedule = #exec.schedule<elementwise, inner = [[0, 1]: 72]> {
 ^bb0(%x: tensor<8x9xf32>, %b: tensor<9xf32>):
   %y = dlc.add %x, %b : (tensor<8x9xf32>, tensor<9xf32>) -> tensor<8x9xf32>
   dlc.yield %y : tensor<8x9xf32>
 }
 //--- items.mlir
-// ITEMS: has a schedule of other items than its convolution
+// ITEMS: has a schedule of other items than the convolution's
 exec.kernel @f schedule = #exec.schedule<whole, outer = [[]: 7]> {
 ^bb0(%x: tensor<1x4x4x4xf32>, %w: tensor<4x1x3x3xf32>):
   %y = dlc.conv %x, %w by = generated {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, group = 4 : i64, layout = "nhwc"} : (tensor<1x4x4x4xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x4x4xf32>

@@ -26,7 +26,7 @@ exec.kernel @f schedule = #exec.schedule<elementwise, inner = [[0]: 1024]> threa
   dlc.yield %y : tensor<1024xf32>
 }
 //--- block.mlir
-// BLOCK: 'exec.kernel' op has threads in blocks that are no warps
+// BLOCK: 'exec.kernel' op has threads in blocks that are not whole warps
 exec.kernel @f schedule = #exec.schedule<elementwise, inner = [[0]: 1024]> threads = #exec.threads<grid = 32, block = 33> {
 ^bb0(%x: tensor<1024xf32>):
   %y = dlc.neg %x : (tensor<1024xf32>) -> tensor<1024xf32>
@@ -54,7 +54,7 @@ exec.kernel @f schedule = #exec.schedule<elementwise, inner = [[0]: 1024]> threa
   dlc.yield %y : tensor<1024xf32>
 }
 //--- squares.mlir
-// SQUARES: 'exec.kernel' op has threads whose squares cannot cross shared memory
+// SQUARES: 'exec.kernel' op has threads that cannot transpose in shared memory
 exec.kernel @f schedule = #exec.schedule<elementwise, inner = [[0]: 64, [1]: 64]> threads = #exec.threads<grid = 4, block = 256, transposed = 0> {
 ^bb0(%x: tensor<64x64xf32>):
   %y = dlc.neg %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
@@ -90,14 +90,14 @@ exec.kernel @f schedule = #exec.schedule<columns, outer = [[1]: 64], inner = [[0
   dlc.yield %y : tensor<64xf32>
 }
 //--- sparse.mlir
-// SPARSE: 'exec.kernel' op has threads that look for elements which count
+// SPARSE: 'exec.kernel' op has threads that cannot skip elements
 exec.kernel @f schedule = #exec.schedule<columns, outer = [[1]: 64], inner = [[0]: 96], block = 16> threads = #exec.threads<grid = 1, block = 256, across = 32, sparse> {
 ^bb0(%x: tensor<96x64xf32>):
   %y = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<96x64xf32>) -> tensor<64xf32>
   dlc.yield %y : tensor<64xf32>
 }
 //--- no-product.mlir
-// NO-PRODUCT: 'exec.kernel' op has threads with a tile where there is no product, or without
+// NO-PRODUCT: 'exec.kernel' op has threads with a tile but no product, or no tile for a product
 exec.kernel @f schedule = #exec.schedule<elementwise, inner = [[0]: 1024]> threads = #exec.threads<grid = 8, block = 128, tile = 64x32> {
 ^bb0(%x: tensor<1024xf32>):
   %y = dlc.neg %x : (tensor<1024xf32>) -> tensor<1024xf32>
@@ -111,7 +111,7 @@ exec.kernel @f schedule = #exec.schedule<rows, outer = [[0]: 64, [1]: 64], inner
   dlc.yield %y : tensor<64x64xbf16>
 }
 //--- operand.mlir
-// OPERAND: 'exec.kernel' op has threads whose operands lie otherwise in memory
+// OPERAND: 'exec.kernel' op has threads whose operands have another layout in memory
 exec.kernel @f schedule = #exec.schedule<rows, outer = [[0]: 64, [1]: 64], inner = [[2]: 64]> threads = #exec.threads<grid = 4, block = 128, vector = 8, tile = 32x32x64, warps = 2x2, left = outer x 8 copied, right = depth x 8 copied> {
 ^bb0(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>):
   %y = dlc.matmul %x, %w {trans_b} : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xbf16>

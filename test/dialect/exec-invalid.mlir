@@ -58,7 +58,7 @@ exec.kernel @k schedule = #exec.schedule<rows, outer = [[0]: -4]> {
 }
 
 // -----
-// expected-error @+1 {{(C3) loop 1 stands twice}}
+// expected-error @+1 {{(C3) loop 1 occurs twice}}
 exec.kernel @k schedule = #exec.schedule<rows, outer = [[0, 1]: 4], inner = [[1]: 2]> {
 ^bb0(%x: tensor<4xf32>):
   dlc.yield %x : tensor<4xf32>

@@ -127,7 +127,7 @@ class Waiting(dlc.TestCase):
         run = self.path("run")
         _, err = dlc.dlc("train", self.artifact, data=images, run=run, epochs=12, workers=1)
         self.assertRegex(err, r"data-bound: \d+ % of the time steps waited for samples; "
-                              r"(try --workers=\d+|1 workers are all that these cores have room for)")
+                              r"(try --workers=\d+|1 workers use all cores)")
         self.assertGreater(dlc.Run(run).metrics("data_wait").sum(), 0)
 
 

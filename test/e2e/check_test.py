@@ -182,11 +182,11 @@ class Check(dlc.TestCase):
                                     helper.make_node("Wobble", ["a"], ["b"], name="wob", domain="my.ops"),
                                     helper.make_node("MatMul", ["b", "v"], ["y"])], code=dlc.BAD_MODEL)
         self.assertEqual((ops["my.ops.Wobble"]["import"], ops["MatMul"]["import"]), ("no", "yes"))
-        self.assertIn("as a function in the model", ops["my.ops.Wobble"]["advice"])
+        self.assertIn("by a function in the model", ops["my.ops.Wobble"]["advice"])
         self.assertEqual((ops["MatMul"]["count"], ops["MatMul"]["cuda"]), (2, "?"))
         self.assertIn("operator my.ops.Wobble is not supported (node 'wob')", err)
         _, ops, _ = self.of([helper.make_node("DynamicQuantizeLSTM", ["x", "w"], ["y"], domain="com.microsoft")], code=dlc.BAD_MODEL)
-        self.assertIn("take the model before it was quantized", ops["com.microsoft.DynamicQuantizeLSTM"]["advice"])
+        self.assertIn("use the model from before it was quantized", ops["com.microsoft.DynamicQuantizeLSTM"]["advice"])
 
     def test_functions_count_as_what_calls_them(self):
         body = [helper.make_node("MatMul", ["a", "b"], ["t"]), helper.make_node("Tanh", ["t"], ["c"])]

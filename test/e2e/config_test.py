@@ -217,7 +217,7 @@ class Config(dlc.TestCase):
                     with open(self.path("now.dlc/" + file), "rb") as a, open(self.path("before.dlc/" + file), "rb") as b:
                         self.assertEqual(a.read(), b.read())
         _, err = dlc.dlc("compile", dlc.model("mlp"), "--optimizer=sgd", "--momentum=0.9", "-o", self.path("before.dlc"))
-        self.assertIn("--momentum is an older spelling of --optimizer='sgd(momentum=...)', removed in the next version", err)
+        self.assertIn("--momentum is an older spelling of --optimizer='sgd(momentum=...)'; the next version removes it", err)
 
     def test_arguments_that_fail(self):
         for word, message in {"--schedule=cosine(pct_start=0.3)": r"--schedule: cosine has no argument 'pct_start', only min_lr, ",

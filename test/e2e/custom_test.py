@@ -98,7 +98,7 @@ class Custom(dlc.TestCase):
         out, _ = dlc.dlc("check", model, code=dlc.BAD_MODEL)
         self.assertIn("--op-library", out)
         out, _ = dlc.dlc("check", model, "--op-library=" + self.twist())
-        self.assertRegex(out, r"example\.Twist +1 +yes +yes +f32 +yes +no +twist: .*has no code of 'example.Twist' for cuda")
+        self.assertRegex(out, r"example\.Twist +1 +yes +yes +f32 +yes +no +twist: .*has no implementation of 'example.Twist' for cuda")
 
     def refused(self, message, path, code=dlc.BAD_MODEL, **options):
         out, err = dlc.dlc("compile", self.save("custom.onnx", True, **options), "--op-library=" + path, "-o", self.path("m.dlc"), code=code)
@@ -114,8 +114,8 @@ class Custom(dlc.TestCase):
         self.refused(r"--op-library: .*nowhere\.so", "nowhere.so", code=dlc.USAGE)
         self.refused(r"libplain.so: expected a library of operators", library("int x;", self.path("libplain.so")), code=dlc.USAGE)
         self.refused(r"libbad.so: made for version 7 .* expected 1", self.bad(version="7"), code=dlc.USAGE)
-        self.refused(r"'ai.onnx.Twist' is in a domain that is not its own", self.bad(domain="ai.onnx"), code=dlc.USAGE)
-        self.refused(r"twist: .*has no code of 'example.Twist' for cpu", self.bad(device="cuda"))
+        self.refused(r"'ai.onnx.Twist' is in a reserved domain", self.bad(domain="ai.onnx"), code=dlc.USAGE)
+        self.refused(r"twist: .*has no implementation of 'example.Twist' for cpu", self.bad(device="cuda"))
         self.refused(r"twist: .*output 0: the library gave no valid type and shape", self.bad("call->outputs[0].rank = 9;"))
         self.refused(r"twist: .*too sad", self.bad('snprintf(call->error, call->error_size, "too sad"); return 1;'))
         self.refused(r"operator 'example.Twist' of 'ops.libbad.so' has no gradient.*--freeze", self.bad())

@@ -59,7 +59,7 @@ class FindLr(dlc.TestCase):
         self.assertGreater(rate, 1e-3)
         self.assertLess(rate, 2)
         self.assertAlmostEqual(rows[0]["lr"], 1e-4)
-        self.assertRegex(self.messages, r"falls fastest at learning rate .*; a tenth of the least loss's is .*find-lr\.csv")
+        self.assertRegex(self.messages, r"falls fastest at learning rate .*; a tenth of the rate of the smallest loss is .*find-lr\.csv")
         self.assertEqual(sorted(os.listdir(self.path("rates"))), ["find-lr.csv"])
         better = self.losses(self.compile("lenet", momentum=0.9, lr=rate, schedule="constant"), 100, "mnist-train")
         worse = self.losses(self.compile("lenet", momentum=0.9, lr=rate / 1000, schedule="constant"), 100, "mnist-train")

@@ -86,7 +86,7 @@ class Folded(dlc.TestCase):
         for options in ({"optimizer": "lamb"}, {"optimizer": "muon"}, {"optimizer": "adamw", "no_decay": "norm_bias"},
                         {"optimizer": "sgd", "optimizer_group": "cat:lamb,lr=0.1"}):
             out, err = dlc.dlc("compile", self.path("j.onnx"), "-o", self.path("j.dlc"), batch=4, **options)
-            self.assertRegex(out + err, r"(lamb|muon|--no-decay=norm_bias) looks at whole tensors, .*: 'cat'\. They train otherwise")
+            self.assertRegex(out + err, r"(lamb|muon|--no-decay=norm_bias) depends on whole tensors, .*: 'cat'\. They train differently")
         out, err = dlc.dlc("compile", self.path("j.onnx"), "-o", self.path("j.dlc"), batch=4, optimizer="adamw")
         self.assertNotIn("whole tensors", out + err)
         self.assertRegex(dlc.dlc("inspect", self.path("j.dlc"))[0],

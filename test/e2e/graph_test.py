@@ -150,7 +150,7 @@ echo "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 1'/>" > $4
         done = subprocess.run([dlc.DLC, "graph", dlc.model("gpt_tiny"), "-o", self.path("g.html"), "--program=predict"],
                               env={**os.environ, "PATH": f"{self.folder}:/usr/bin:/bin"}, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, r"warning: with 2 levels of modules expanded \d+ nodes are not drawn within 10 s: a lesser --depth")
+        self.assertRegex(done.stderr, r"warning: with 2 levels of modules expanded, \d+ nodes are not drawn within 10 s: use a smaller --depth")
         with open(self.path("g.html"), encoding="utf-8") as file:
             run, = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', file.read())[1])["runs"]
         self.assertEqual([drawing["depth"] for drawing in run["graph"]["drawings"]], [0, 1])

@@ -70,7 +70,7 @@ class Indices(dlc.TestCase):
             self.save(name, i - ROWS * signs[0], j - ROWS * signs[1], labels)
             found, trained = self.train(name)
             self.assertEqual(found, losses)
-            self.assertRegex(self.messages, "'i': -[0-9]+ in row [0-9]+ counts from the end, as all values below 0 do: 4 is the last")
+            self.assertRegex(self.messages, "'i': -[0-9]+ in row [0-9]+ counts from the end, like all values below 0: 4 is the last")
             for key in weights:
                 np.testing.assert_array_equal(trained[key], weights[key], key)
 

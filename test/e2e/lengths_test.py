@@ -159,11 +159,11 @@ class Lengths(dlc.TestCase):
         np.savez(self.path("few.npz"), x=x[:3, :6], mask=np.ones((3, 6), np.float32), y=x[:3, :6])
         refused("long.npz': 'x' is i64 [9, 13], 'mask' is f32 [9, 13], 'y' is i64 [9, 13], which fits none of the sizes that "
                 "the model was compiled for:\n  batch=4,time=12: 'x' [12], 'mask' [12], 'y' [12]\n  batch=4,time=6: 'x' [6], "
-                "'mask' [6], 'y' [6]\nwhat is longer than all must be cut, or the model compiled for it (--dim)",
+                "'mask' [6], 'y' [6]\ncut longer samples, or compile the model for them (--dim)",
                 data=f"{self.data(6)},{self.path('long.npz')}", **self.PAD)
-        refused("\nfill them up by --pad=x:NUMBER,mask:NUMBER,y:NUMBER, or compile the model for them (--dim)",
+        refused("\npad them by --pad=x:NUMBER,mask:NUMBER,y:NUMBER, or compile the model for them (--dim)",
                 data=self.data(4))
-        refused("\nfill them up by --pad=y:NUMBER, or", data=self.data(4), pad="x:0,mask:0")
+        refused("\npad them by --pad=y:NUMBER, or", data=self.data(4), pad="x:0,mask:0")
         refused("samples of 'x' have length 9, but those of 'mask' 8: expected the same of both",
                 data=self.path("uneven.npz"), **self.PAD)
         refused("wild.npz': 'x': value 11 in row 0 is out of range, expected 0 to 10", data=self.path("wild.npz"), **self.PAD)
@@ -175,7 +175,7 @@ class Lengths(dlc.TestCase):
         refused("--pad: 'x' has two numbers, expected one", dlc.USAGE, data=self.data(4), pad="x:1,x:2")
         refused("fewer", dlc.OK, data=f"{self.data(12)},{self.path('few.npz')}", steps=1, run=self.path("few"))
         refused("--pad cannot change in a run that is resumed", dlc.USAGE, resume=self.path("few"), pad="x:1")
-        refused("they are of samples of one length, found 2", dlc.USAGE, "eval", data=self.several(6, 12), metrics="f1")
+        refused("they need samples of one length, found 2", dlc.USAGE, "eval", data=self.several(6, 12), metrics="f1")
         refused("--data has samples of 2 lengths: predict each length separately", dlc.USAGE, "predict",
                 data=self.several(6, 12), output=self.path("y.npz"))
         mixed = self.compiled(batch="8,4", dim="time=6")

@@ -108,7 +108,7 @@ class LocalSteps(dlc.TestCase):
                 (dict(zero=1), "--zero"), (dict(compress="bf16"), "--compress"), (dict(sync_bn=True), "--sync-bn"), (dict(ema=True), "--ema"),
                 (dict(amp=True, amp_dtype="fp16"), "--loss-scale"), (dict(optimizer="adamw", moments="bf16"), "--moments")):
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, sync_every=4, code=dlc.USAGE, **options)
-            self.assertIn(f"--sync-every=4 does not go with {flag}, as ranks step by themselves: drop one of the two", err)
+            self.assertIn(f"--sync-every=4 conflicts with {flag}, as each rank updates locally: drop one of the two", err)
         _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, sync_every=4, amp="O3", code=dlc.BAD_MODEL)
         self.assertRegex(err, r"--sync-every needs parameters and moments of f32, but '.*' is 'bf16'")
         _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("one.dlc"), sync_every=4)

@@ -124,7 +124,7 @@ class LostRank(dlc.TestCase):
         self.start(max_restarts=1)
         os.kill(self.wait_for(3)[2], signal.SIGKILL)
         os.kill(self.wait_for(2)[1], signal.SIGKILL)
-        self.assertIn("rank 1 is lost: ranks were started again 1 times already (--max-restarts)",
+        self.assertIn("rank 1 is lost: ranks have been restarted 1 times already (--max-restarts)",
                       self.finish(dlc.PEER_LOST))
 
     def test_a_silent_rank(self):
@@ -145,7 +145,7 @@ class LostRank(dlc.TestCase):
                 break
             dlc.kill(self.process)  # it was too late
             self.new_folder()
-        self.assertIn("rank 1 is lost before the run began: it ends", self.finish(dlc.PEER_LOST))
+        self.assertIn("rank 1 is lost before the run began: the run ends", self.finish(dlc.PEER_LOST))
 
     def test_a_signal_ends_it(self):
         self.start()

@@ -116,7 +116,7 @@ class Metrics(dlc.TestCase):
                 _, err = dlc.dlc("eval", model, data=data, metrics=metrics, code=dlc.USAGE)
                 self.assertIn(message, err)
         for options, message in [
-                (dict(metrics="f1"), "--metrics, --best and --patience are about validations: expected --val=FILE"),
+                (dict(metrics="f1"), "--metrics, --best and --patience need validations: expected --val=FILE"),
                 (dict(patience=3), "expected --val=FILE"),
                 (dict(best="f2", val=d), "--best, which may be loss, too: 'f2' is not a metric"),
                 (dict(best="confusion", val=d), "--best: confusion is no number"),
@@ -179,7 +179,7 @@ class Best(dlc.TestCase):
             self.assertEqual(a.read(), b.read())
         out, err = dlc.dlc("train", resume=run.folder)
         if len(values) < 12:
-            self.assertIn("validations without a better val_f1", err)
+            self.assertIn("validations without an improvement of val_f1", err)
         self.assertEqual(self.epochs(run), epochs)
 
     def test_resumed_it_is_the_same(self):

@@ -81,7 +81,7 @@ class OnnxRuntime(dlc.TestCase):
             self.compare(self.lenet, python=python, code=dlc.FAILED)
             self.assertRegex(self.messages, message)
         self.compare(self.lenet, program="train_step", code=dlc.USAGE)
-        self.assertIn("--onnxruntime is about --program=predict, found train_step", self.messages)
+        self.assertIn("--onnxruntime compares --program=predict, found train_step", self.messages)
         self.compare(self.lenet, self.lenet, code=dlc.USAGE)
         self.assertIn("expected either B or --onnxruntime", self.messages)
         np.savez(self.path("x.npz"), x=np.zeros((4, 1, 8, 8), np.float32))

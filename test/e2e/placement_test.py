@@ -68,7 +68,7 @@ class Placement(dlc.TestCase):
 
     def test_attention_on_cpu(self):
         """Causal attention of 32 tokens is short; one op is made of it on demand, as the only one of two ways."""
-        ways = r"\(decomposed, library, generated: no attention is generated for CPUs\)"
+        ways = r"\(decomposed, library, generated: attention is not generated for CPUs\)"
         for words, by, why in (([], "decomposed", "preferred"),
                                (["--attention=library"], "library", "--attention=library")):
             placed = {(by, why) for _, kind, by, why in self.notes("gpt_tiny", *words) if kind == "attention"}
@@ -76,7 +76,7 @@ class Placement(dlc.TestCase):
             self.assertEqual(found, by)
             self.assertRegex(text, f"{why} {ways}")
         err = dlc.dlc("compile", dlc.model("gpt_tiny"), "--attention=generated", code=dlc.BAD_MODEL)[1]
-        self.assertIn("--attention=generated cannot be: no attention is generated for CPUs; use --attention=auto", err)
+        self.assertIn("--attention=generated cannot be: attention is not generated for CPUs; use --attention=auto", err)
 
     def test_cpu(self):
         """There is no choice but for convolutions and attention, and the report changes nothing."""
@@ -156,7 +156,7 @@ class ConvPlacement(ConvCase):
             whys = f"{window.format(2)}, {window.format(4)}"
             self.assertEqual(chosen["deep" + suffix], ("generated", f"preferred (generated, library, {whys})"))
             self.assertEqual(chosen["wide" + suffix][0], "generated")
-            self.assertRegex(chosen["few" + suffix][1], r"preferred \(library, generated, winograd2: there are groups, ")
+            self.assertRegex(chosen["few" + suffix][1], r"preferred \(library, generated, winograd2: it has groups, ")
         self.assertEqual(chosen["point"][0], "library")
         halves = sorted(by for name, (by, _) in notes("--amp") if name == "few (gradient)")
         self.assertEqual(halves, ["generated", "library"])  # the filter's, the data's

@@ -89,7 +89,7 @@ class Plan(dlc.TestCase):
                             ((self.gpu, "--gpus=8x"), "found '8x'"),
                             ((self.gpu, "--net=10"), "--net: expected a bandwidth such as 400Gbps or 50GB/s, found '10'"),
                             ((self.gpu, "--link=fast"), "--link: expected a bandwidth"),
-                            ((self.gpu, "--gpu=V1"), "no figures of a GPU 'V1'"),
+                            ((self.gpu, "--gpu=V1"), "unknown GPU 'V1'"),
                             ((alone,), "was compiled for one rank: compile it with --ddp=2"),
                             ((), "expected an artifact")):
             _, err = dlc.dlc("plan", *words, code=dlc.USAGE)

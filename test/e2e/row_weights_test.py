@@ -164,7 +164,7 @@ class Evaluation(Rows):
         self.ignored[:] = IGNORED
         artifact = self.compile(batch=8, ignore_index=IGNORED)
         _, err = dlc.dlc("eval", artifact, data=self.data("ignored"), code=dlc.FAILED)
-        self.assertIn("row_loss: no row of the 103 samples counts: their labels are all ignored, or of classes without weight", err)
+        self.assertIn("row_loss: no row of the 103 samples has a weight: all labels are ignored, or of classes of weight 0", err)
 
     def test_no_means(self):
         """A root of a mean has no rows: that is said."""

@@ -107,7 +107,7 @@ class SaveParts(dlc.TestCase):
         _, err = dlc.dlc("eval", run.folder, data=dlc.data("mnist-test"))
         self.assertRegex(err, r"state-00002-of-00002.safetensors' is missing: each rank has written a part .*checkpoint-3' is used")
         _, err = dlc.dlc("train", resume=run.folder, checkpoint=6, code=dlc.CORRUPT)
-        self.assertIn("all belong into this folder, which hosts must share; bring it there, or use another checkpoint", err)
+        self.assertIn("into this folder, which hosts must share; copy the file there, or use another checkpoint", err)
         shutil.rmtree(self.checkpoint(3))
         _, err = dlc.dlc("train", resume=run.folder, code=dlc.CORRUPT)
         self.assertRegex(err, r"state-00002-of-00002.safetensors' is missing.*no checkpoint .* is intact")

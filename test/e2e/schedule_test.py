@@ -276,7 +276,7 @@ class Plateau(dlc.TestCase):
         again = dlc.Run(run.folder)
         self.assertEqual(again.metrics("lr").tolist(), rates)
         self.assertBitwise(again.state(steps), expected, "after a resume at an epoch of which the rate was waiting")
-        self.assertRegex(err, r"lr 0\.\d+ from step \d+ on: val_loss has got no better")
+        self.assertRegex(err, r"lr 0\.\d+ from step \d+ on: val_loss has not improved")
 
     def test_needs_validations(self):
         artifact = dlc.compile(dlc.model("mlp"), self.path("model.dlc"), schedule="plateau")

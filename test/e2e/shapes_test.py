@@ -80,7 +80,7 @@ class Shapes(dlc.TestCase):
         found = self.predict("run", x=x[:5], of=of[:5])["y"]
         np.testing.assert_allclose(found.reshape(5, residues, 2), members[:5] @ x[:5] @ expected, rtol=1e-5, atol=1e-6)
         _, err = dlc.dlc(*wrong, code=dlc.BAD_MODEL)
-        self.assertIn("input 'y' has shape [3, 2], expected rows for each of 5 samples; if a sample is all rows, as of a graph: --batch=1", err)
+        self.assertIn("input 'y' has shape [3, 2], expected rows for each of 5 samples; if all rows are one sample, such as a graph: --batch=1", err)
 
     def test_scalar_input(self):
         self.compile([node("Mul", ["x", "s"], ["y"])], [value("x", "N", 3), value("s")], [value("y", "N", 3)], "--predict-only")
@@ -163,10 +163,10 @@ class Shapes(dlc.TestCase):
         two = self.predict(x=x)
         self.assertEqual(set(two), {"y"})  # n, as the only one
         np.testing.assert_array_equal(two["y"], -x)
-        self.assertIn("warning: output 't' is of a batch as a whole: left out", self.err)
+        self.assertIn("warning: output 't' has no row for each sample and is left out", self.err)
         self.compile([node("Transpose", ["x"], ["t"])], [value("x", 4, 3)], [value("t", 3, 4)], "--predict-only")
         self.predict(x=x, code=dlc.USAGE)
-        self.assertIn("needs as many samples as one has, 4, found 8", self.err)
+        self.assertIn("expected one whole batch, 4 samples, found 8", self.err)
 
     def test_nothing_but_shared_inputs(self):
         self.compile([node("Exp", ["s"], ["y"])], [value("s")], [value("y")], "--predict-only")

@@ -221,20 +221,20 @@ class Slices(dlc.TestCase):
             proto.graph.value_info.append(info)
             onnx.save(proto, path)
             _, err = dlc.dlc("compile", path, "-o", self.path("m.dlc"), batch=BATCH)
-            self.assertRegex(err, r"not trained: 'sum_1'|functions of parameters that cannot be undone; .*: 'sum_1'")
+            self.assertRegex(err, r"not trained: 'sum_1'|functions of parameters that cannot be inverted; .*: 'sum_1'")
 
     def test_rules_of_whole_tensors_are_warned_of(self):
         parameters = {"p": floats(2, WIDTH), "w": floats(8, WIDTH), "head": floats(WIDTH, 4)}
         path = self.save(scale_and_shift(), parameters, [Part("select", "p", 0), Part("select_1", "p", 1)], True)
         _, err = dlc.dlc("compile", path, "-o", self.path("m.dlc"), batch=BATCH, optimizer="lamb")
-        self.assertRegex(err, r"lamb looks at whole tensors, .*: 'select', 'select_1'\. They train otherwise")
+        self.assertRegex(err, r"lamb depends on whole tensors, .*: 'select', 'select_1'\. They train differently")
 
     def test_files_that_do_not_say_it(self):
         """Without what a value was folded from, the first is the parameter, and others are warned of."""
         parameters = {"p": floats(2, WIDTH), "w": floats(8, WIDTH), "head": floats(WIDTH, 4)}
         path = self.save(scale_and_shift(), parameters, [Part("select", "p", 0), Part("select_1", "p", 1)], True, sources=False)
         _, err = dlc.dlc("compile", path, "-o", self.path("m.dlc"), batch=BATCH)
-        self.assertRegex(err, "warning: .*: values that the exporter computed before, .* are not trained: 'select_1'")
+        self.assertRegex(err, "warning: .*: constants that the exporter computed, .* are not trained: 'select_1'")
         out, _ = dlc.dlc("inspect", self.path("m.dlc"), "--tensors")
         self.assertTrue(re.search(r"(?m)^ *select +trained", out), out)
 

@@ -138,7 +138,7 @@ class SparseEmbeddings(dlc.TestCase):
         self.assertTrue("weight.powersgd_q" in thin and "table.powersgd_q" not in thin, "rows travel as they are")
         runs = [self.train(self.compile(optimizer="sgd", lr=0.5, batch=3, ddp=2, sparse_embeddings=sparse), steps=4) for sparse in ("exact", "off")]
         _, said = dlc.dlc("train", resume=runs[0].folder, ranks=3, steps=8, code=dlc.INCOMPATIBLE)
-        self.assertRegex(said, "unique_rows '.*embed.*': it has room for the rows of 2 ranks, and there are 3: compile with --ddp=3, or with "
+        self.assertRegex(said, "unique_rows '.*embed.*': the artifact has memory for the rows of 2 ranks, but there are 3: compile with --ddp=3, or with "
                          "--sparse-embeddings=off")
         for run in runs:
             dlc.dlc("train", resume=run.folder, ranks=1, steps=8)
@@ -168,7 +168,7 @@ class SparseEmbeddings(dlc.TestCase):
         self.assertEqual(self.by_rows(artifact), ["table"])
         self.assertEqual(self.by_rows(self.compile(optimizer="adamw", optimizer_group="table:sgd(sparse-embeddings=off)")), [])
         out, _ = dlc.dlc("inspect", artifact)
-        self.assertIn("\n  moved by rows: table\n", out)
+        self.assertIn("\n  updated by rows: table\n", out)
 
     def test_a_skipped_step_moves_nothing(self):
         with mock.patch.dict(os.environ, DLC_INJECT_INF="1"):

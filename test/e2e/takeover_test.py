@@ -173,7 +173,7 @@ class Takeover(dlc.TestCase):
 
     def test_other_data(self):
         _, said = self.go_on(data=dlc.data("mnist-test"), steps=STEPS + 2)
-        self.assertIn(f"is not the data of '{self.old}/checkpoint-{STEPS}': its samples are taken from the first on", said)
+        self.assertIn(f"is not the data of '{self.old}/checkpoint-{STEPS}': the run begins with its first sample", said)
         with open(self.path(f"new/checkpoint-{STEPS + 2}/trainer.json")) as file:
             self.assertEqual(json.load(file)["sample"], 2 * 16)
 
@@ -203,7 +203,7 @@ class Takeover(dlc.TestCase):
             self.assertIn(message, said)
             self.assertFalse(os.path.exists(self.path("r")))
         _, said = self.go_on(steps=STEPS, artifact=self.artifact, code=dlc.USAGE)
-        self.assertIn(f"is of step {STEPS}, and the run ends with step {STEPS}: --steps and --epochs count from the first step of all", said)
+        self.assertIn(f"is of step {STEPS}, and the run ends with step {STEPS}: --steps and --epochs count from step 0 of the first run", said)
         other = dlc.compile(dlc.model("mlp"), self.path("mlp.dlc"), batch=16)
         _, said = dlc.dlc("train", other, data=dlc.data("digits-train"), run=self.path("o"), state=self.old, steps=MORE, code=dlc.INCOMPATIBLE)
         self.assertIn("it has none of the artifact's parameters", said)

@@ -175,7 +175,7 @@ class ZeroGroup(dlc.TestCase):
         artifact = self.compile(1, **ADAMW)
         self.assertIn("error: --zero-group=3 does not divide 4 ranks: use a divisor, or --zero-group=0, which shards over all ranks",
                       self.train(artifact, zero_group=3, code=dlc.USAGE))
-        self.assertIn("error: --on-lost-rank=shrink does not go with --zero-group=2: fewer ranks need not be groups of so many; leave out one of the two",
+        self.assertIn("error: --on-lost-rank=shrink conflicts with --zero-group=2: fewer ranks may not divide into groups of this size; leave out one of the two",
                       self.train(artifact, zero_group=2, on_lost_rank="shrink", code=dlc.USAGE))
         self.assertRegex(self.train(self.compile(0, **ADAMW), zero_group=2, code=dlc.USAGE),
                          r"error: --zero-group=2: no state of the model has shards: compile it with --zero=1 and an optimizer that has "

@@ -138,14 +138,14 @@ class Zero(dlc.TestCase):
     def test_refusals(self):
         """What cannot be in parts is said to be so, by its name."""
         for options, message in (
-                (dict(optimizer="lamb", lr=1e-3), r"--zero: what updates '.*\.m' needs more of its tensor"),
-                (dict(optimizer="adafactor"), r"--zero: what updates '.*\.vr' needs more of its tensor .*use another optimizer, or --zero=0"),
+                (dict(optimizer="lamb", lr=1e-3), r"--zero: the update of '.*\.m' is not elementwise"),
+                (dict(optimizer="adafactor"), r"--zero: the update of '.*\.vr' is not elementwise .*use another optimizer, or --zero=0"),
         ):
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, zero=1, code=dlc.BAD_MODEL, **options)
             self.assertRegex(err, message)
         for options, message in (
-                (dict(clip_param_grad=0.1, clip_value=0.1, clip_grad=1), r"--zero=2: .* the gradients of '.*', of which each rank has a part; use --zero=1"),
-                (dict(optimizer="lars"), r"--zero=2: what reads the gradients of '.*', of which each rank has a part; use --zero=1"),
+                (dict(clip_param_grad=0.1, clip_value=0.1, clip_grad=1), r"--zero=2: .* the gradients of '.*', which are sharded; use --zero=1"),
+                (dict(optimizer="lars"), r"--zero=2: what reads the gradients of '.*', which are sharded; use --zero=1"),
         ):
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, zero=2, code=dlc.BAD_MODEL, **(ADAMW | options))
             self.assertRegex(err, message)

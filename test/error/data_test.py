@@ -69,18 +69,18 @@ class BadData(dlc.TestCase):
         """Each by what it is, with what to make of it."""
         idx = b"\0\0\x08\x03" + b"\0" * 12
         cases = {
-            "train-images-idx3-ubyte": (idx, r"is an IDX file of pictures, as MNIST's are, which is not read: numpy\.frombuffer"),
+            "train-images-idx3-ubyte": (idx, r"is an IDX file of pictures, as MNIST's are, a format that dlc does not read: numpy\.frombuffer"),
             "train-labels-idx1-ubyte": (b"\0\0\x08\x01" + b"\0" * 8, "is an IDX file of numbers"),
-            "train-images-idx3-ubyte.gz": (gzip.compress(idx), "is compressed by gzip, which is not read: unpack it"),
-            "data_batch_1": (pickle.dumps({"data": 1}), r"is a pickle \(it may run code when it is read\), which is not read: .*numpy\.savez"),
+            "train-images-idx3-ubyte.gz": (gzip.compress(idx), "is compressed by gzip, a format that dlc does not read: unpack it"),
+            "data_batch_1": (pickle.dumps({"data": 1}), r"is a pickle \(it may run code when it is read\), a format that dlc does not read: .*numpy\.savez"),
             "a.feather": (b"ARROW1\0\0", r"is an Arrow \(Feather\) file.*to_parquet"),
             "a.arrow": (b"\xff\xff\xff\xff", "is a stream of Arrow"),
             "a.jsonl": (b"{}\n", "is JSON, a line a sample"),
             "a.tfrecord-00000-of-00010": (b"\x1e\0\0\0", r"is a TFRecord file.*WebDataset's \.tar, or send them by --data-command"),
             "a.h5": (b"\x89HDF\r\n\x1a\n", "is an HDF5 file"),
             "a.pt": (b"PK\3\4", r"is a file of torch\.save"),
-            "table": (b"PAR1", r"is a Parquet file, which is not read: let its name end in \.parquet"),
-            "a.png": (b"\x89PNG\r\n", "is one picture, which is not read: name a folder of them"),
+            "table": (b"PAR1", r"is a Parquet file, a format that dlc does not read: let its name end in \.parquet"),
+            "a.png": (b"\x89PNG\r\n", "is one picture, a format that dlc does not read: name a folder of them"),
         }
         for name, (content, message) in cases.items():
             with self.subTest(name):
@@ -91,7 +91,7 @@ class BadData(dlc.TestCase):
         os.mkdir(self.path("saved"))
         with open(self.path("saved/data-00000-of-00001.arrow"), "wb") as file:
             file.write(b"\xff\xff\xff\xff")
-        self.refuse(self.path("saved"), r"saved' has no pictures, .*; '.*\.arrow' is a stream of Arrow, which is not read: .*to_parquet")
+        self.refuse(self.path("saved"), r"saved' has no pictures, .*; '.*\.arrow' is a stream of Arrow, a format that dlc does not read: .*to_parquet")
 
     def test_truncated(self):
         with open(dlc.data("digits-train"), "rb") as file:

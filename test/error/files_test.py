@@ -118,7 +118,7 @@ class Files(dlc.TestCase):
         with open(path, "w") as file:
             file.writelines(lines)
         _, err = dlc.dlc("train", resume=copy, steps=7, timeout=20)
-        self.assertIn(f"'{path}' is of an older version, without max_skips: defaults are taken", err)
+        self.assertIn(f"'{path}' is of an older version, without max_skips: defaults are used", err)
         self.assertEqual(len(dlc.Run(copy).metrics("loss")), 7)
         with open(path, "a") as file:
             file.write("max_skip: 3\n")

@@ -233,7 +233,7 @@ class FirstHour(dlc.TestCase):
                       r"dlc-data masks \S+/masked/masks --images=\S+/masked/images --size=H,W"),
             "boxes": (self.train("boxed"), 1, "folders images and labels, which are no classes",
                       r"dlc-data boxes \S+/boxed/labels --images=\S+/boxed/images --size=H,W"),
-            "boxes of COCO": (self.train("boxes.json"), 1, r"boxes\.json' is JSON, which is not read", "dlc-data boxes makes arrays"),
+            "boxes of COCO": (self.train("boxes.json"), 1, r"boxes\.json' is JSON, a format that dlc does not read", "dlc-data boxes makes arrays"),
             "data.yaml": (self.train("data.yaml"), 1, r"data\.yaml' is YAML, as of Ultralytics", "dlc-data boxes"),
             "a split": (self.train("split"), 1, "folders train and val, which are parts", r"--data=\S+/split/train --val=\S+/split/val"),
         })

@@ -70,7 +70,7 @@ class Flight(dlc.TestCase):
                 found, text = self.compare(flight(0, same + [call(2), call(3)], ranks=2),
                                            flight(1, same + [other, call(3, bytes=1)], ranks=2))
                 self.assertEqual((found["finding"], found["sequence"]), ("differs", 2))
-                self.assertIn("collective 2: ranks do different things", text)
+                self.assertIn("collective 2: ranks run different collectives", text)
         _, text = self.compare(flight(0, same, ranks=2), flight(1, [call(0), call(1, "barrier", bytes=0, subject=None)], ranks=2))
         self.assertIn("rank 1 (host1): barrier, 0 bytes, step 0, began 00:16:41.000, ended after 0.500 s", text)
 

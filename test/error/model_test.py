@@ -57,7 +57,7 @@ class BadModel(dlc.TestCase):
         ends = {
             "cast": ([product, helper.make_node("Cast", ["a"], ["i"], to=TensorProto.INT64),
                       helper.make_node("Cast", ["i"], ["y"], to=TensorProto.FLOAT, name="back")],
-                     r"Cast -> i.*: no gradient reaches any parameter: the way back from the loss ends at this dlc.cast"),
+                     r"Cast -> i.*: no gradient reaches any parameter: the path back from the loss ends at this dlc.cast"),
             "step": ([product, helper.make_node("Floor", ["a"], ["y"], name="steps")],
                      r"steps.*: no gradient .* ends at this dlc.floor"),
             "apart": ([helper.make_node("Slice", ["x", "zero", "two", "one"], ["y"]), product],
@@ -76,7 +76,7 @@ class BadModel(dlc.TestCase):
         nodes = [helper.make_node("MatMul", [f"v{i}" if i else "x", "w"], [f"v{i + 1}"]) for i in range(400)]
         save(self.path("m.onnx"), nodes, [floats("x", 1 << 30, 64)], [floats("v400", 1 << 30, 64)],
              dict(w=np.ones((64, 64), np.float32)))
-        self.refuse(self.path("m.onnx"), r"takes .* TiB, a plan can say at most 64.0 TiB.*(\n.*)*v\d+", code=dlc.LIMIT,
+        self.refuse(self.path("m.onnx"), r"takes .* TiB, a plan can describe at most 64.0 TiB.*(\n.*)*v\d+", code=dlc.LIMIT,
                     batch=1 << 30, loss="mse")
 
     def test_head(self):

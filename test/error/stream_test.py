@@ -69,7 +69,7 @@ class BadStreams(dlc.TestCase):
         for message, options in [
                 ("does not say how many samples there are: expected --steps=N", dict(steps=None, epochs=3)),
                 ("--data and --data-command are both given", dict(data="a.npz")),
-                ("--shuffle=on: samples of another program come in their order", dict(shuffle="on")),
+                ("--shuffle=on: samples of another program have a fixed order", dict(shuffle="on")),
                 ("--mixup and --cutmix: samples of another program", dict(mixup=0.2)),
                 ("samples of another program are augmented there", dict(hflip=True))]:
             with self.subTest(message):

@@ -140,7 +140,7 @@ class Usage(dlc.TestCase):
             "no command of commands": (["doctor", "cache"], r"expected a command: list, prune, export; see dlc doctor cache --help"),
             "one of another name": (["data", "inspct"], r"unknown command 'inspct'; did you mean 'inspect'\?; see dlc data"),
             "a command's flag": (["data", "inspect", "--foo"], r"unknown flag '--foo'.*; see dlc data inspect --help"),
-            "ranks of a new run": (self.train("--ranks=2"), r"--ranks needs --resume: a new run has as many"),
+            "ranks of a new run": (self.train("--ranks=2"), r"--ranks needs --resume: a new run has the number"),
             "no ranks": (["train", "--resume=x", "--ranks=0"], r"--ranks: .*whole number from 1 to 65536, found '0'"),
             "lost ranks": (self.train("--on-lost-rank=wait"), r"--on-lost-rank: expected end or shrink, found 'wait'"),
             "least ranks of a run that ends": (self.train("--min-ranks=2"), r"--min-ranks needs --on-lost-rank=shrink"),
@@ -167,14 +167,14 @@ class Usage(dlc.TestCase):
         self.refuse(self.compile("--ema", "--loss", "--amp"), "--loss: expected .*, found the flag '--amp'")
 
     def test_placement_that_cannot_be(self):
-        for word, why in ("matmul=generated", "kernels of our own multiply halves"), ("matmul-epilogue=library", "rows of 10 "):
+        for word, why in ("matmul=generated", "generated kernels multiply 16-bit floats only"), ("matmul-epilogue=library", "rows of 10 "):
             self.refuse(self.compile("--target=cuda", "--place=" + word), f"--place={word} cannot be: {why}.*; without it",
                         code=dlc.BAD_MODEL)
 
     def test_ranks_of_another_launcher(self):
         with mock.patch.dict(os.environ, RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="1"):
             for word in "--on-lost-rank=shrink", "--ranks=2":
-                self.refuse(["train", "--resume=x", word], r"rank 0 of the environment's \(RANK\): it says how many there are")
+                self.refuse(["train", "--resume=x", word], r"rank 0 of the environment's \(RANK\): the launcher chooses the number of ranks")
 
     def test_lists_file(self):
         """File, line and column of what is wrong."""

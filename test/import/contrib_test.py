@@ -87,8 +87,8 @@ class Contrib(Rows):
 
     def test_says_why_others_are_refused(self):
         for op, domain, reason in (("BeamSearch", MS, "a search that calls a decoder"), ("RemovePadding", MS, "sizes depend on the data"),
-                                   ("PagedAttention", MS, "attention of a server"), ("QOrderedMatMul", MS, "one kind of processor"),
-                                   ("QLinearAdd", MS, "integers, which have no gradient: take the model before it was quantized"),
+                                   ("PagedAttention", MS, "attention of an inference server"), ("QOrderedMatMul", MS, "one kind of processor"),
+                                   ("QLinearAdd", MS, "integers, which have no gradient: use the model from before it was quantized"),
                                    ("Conv", "com.microsoft.nchwc", "ORT_ENABLE_EXTENDED at most"),
                                    ("EPContext", MS, "machine code of another tool")):
             proto = model([node(op, ["x"], ["y"], domain=domain)], [value("x", [2])], [value("y", None)], domains=[domain])
@@ -124,7 +124,7 @@ class Optimized(Rows):
             roles, err = self.roles(self.proto(producer))
             self.assertEqual(sorted(roles.values()), [False] + 5 * [True], roles)
             self.assertFalse(roles["/places/Gather_output_0"])
-            self.assertRegex(err, "values that the exporter computed before.*'/places/Gather_output_0'")
+            self.assertRegex(err, "constants that the exporter computed, .*'/places/Gather_output_0'")
         self.assertNotIn("token", self.roles(self.proto("other"))[0])  # a number in the program
 
 

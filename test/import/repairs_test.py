@@ -134,7 +134,7 @@ class Repairs(dlc.TestCase):
                 else:
                     places, err = self.explained(path, skip, *flags)
                     self.assertNotIn(name, places)
-                    self.assertIn(f"not run, by --no-repair: {name}; ", err)
+                    self.assertIn(f"skipped by --no-repair: {name}; ", err)
         self.assertEqual(set(order), set(cases))
 
     def test_what_is_left_out_trains_as_the_file_has_it(self):

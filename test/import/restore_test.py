@@ -158,7 +158,7 @@ class Restore(RestoreCase):
         self.assertFalse(self.scores(np.zeros(8)))
         self.assertFalse(self.scores(np.where(random.rand(4, 1, 8, 8) < 0.5, 0, -np.inf)))
         self.assertFalse(self.scores(floats(8, 8), "val_7"), "a table of slopes")
-        self.assertRegex(self.errors, "computed before, .* not trained: 'val_7'")
+        self.assertRegex(self.errors, "that the exporter computed, .* not trained: 'val_7'")
         for mask in np.zeros(8), np.where(random.rand(4, 1, 8, 8) < 0.5, 0, -np.inf):
             self.scores(mask, "val_7")
             self.assertNotIn("not trained", self.errors)
@@ -254,7 +254,7 @@ class Restore(RestoreCase):
 
     def test_sliced_positions_train_as_they_are(self):
         self.assertEqual(self.folded("slice_1", floats(4, 8), ["pos.weight"], "Add"), {"w": "8x8", "slice_1": "4x8"})
-        self.assertNotIn("cannot be undone", self.errors)
+        self.assertNotIn("cannot be inverted", self.errors)
 
     def test_what_a_layer_gave_is_no_parameter(self):
         """Positions that a projection of sines made, moved and repeated (XCiT): they train as they are, with a warning."""
@@ -266,9 +266,9 @@ class Restore(RestoreCase):
         def read(*parameters):
             return self.read(nodes, weights, [value("x", [4, 3, 8])], [value("y", [4, 4, 8])], parameters=["w", "cls", *parameters])
         self.assertEqual(read("pos.weight", "pos.bias"), {"w": "8x8", "cls": "1x1x8", "permute": "1x3x8"})
-        self.assertRegex(self.errors, "folded functions of parameters that cannot be undone; .* trains as it is: 'permute'")
+        self.assertRegex(self.errors, "folded functions of parameters that cannot be inverted; .* train instead: 'permute'")
         self.assertEqual(read("pos.weight"), {"w": "8x8", "expand": "1x1x8", "permute": "1x3x8"})
-        self.assertNotIn("cannot be undone", self.errors)
+        self.assertNotIn("cannot be inverted", self.errors)
         self.assertEqual(set(read()), {"w", "cls"})
 
     def test_number_plus_weight(self):
@@ -287,7 +287,7 @@ class Restore(RestoreCase):
                      "return y * (-1 + self.weight)", "return y * (2 * 1 + self.weight)",
                      f"return y * ({10**39} + self.weight)", "return y * (1000000000 + self.weight)"]:
             self.assertEqual(self.folded("add_1", 1 + floats(8), ["norm.weight"], line=line), {"w": "8x8", "add_1": "8"}, line)
-            self.assertEqual(self.errors.count("cannot be undone"), 1)
+            self.assertEqual(self.errors.count("cannot be inverted"), 1)
             self.assertIn("optimize=False", self.errors)
 
     def test_minus_exp(self):
@@ -323,7 +323,7 @@ class Restore(RestoreCase):
 
     def test_what_cannot_be_undone_is_one_warning(self):
         self.assertEqual(set(self.folded("sigmoid", floats(8), ["norm.gate"])), {"w", "sigmoid"})
-        self.assertEqual(self.errors.count("cannot be undone"), 1)
+        self.assertEqual(self.errors.count("cannot be inverted"), 1)
         self.assertRegex(self.errors, r"warning: .*'sigmoid'.*torch.onnx.export\(..., dynamo=True, optimize=False\)")
 
     def test_tables_that_may_have_been_resized(self):
@@ -355,7 +355,7 @@ class Restore(RestoreCase):
         tensors = {"w": floats(8, 8), "n.weight": floats(8), "n.bias": floats(8)}
         trained = self.read(nodes, tensors, [value("x", [4, 4, 8])], [value("y", [4, 4, 8])], parameters=["w", "n.weight", "n.bias", "m.bias"])
         self.assertEqual(set(trained), {"w", "n.weight", "n.bias"})
-        self.assertRegex(self.errors, "parameters of the source that no node names: 'm.bias'. A tool fused nodes after the exporter")
+        self.assertRegex(self.errors, "parameters of the source that no node names: 'm.bias'. A tool fused nodes after the export")
         self.assertNotIn("They cannot be trained", self.errors)
 
     def test_zero_scale_and_shift_of_one_module_are_parted(self):
@@ -411,17 +411,17 @@ class Restore(RestoreCase):
         """NFNet's standardised weights: a view of batch_norm(weight) * gain. Without a function between, the view trains."""
         names = ["norm.weight", "norm.gain"]
         self.assertIn("view_2", self.folded_from("view_2", floats(8), ["view", "mul", "getitem", "val_1", *names], names, "%q, %view_2"))
-        self.assertIn("functions of parameters that cannot be undone; what they gave trains as it is: 'view_2' (of 'norm.gain' and 1 more)", self.errors)
+        self.assertIn("functions of parameters that cannot be inverted; their results train instead: 'view_2' (of 'norm.gain' and 1 more)", self.errors)
         self.assertIn("optimize=False", self.errors)
         self.folded_from("view_2", floats(8), ["view", "val_1", "norm.weight"], names[:1], "%q, %view_2")
-        self.assertNotIn("cannot be undone", self.errors)
+        self.assertNotIn("cannot be inverted", self.errors)
         # Only numbers tell BiT's, view(batch_norm(weight)), from a part of a weight: each row has mean zero.
         part, image = floats(3, 3, 2, 2), value("x", [4, 3, 5, 5])
         for weight, undone in (part, True), (part - part.mean((1, 2, 3), keepdims=True), False):
             conv = call(node("Conv", ["x", "view_2"], ["y"]), "conv2d", "%x, %view_2", "norm")
             self.noting("view_2", weight, ["view", "getitem", "val_1", "norm.weight"], [conv], {"view_2": weight}, inputs=[image],
                         outputs=[value("y", [4, 3, 4, 4])], parameters=names[:1])
-            (self.assertNotIn if undone else self.assertIn)("cannot be undone; what they gave trains as it is: 'view_2'", self.errors)
+            (self.assertNotIn if undone else self.assertIn)("cannot be inverted; their results train instead: 'view_2'", self.errors)
 
     def test_a_norm_of_groups_has_vectors(self):
         """torch's exporter multiplies by its scale as [C, 1, 1]; the module has [C]."""
@@ -445,10 +445,10 @@ class Restore(RestoreCase):
         rows, sources = np.tile(floats(8), (4, 1)), ["fc.weight", "fc.bias", "zeros"]
         self.assertEqual(self.folded_from("linear_1", rows, sources, []), {"fc.weight", "fc.bias"})
         self.assertIn("dlc.broadcast", self.text)
-        self.assertNotIn("cannot be undone", self.errors)
+        self.assertNotIn("cannot be inverted", self.errors)
         for changed, names in [(rows, sources[:2]), (rows + floats(4, 8), sources)]:
             self.assertEqual(self.folded_from("linear_1", changed, names, []), {"fc.weight", "fc.bias", "linear_1"})
-            self.assertIn("cannot be undone", self.errors)
+            self.assertIn("cannot be inverted", self.errors)
 
     def test_many_candidates_cost_no_more_than_the_budget(self):
         nodes = [call(node("Mul", ["x" if i == 0 else f"p{i - 1}", f"mul_{i}"], [f"p{i}"]), "mul", f"%x, %mul_{i}", f"m{i}")

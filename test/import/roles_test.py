@@ -60,7 +60,7 @@ class Roles(dlc.TestCase):
 
     def test_folds_of_the_older_exporter_are_reported(self):
         norm = "warning: the exporter folded batch norm into 1 nodes (the first is '/c/Conv')"
-        untrained = r"warning: values that the exporter computed before, .* are not trained: 'onnx::Mul_7'\. .*optimize=False"
+        untrained = r"warning: constants that the exporter computed, .* are not trained: 'onnx::Mul_7'\. .*optimize=False"
         self.assertIn(norm, self.folded_names("onnx::Conv_5", "c.scale", bias="onnx::Conv_6"))
         self.assertNotIn("not trained", self.errors)
         # A norm leaves no bias its name: a cast of the weight was folded.
@@ -77,7 +77,7 @@ class Roles(dlc.TestCase):
             errors = self.folded_names("ConvBnFusion_W_c.weight", "c.scale", producer)
             self.assertIn("warning: the exporter folded batch norm into 1 nodes (the first is '/c/Conv')", errors)
         self.assertRegex(self.folded_names("ConvMulFusion_W_c.weight", "c.scale"),
-                         "folded functions of parameters that cannot be undone; .* trains as it is: 'ConvMulFusion_W_c.weight'")
+                         "folded functions of parameters that cannot be inverted; .* train instead: 'ConvMulFusion_W_c.weight'")
 
     def test_a_new_norm_needs_a_layer_of_its_own(self):
         proto = model([node("FusedConv", ["x", "ConvBnFusion_W_k"], ["y"], name="f", domain="com.microsoft", activation="Relu")],
@@ -145,7 +145,7 @@ class Roles(dlc.TestCase):
             name = "enc." + name
             with self.subTest(name):
                 self.assertTrue(self.fixed(table, name))
-                self.assertRegex(self.errors, f"warning: tensors that are named as parameters hold what .* not trained: '{name}'.*--train=REGEX")
+                self.assertRegex(self.errors, f"warning: tensors that are named as parameters contain values .* not trained: '{name}'.*--train=REGEX")
                 self.assertFalse(self.fixed(table, name, "--train=" + name))
                 self.assertNotIn("named as parameters", self.errors)
                 self.assertTrue(self.fixed(table, name, "--freeze=" + name))
@@ -194,7 +194,7 @@ class Roles(dlc.TestCase):
         proto.producer_name = producer
         found = self.reasons(proto, *flags)
         _, _, self.errors = run(IMPORT, self.path("m.onnx"), *flags)
-        warning = re.search("numbers that are not trained, as the file does not say .*--train=REGEX.*--freeze=REGEX.*", self.errors)
+        warning = re.search("scalars that are not trained, as the file does not say .*--train=REGEX.*--freeze=REGEX.*", self.errors)
         return {k: (found[k][0], bool(warning and f"'{k}'" in warning.group())) for k in names}
 
     def test_numbers_of_folded_exports(self):
@@ -313,10 +313,10 @@ class Roles(dlc.TestCase):
                       [value("x", [4, 4])], [value("y", [4, 4])], weights)
         self.assertEqual(self.reasons(proto), {
             "w": (0, "a weight of MatMul 'fc'"), "b": (0, "a weight of MatMul 'fc'"), "mask": (2, "a triangular mask"),
-            "k": (2, "holds i64, which have no gradient"), "s": (2, "a number of Mul 'by'"), "g": (0, "a weight of BatchNormalization 'bn'"),
+            "k": (2, "holds i64, which have no gradient"), "s": (2, "a scalar operand of Mul 'by'"), "g": (0, "a weight of BatchNormalization 'bn'"),
             "h": (0, "a weight of BatchNormalization 'bn'"),
             "mean": (1, "a running statistic of BatchNormalization 'bn'"), "var": (1, "a running statistic of BatchNormalization 'bn'"),
-            "table": (2, "no weight of a layer, but an operand of Sub 'less'")})
+            "table": (2, "not a weight of a layer, but an operand of Sub 'less'")})
         self.assertEqual(self.reasons(proto, "--train=table", "--freeze=^w")["table"], (0, "matches --train"))
         self.assertEqual(self.reasons(proto, "--train=table", "--freeze=^w")["w"], (2, "matches --freeze"))
 
@@ -350,7 +350,7 @@ class Roles(dlc.TestCase):
 
     def test_scales_of_branches(self):
         """A value per channel of what a branch gives, where it is added to what the branch comes from, is learnt; nothing else is."""
-        why = "a value per channel of the branch that Add 'join' adds to what it comes from"
+        why = "a value per channel of the residual branch that Add 'join' adds to its input"
         self.assertEqual(self.branch(np.full(4, 1e-6)), (0, why))
         self.assertEqual(self.branch(np.ones(4), reader="Add"), (0, why))
         tail = [node("Div", ["e", "onnx::Div_8"], ["f"]), node("Add", ["onnx::Add_9", "f"], ["g"]), node("Identity", ["g"], ["h"])]

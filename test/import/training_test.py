@@ -151,7 +151,7 @@ class Training(Rows):
             file.write(proto.SerializeToString())
         code, _, err = run(IMPORT, self.path("m.onnx"))
         self.assertEqual(code, dlc.OK, err)
-        self.assertIn("warning: the model's training_info (Gradient of 'y', Adam) is not run", err)
+        self.assertIn("warning: the model's training_info (Gradient of 'y', Adam) is ignored", err)
 
     def test_no_opset_of_the_core(self):
         proto = self.of([node("Relu", ["x"], ["y"])], {"x": self.floats(2)}, ["y"])

@@ -79,7 +79,7 @@ func.func @eval_step(%h: tensor<150x8xf32>, %labels: tensor<150xi64>, %w: tensor
 
 // -----
 // Logits that are a result stay whole.
-// WHY: warning: --loss-chunk: the logits of @returned, 58.6 KiB, stay whole: the function's result reads or makes them
+// WHY: warning: --loss-chunk: the logits of @returned, 58.6 KiB, are not split: the function's result reads or computes them
 // CHECK-LABEL: func @returned
 // CHECK: %[[X:.*]] = dlc.matmul {{.*}} -> tensor<150x100xf32>
 // CHECK: return %{{.*}}, %[[X]]
@@ -91,7 +91,7 @@ func.func @returned(%h: tensor<150x8xf32>, %labels: tensor<150xi64>, %w: tensor<
 
 // -----
 // As do those whose gradient depends on all rows' losses.
-// WHY: warning: --loss-chunk: the logits of @mixed, 58.6 KiB, stay whole: dlc.reduce_mean reads or makes them
+// WHY: warning: --loss-chunk: the logits of @mixed, 58.6 KiB, are not split: dlc.reduce_mean reads or computes them
 // CHECK-LABEL: func @mixed
 // CHECK: dlc.softmax_cross_entropy %{{.*}} : (tensor<150x100xf32>
 // CHECK: dlc.softmax_cross_entropy_backward {{.*}} -> tensor<150x100xf32>

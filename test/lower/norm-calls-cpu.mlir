@@ -4,7 +4,7 @@
 // RUN: %dlc compile %models/resnet8.onnx --target=cpu --batch=32 --emit=mlir --stop-after=fuse --norm=generated | FileCheck %s --check-prefix=OWN
 // RUN: %dlc compile %models/gpt_tiny.onnx --target=cpu --norm=library --emit=mlir --stop-after=fuse 2>&1 | FileCheck %s --check-prefix=WHY
 
-// WHY: the runtime for CPUs has batch norm alone
+// WHY: the runtime for CPUs has batch norm only
 // No mask and no addition of ResNet-8's nine norms stays in a kernel but the masks behind sums.
 // STEP-COUNT-9: dlc.fused_batch_norm %
 // STEP-COUNT-9: dlc.fused_batch_norm_backward %

@@ -10,7 +10,7 @@
 // CHECK: module attributes {dlc.placements = [
 // CHECK-SAME: ["n1", "norm", "decomposed", "preferred (decomposed, library)"]
 // CHECK-SAME: ["n2", "norm", "decomposed", "preferred (decomposed, library)"]
-// CHECK-SAME: ["f1", "matmul", "library", "the only way (library, generated: kernels of our own multiply halves)"]
+// CHECK-SAME: ["f1", "matmul", "library", "the only way (library, generated: generated kernels multiply 16-bit floats only)"]
 // CHECK-SAME: ["p1", "pool", "decomposed", "the only way"]
 // CHECK-SAME: ["e1", "gather", "generated", "the only way"]
 // CHECK-LABEL: func @train_step
@@ -25,7 +25,7 @@
 // NODE: dlc.layer_norm {{.*}} by = library {
 // FIRST: dlc.layer_norm {{.*}} by = decomposed {
 // FIRST: dlc.layer_norm {{.*}} by = library {
-// REFUSED: --place=matmul=generated cannot be: kernels of our own multiply halves; without it the target chooses
+// REFUSED: --place=matmul=generated cannot be: generated kernels multiply 16-bit floats only; without it the target chooses
 // WORD: norm: 'libary' is not one of auto, library, generated; did you mean 'library'?
 // NONE: --place=pool=library cannot be: cuda has only decomposed; without it the target chooses
 func.func @train_step(%x: tensor<4x16xf32>, %s: tensor<16xf32>, %w: tensor<16x16xf32>, %h: tensor<16x16xbf16>, %m: tensor<1x4x8x8xf32>, %i: tensor<2xi64>) -> (tensor<4x16xf32>, tensor<16x16xbf16>, tensor<1x4x4x4xf32>, tensor<2x16xf32>) {

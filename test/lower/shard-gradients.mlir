@@ -89,7 +89,7 @@ func.func @train_step(%x: tensor<4xf32>) -> tensor<4xf32> {
 // Nor is there a part without an update.
 dlc.state @w : tensor<4xf32> param init = "w" trainable
 func.func @train_step(%x: tensor<4xf32>) {
-  // expected-error @+1 {{--zero=2: something else than element by element updates reads the gradients of}}
+  // expected-error @+1 {{--zero=2: an op that is not elementwise reads the gradients of}}
   %g = dlc.all_reduce %x {bucket = 0 : i64, of = @w} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }

@@ -72,7 +72,7 @@ func.func @train_step(%x: tensor<4xf32>, %rate: tensor<f32>) -> tensor<4xf32> {
 
 // A moment that sums of its tensor move is no sum of parts.
 dlc.state @w : tensor<4xf32> param init = "w" trainable
-// expected-error @+1 {{--zero: what updates 'w.m' needs more of its tensor than the element that it updates}}
+// expected-error @+1 {{--zero: the update of 'w.m' is not elementwise}}
 dlc.state @w.m : tensor<4xf32> moment init = 0.0 : f32 of = @w
 func.func @train_step() {
   %m = dlc.read @w.m : tensor<4xf32>
@@ -90,7 +90,7 @@ func.func @train_step() {
 
 // Nor may something else read a part that an update leaves.
 dlc.state @w : tensor<4xf32> param init = "w" trainable
-// expected-error @+1 {{--zero: what updates 'w.m' needs more of its tensor than the element that it updates}}
+// expected-error @+1 {{--zero: the update of 'w.m' is not elementwise}}
 dlc.state @w.m : tensor<4xf32> moment init = 0.0 : f32 of = @w
 func.func @train_step() -> tensor<f32> {
   %m = dlc.read @w.m : tensor<4xf32>

@@ -6,7 +6,7 @@
 // RUN: not %dlc-opt %s --dlc-place-attention="target=cpu attention=generated" --split-input-file 2>&1 | FileCheck %s --check-prefix=GENERATED
 
 // OFF-NOT: dlc.attention
-// GENERATED: error: --attention=generated cannot be: no attention is generated for CPUs; use --attention=auto to leave it as products and softmax
+// GENERATED: error: --attention=generated cannot be: attention is not generated for CPUs; use --attention=auto to leave it as products and softmax
 
 // In f32, too, where half of the scores are hidden.
 // CHECK-LABEL: func @causal
@@ -66,7 +66,7 @@ func.func @masked(%q: tensor<2x600x4x64xf16>, %k: tensor<2x600x4x64xf16>, %v: te
 
 // CHECK-LABEL: func @double
 // CHECK-NOT: dlc.attention
-// ERROR: error: --attention=library cannot be: it computes in f64, and attention for CPUs is of f32, bf16 and f16; use --attention=auto
+// ERROR: error: --attention=library cannot be: it computes in f64, and attention for CPUs computes in f32, bf16 and f16 only; use --attention=auto
 func.func @double(%q: tensor<1x1x64x8xf64>, %k: tensor<1x1x64x8xf64>, %v: tensor<1x1x64x8xf64>) -> tensor<1x1x64x8xf64> {
   %y, %lse = dlc.attention %q, %k, %v {scale = 0.5 : f64, causal} : (tensor<1x1x64x8xf64>, tensor<1x1x64x8xf64>, tensor<1x1x64x8xf64>) -> (tensor<1x1x64x8xf64>, tensor<1x1x64x1xf64>)
   return %y : tensor<1x1x64x8xf64>

@@ -25,8 +25,8 @@
 // NOTHING: warning: --compress=powersgd has no effect: no gradient of two or more dimensions becomes smaller
 // NOTHING-NOT: factor
 // OFF-NOT: factor
-// ZERO: error: --compress=powersgd does not go with --zero so far
-// CUDA: error: --compress=powersgd does not go with --target=cuda so far
+// ZERO: error: --compress=powersgd does not support --zero: 
+// CUDA: error: --compress=powersgd does not support --target=cuda: 
 // RANK: compress: expected a whole number from 1 to 1024, found '0'
 dlc.state @a : tensor<8x4x5xf32> param init = "a" trainable
 dlc.state @b : tensor<30x30xf32> param init = "b" trainable

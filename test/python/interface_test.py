@@ -172,7 +172,7 @@ class Interface(unittest.TestCase):
         session, (x, y) = dlc.Session(self.artifact), self.batch()
         for array, words in ((x.astype(np.float64), "is f64 .*expected f32"), (x[:8], r"\[8, 1, 8, 8\], expected f32 \[16"),
                              (np.repeat(x, 2, -1)[..., ::2], "has gaps or another order .*ascontiguousarray"),
-                             (x.astype(np.int16), "of the dtype int16"), ([1.0], "is no array .*found list"),
+                             (x.astype(np.int16), "has dtype int16"), ([1.0], "is no array .*found list"),
                              (None, "found NoneType")):
             self.refused(dlc.UsageError, words, lambda: session.train_step(array, y))
         self.refused(dlc.UsageError, r"array '\w+' is on the device cuda:0: .*\.cpu\(\)",

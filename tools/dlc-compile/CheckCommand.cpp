@@ -194,7 +194,7 @@ void addCheck(CommandLine &line) {
   CLI::App *c = line.app.add_subcommand(
       "check", "say whether a model can be trained, and what it costs");
   c->add_option("model", a->options.model, "the ONNX file")->required();
-  c->add_flag("--json", a->json, "the same as JSON");
+  c->add_flag("--json", a->json, "the report as JSON");
   CLI::Option *layers = c->add_flag(
       "--layers", a->layers,
       "every layer in the model's order: output shape, parameters, FLOPs of "

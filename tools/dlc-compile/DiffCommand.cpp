@@ -87,7 +87,7 @@ void addDiff(CommandLine &line, CLI::App &parent) {
       parent.add_subcommand("diff", "list the differences of two ONNX models");
   c->add_option("A", a->a, "an ONNX file")->required();
   c->add_option("B", a->b, "another one")->required();
-  c->add_flag("--json", a->json, "the same as JSON");
+  c->add_flag("--json", a->json, "the differences as JSON");
   c->footer(
       R"(Compares initializers by name (also in external data): names, types, shapes, the number of
 elements that differ and the largest difference; nodes by their outputs: operators, inputs,

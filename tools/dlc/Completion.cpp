@@ -260,7 +260,7 @@ Status writeManual(const CLI::App &app, const std::string &folder) {
 void addCompletion(CommandLine &line) {
   auto shell = std::make_shared<std::string>();
   CLI::App *command = line.app.add_subcommand(
-      "completion", "print what completes dlc's commands in a shell");
+      "completion", "print a script that completes dlc's commands in a shell");
   command->add_option("shell", *shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
@@ -278,7 +278,7 @@ void addManual(CommandLine &line) {
   auto folder = std::make_shared<std::string>();
   CLI::App *command =
       line.app.add_subcommand("man", "write the manual as man pages");
-  command->add_option("folder", *folder, "where to, an existing folder")
+  command->add_option("folder", *folder, "existing folder of the pages")
       ->required();
   command->footer("Example:\n  dlc man /tmp && man /tmp/dlc-train.1");
   command->callback([&line, folder] {

@@ -47,7 +47,7 @@ void print(const std::vector<std::vector<int64_t>> &confusion,
            const Words &classes) {
   constexpr size_t kWidest = 30;
   if (confusion.size() > kWidest)
-    return info("a confusion matrix of {} classes: --json prints it",
+    return info("the confusion matrix of {} classes is printed by --json only",
                 confusion.size());
   const size_t first = widthOf(classes, confusion.size(), 8);
   const size_t width = widthOf(classes, confusion.size(), 6);
@@ -123,9 +123,10 @@ Status evaluate(const EvalArguments &arguments) {
 
 void addEval(CommandLine &line) {
   CLI::App *command =
-      line.app.add_subcommand("eval", "loss and metrics on samples");
+      line.app.add_subcommand("eval", "compute loss and metrics on samples");
   auto arguments = std::make_shared<EvalArguments>();
-  arguments->table.toggle("eval.json", arguments->json, "one object on stdout");
+  arguments->table.toggle("eval.json", arguments->json,
+                          "JSON object on stdout");
   addMetrics(arguments->table, "eval.metrics", arguments->metrics);
   arguments->table.require([arguments = arguments.get()](auto &) {
     return parseMetrics(arguments->metrics).status().withContext("--metrics");

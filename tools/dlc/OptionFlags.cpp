@@ -116,7 +116,7 @@ Status OptionFlags::applyFlag(const Given &given) {
     words = std::move(split);
   }
   if (option.isArgument())
-    warning("{} is an older spelling of {}, removed in the next version",
+    warning("{} is an older spelling of {}; the next version removes it",
             option.flag, table_.spelling(option));
   return table_.set(option, words, option.flag, &set_);
 }

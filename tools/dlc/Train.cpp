@@ -32,20 +32,19 @@ struct TrainArguments {
 
 Status checkRanks(const TrainArguments &a) {
   if (a.ranks && a.options.resume.empty())
-    return usageError("--ranks needs --resume: a new run has as many as it "
-                      "was compiled for by --ddp");
+    return usageError("--ranks needs --resume: a new run has the number of "
+                      "ranks that the model was compiled for by --ddp");
   return {};
 }
 
 // Checks whether another launcher has started this process.
 Status checkLaunch(const TrainArguments &a, const Launch &launch) {
   if ((a.ranks || a.lost.goOn) && launch.isRank() && !launch.isOwn())
-    return usageError("--ranks and --on-lost-rank=shrink are for ranks that "
-                      "dlc train starts, but this is rank {} of {}'s ({}): it "
-                      "says how many there are, and starts them again, with "
-                      "--resume",
-                      launch.rendezvous.rank, launch.launcher,
-                      launch.facts[0].from);
+    return usageError(
+        "--ranks and --on-lost-rank=shrink are for ranks that dlc train "
+        "starts, but this is rank {} of {}'s ({}): the launcher chooses the "
+        "number of ranks and restarts them, with --resume",
+        launch.rendezvous.rank, launch.launcher, launch.facts[0].from);
   return {};
 }
 
@@ -67,7 +66,7 @@ Status checkRateTest(const TrainArguments &a) {
   if (a.rateTest.asked && (!a.options.resume.empty() || a.resumeOrStart ||
                            !a.options.state.empty()))
     return usageError("--find-lr starts with the model's initial state and "
-                      "saves none, so --resume and --state do not apply");
+                      "saves no state, so --resume and --state do not apply");
   return {};
 }
 
@@ -191,7 +190,7 @@ Result<bool> mayGoOn(TrainArguments &a, const Launch &launch) {
   if (!o.run.empty())
     return true;
   return usageError(
-      "{} needs --run, the folder to go on with",
+      "{} needs --run, the folder of the run to continue",
       a.resumeOrStart
           ? "--resume-or-start"
           : fmt::format("restart {} of {}", launch.restarts, launch.launcher));
@@ -208,10 +207,10 @@ Result<int> runTrain(TrainArguments &arguments,
   DLC_TRY(checkLaunch(arguments, launch));
   DLC_TRY(settleOptions(arguments));
   if (arguments.lost.goOn && options.zeroGroup > 0)
-    return usageError("--on-lost-rank=shrink does not go with --zero-group={}: "
-                      "fewer ranks need not be groups of so many; leave out "
-                      "one of the two",
-                      options.zeroGroup);
+    return usageError(
+        "--on-lost-rank=shrink conflicts with --zero-group={}: fewer ranks may "
+        "not divide into groups of this size; leave out one of the two",
+        options.zeroGroup);
   launch.rendezvous.timeout = milliseconds(options.timeout); // the run's
   launch.rendezvous.silence = milliseconds(arguments.heartbeat);
   launch.rendezvous.byHosts = options.hierarchicalAllReduce;

@@ -145,7 +145,7 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                             "below zero";
     for (unsigned loop : g.loops)
       if (!seen.insert(loop).second)
-        return emitError() << "(C3) loop " << loop << " stands twice";
+        return emitError() << "(C3) loop " << loop << " occurs twice";
   }
   const bool cuts = s.kind == Schedule::Columns ||
                     (s.kind == Schedule::Elementwise && !s.inner.empty());

@@ -71,8 +71,8 @@ std::string regroupedWarning(const std::vector<import::Decision> &decisions,
     return "";
   const size_t shown = std::min<size_t>(names.size(), 3);
   return fmt::format(
-      "{} looks at whole tensors, and the exporter made others of the source's "
-      "parameters: '{}'{}. They train otherwise than in the source; export "
+      "{} depends on whole tensors, and the exporter split or merged those of "
+      "the source: '{}'{}. They train differently than in the source; export "
       "with torch.onnx.export(..., dynamo=True, optimize=False)",
       rule, fmt::join(names.begin(), names.begin() + shown, "', '"),
       shown < names.size() ? fmt::format(" and {} more", names.size() - shown)

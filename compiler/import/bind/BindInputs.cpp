@@ -290,10 +290,10 @@ HostTensor valueOfKnown(const GraphInput &input) {
 std::vector<std::string> remarksOn(const GraphInputs &inputs) {
   std::vector<std::string> shared, empty, fixed, remarks;
   if (!inputs.rebatched.empty())
-    remarks.push_back(
-        fmt::format("the file fixes the batch at {}, --batch={} changes it; "
-                    "numbers that a forward computed from it stay as they are",
-                    inputs.exportedBatch, inputs.batch));
+    remarks.push_back(fmt::format(
+        "the file fixes the batch at {}, --batch={} changes it; constants that "
+        "the source computed from the batch do not change",
+        inputs.exportedBatch, inputs.batch));
   for (const GraphInput &input : inputs.all)
     if (input.type.getRank() == 0 || input.type.getDimSize(0) != inputs.batch)
       shared.push_back("'" + printable(input.name) + "'");

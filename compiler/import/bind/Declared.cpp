@@ -57,7 +57,7 @@ std::string Declared::staleShapes() const {
   if (stale == 0)
     return "";
   return fmt::format("{} value{} of another shape than the file declares (the "
-                     "first is '{}'); what is computed counts",
+                     "first is '{}'); the computed shapes are used",
                      stale, stale > 1 ? "s are" : " is", printable(firstStale));
 }
 

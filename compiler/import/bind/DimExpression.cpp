@@ -257,7 +257,7 @@ Result<int64_t> dimensionOf(
   expression::Reader reader(text, valueOf);
   const expression::Value y = reader.read();
   if (!reader.isWellFormed)
-    return failed("'{}' is no expression", text);
+    return failed("'{}' is not an expression", text);
   if (!y)
     return failed("'{}' cannot be counted", text);
   if (y->under != 1)

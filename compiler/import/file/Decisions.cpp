@@ -17,8 +17,8 @@ struct Warning {
 
 constexpr Warning kWarnings[] = {
     {"as it is",
-     "the exporter folded functions of parameters that cannot be undone; what "
-     "they gave trains as it is: ",
+     "the exporter folded functions of parameters that cannot be inverted; "
+     "their results train instead: ",
      ". To train the parameters, export with "},
     {"resized",
      "tables of one parameter that the exporter moved or joined, and resized "
@@ -26,8 +26,8 @@ constexpr Warning kWarnings[] = {
      "file has: ",
      ". Where that is not the parameter's, export with "},
     {"one node",
-     "norms that the exporter made one node, as several of the source have "
-     "equal parameters, train as one: ",
+     "norms that the exporter merged, as the source has several with equal "
+     "parameters, train as one: ",
      ". Unless the source calls one module twice, export with "},
     {"apart",
      "parts of one parameter that hold the same numbers train as different "
@@ -41,27 +41,27 @@ constexpr Warning kWarnings[] = {
      ". They cannot be trained. If the model uses them, the exporter folded "
      "them away: export with "},
     {"unnamed", "parameters of the source that no node names: ",
-     ". A tool fused nodes after the exporter, whose tensors train under names "
-     "of their own; to have the source's, give dlc ",
+     ". A tool fused nodes after the export, whose tensors train under new "
+     "names; for the source's names, give dlc ",
      "the exporter's own file"},
     {"untrained",
-     "values that the exporter computed before, so that their parameters, if "
-     "they had some, are not trained: ",
+     "constants that the exporter computed, perhaps from parameters, which are "
+     "not trained: ",
      ". To train them as they are, compile with --train=REGEX, which they "
      "match; to train the parameters, export with "},
     {"number",
-     "numbers that are not trained, as the file does not say whether they are "
+     "scalars that are not trained, as the file does not say whether they are "
      "parameters or settings: ",
-     ". Compile with --train=REGEX, which those match that are learned, and "
-     "--freeze=REGEX for others, or export with "},
+     ". Compile with --train=REGEX for parameters and --freeze=REGEX for "
+     "settings, or export with "},
     {"zero row",
      "a row of zeros in an embedding table, as torch makes for its "
      "padding_idx, which this file cannot say; the row trains as the others "
      "do. If it is a padding row, compile with ",
      ", or export with "},
     {"fixed",
-     "tensors that are named as parameters hold what models keep as it is "
-     "(tables of sines, progressions, windows), and are not trained: ",
+     "tensors that are named as parameters contain values that models do not "
+     "train (tables of sines, progressions, windows), and are not trained: ",
      ". If they are learned, compile with ", "--train=REGEX, which they match"},
     {"kept",
      "tensors that are named and used as models do with their buffers "

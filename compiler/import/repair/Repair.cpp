@@ -68,8 +68,8 @@ Status repair(Graph &graph, Stage stage, const ImportOptions &options) {
   }
   if (!skipped.empty())
     graph.file.remarks.push_back(
-        {fmt::format("not run, by --no-repair: {}; what they repair stays as "
-                     "the file has it",
+        {fmt::format("skipped by --no-repair: {}; the file's tensors and nodes "
+                     "are used unchanged",
                      fmt::join(skipped, ", ")),
          true});
   return stage == Stage::Source ? graph.close() : Status();

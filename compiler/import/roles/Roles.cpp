@@ -62,7 +62,7 @@ public:
           isFixed(formula, reading, weight) &&
           !(formula == Formula::Steps && isNotedParameter(name)))
         return {Role::Constant,
-                fmt::format("{}, which models keep as it is; else {}",
+                fmt::format("{}, which models do not train; else {}",
                             nameOf(formula), found.reason),
                 RoleDoubt::Values};
     return found;
@@ -89,11 +89,11 @@ private:
           RoleDoubt::None, isCodes(name, reading.settingOf)};
     if (narrow.count(name))
       return {Role::Constant,
-              "is stored in fewer bits than what is trained has"};
+              "has fewer bits per element than trained tensors"};
     if (reading.settingOf && !reading.weightOf)
       return {Role::Constant, "a setting of " + described(reading.settingOf)};
     if (reading.derivedBy)
-      return {Role::Param, "one of the xs of " + described(reading.derivedBy)};
+      return {Role::Param, "an operand xs of " + described(reading.derivedBy)};
     if (!reading.weightOf && triangleOf(weight))
       return {Role::Constant, "a triangular mask"};
     if (auto settled = file.roles.find(name); settled != file.roles.end()) {
@@ -131,7 +131,7 @@ private:
         parted == file.partedFrom.end() ? own : parted->second;
     if (isOfFrozenNorm(own, file, flow))
       return {Role::Constant,
-              "scale or shift of a norm by statistics that nothing moves",
+              "scale or shift of a norm with constant statistics",
               RoleDoubt::Use};
     static const Pattern ofModule = *Pattern::parse(
         "[.](weight|bias|weight_[gv]|parametrizations[.][^.]+[.]original[01]?)"
@@ -145,8 +145,8 @@ private:
       return named(sign);
     if (reading.weightOf) {
       if (isOfText(name, *reading.weightOf))
-        return {Role::Constant, "numbers of the source's text, which a group "
-                                "norm is written with"};
+        return {Role::Constant,
+                "constants of the source's group norm, not parameters"};
       if (weight.elements() > 1 || isTorch)
         return mayBeBuffer(own, name, weight, reading)
                    ? byRole(reading)
@@ -167,16 +167,17 @@ private:
                                  bool isMadeUp) const {
     if (isTorch && isMadeUp && reading.isOfFoldedNorm)
       return Found{Role::Constant,
-                   "scale or shift of what reads as a folded norm by fixed "
-                   "statistics",
+                   "scale or shift of what looks like a folded norm with "
+                   "constant statistics",
                    RoleDoubt::Use};
     if (isTorch && reading.joinedBy && !isChoice(weight))
-      return Found{Role::Param, "a value per channel of the branch that " +
-                                    described(reading.joinedBy) +
-                                    " adds to what it comes from"};
+      return Found{Role::Param,
+                   "a value per channel of the residual branch that " +
+                       described(reading.joinedBy) + " adds to its input"};
     if (!isTorch || isMadeUp)
-      return Found{Role::Constant, "no weight of a layer, but an operand of " +
-                                       described(reading.any)};
+      return Found{Role::Constant,
+                   "not a weight of a layer, but an operand of " +
+                       described(reading.any)};
     return std::nullopt;
   }
 
@@ -205,26 +206,24 @@ private:
   static Found byRole(const Reading &reading) {
     return {Role::Param,
             fmt::format(
-                "an operand of {}, by its role alone; a buffer would "
-                "be, too (--freeze)",
+                "an operand of {}, by its role alone; a buffer would be, too "
+                "(--freeze)",
                 described(reading.weightOf ? reading.weightOf : reading.any)),
             RoleDoubt::Role};
   }
 
   Found named(BufferSign sign) const {
     if (sign == BufferSign::Values)
-      return {Role::Constant, "named as models name their buffers, with such "
-                              "values"};
+      return {Role::Constant, "named like a buffer, with values of one"};
     if (sign == BufferSign::Use)
-      return {Role::Constant, "named and used as models do with their buffers",
+      return {Role::Constant, "named and used like a buffer",
               isTorch ? RoleDoubt::Use : RoleDoubt::None};
     if (sign == BufferSign::Name)
       return {Role::Param,
-              "named as models name buffers, but nothing else says that it is "
-              "one (--freeze)",
+              "named like a buffer, but not used like one (--freeze)",
               RoleDoubt::Name};
-    return {Role::Param, "named as torch names what a module has; a buffer "
-                         "would be, too (--freeze)"};
+    return {Role::Param, "named like a tensor of a torch module, which may be "
+                         "a buffer (--freeze)"};
   }
 
   /// Ones and zeros that the older exporter adds for group norms.
@@ -252,7 +251,8 @@ private:
                  BufferSign sign) const {
     static const Pattern computed = *Pattern::parse(
         "/(Exp|Sigmoid|Softplus|Tanh)(_[0-9]+)?_output_[0-9]+$");
-    const Found number{Role::Constant, "a number of " + described(reading.any)};
+    const Found number{Role::Constant,
+                       "a scalar operand of " + described(reading.any)};
     const bool folded = name.starts_with("onnx::");
     const bool isNamed = !madeUpNames().search(name);
     if (!isTorch || !fxValues.empty() || weight.elements() < 1 ||
@@ -262,7 +262,7 @@ private:
     if (use == NumberUse::Setting)
       return number;
     if (use == NumberUse::Learned && folded)
-      return {Role::Param, "a number that is used as learned ones are, by " +
+      return {Role::Param, "a scalar that is used like a parameter, by " +
                                described(reading.any)};
     if (use >= NumberUse::Operand && isNamed)
       return named(sign);

@@ -234,10 +234,10 @@ FailureOr<std::string> reductionOf(const Node &n) {
   for (const char *one : {"none", "add", "mul", "max", "min"})
     if (name == one) {
       if (name == "none" && !n.host(1))
-        emitWarning(n.loc) << "if indices repeat here, ONNX does not say what "
-                              "remains, and dlc takes the mean of the updates; "
-                              "torch's older exporter writes index_add so: "
-                              "scatter_add keeps its meaning";
+        emitWarning(n.loc)
+            << "for equal indices ONNX does not define the result, and dlc "
+               "uses the mean of the updates; torch's older exporter exports "
+               "index_add as this operator: scatter_add is exported correctly";
       return name;
     }
   return n.fail() << "reduction '" << name

@@ -306,8 +306,8 @@ struct ChunkLoss : impl::ChunkLossBase<ChunkLoss> {
   void report(const LossRegion &region) {
     Operation *op = region.mixes();
     const std::string text = fmt::format(
-        "--loss-chunk: the logits of @{}, {}, stay whole: {} reads or makes "
-        "them",
+        "--loss-chunk: the logits of @{}, {}, are not split: {} reads or "
+        "computes them",
         getOperation().getName().str(), roundBytes(bytesOf(region)),
         isa<func::ReturnOp>(op) ? "the function's result"
                                 : op->getName().getStringRef().str());

@@ -99,7 +99,7 @@ private:
     auto wish = placer.wishFor("matmul", product.getLoc());
     if (product.getBy() == ir::By::Generated ||
         (wish && wish->by == "generated"))
-      ways.front().whyNot = "its product is a kernel of our own";
+      ways.front().whyNot = "its product is a generated kernel";
     else if (!wish && ways.front().whyNot.empty() &&
              ir::isHalf(ir::elementType(product.getY())))
       price(product, kept ? bytesOf(kept) : 0, apart, ways);

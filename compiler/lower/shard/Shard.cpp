@@ -282,14 +282,13 @@ private:
       isUpdated = true;
     }
     return isUpdated ? success()
-                     : refuse(reduce, "something else than element by element "
-                                      "updates reads");
+                     : refuse(reduce, "an op that is not elementwise reads");
   }
   LogicalResult refuse(Operation *op, StringRef what) {
     return op->emitError("--zero=")
            << level << ": " << what << " the gradients of '"
            << locationLabel(op->getLoc())
-           << "', of which each rank has a part; use --zero=1";
+           << "', which are sharded; use --zero=1";
   }
 
   /// Checks that nothing else reads or writes split values.
@@ -311,12 +310,10 @@ private:
     return success();
   }
   static LogicalResult refuse(ir::StateOp state) {
-    return state.emitError("--zero: what updates '")
+    return state.emitError("--zero: the update of '")
            << state.getSymName()
-           << "' needs more of its tensor than the element that it updates "
-              "(as lamb, adafactor and muon do) and cannot be done in "
-              "parts; use another "
-              "optimizer, or --zero=0";
+           << "' is not elementwise (as of lamb, adafactor and muon), so it "
+              "cannot be sharded; use another optimizer, or --zero=0";
   }
 
   ModuleOp module;

@@ -71,14 +71,14 @@ std::string whyNoWinograd(const Shapes &s) {
   };
   Type element = s.x.getElementType();
   if (!element.isF32() && !ir::isHalf(element))
-    return "elements are neither f32 nor halves";
+    return "elements are neither f32 nor 16-bit floats";
   if (!s.isLast)
     return "images are channels first";
   if (s.window.kernel.size() != 2 || !are(s.window.kernel, 3) ||
       !are(s.window.strides, 1) || !are(s.window.dilations, 1))
     return "the window is not 3x3 with stride and dilation 1";
   if (s.group != 1)
-    return "there are groups";
+    return "it has groups";
   if (s.inputs() % kBlock || s.outputs() % kBlock)
     return "channels are no multiple of " + std::to_string(kBlock);
   return s.x.getNumElements() == 0 || s.y.getNumElements() == 0

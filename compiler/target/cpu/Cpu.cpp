@@ -118,9 +118,9 @@ private:
     constexpr int64_t kFewQueries = 64;
     Way own{By::Library}, parts{By::Decomposed};
     if (element && element.isF64())
-      own.whyNot = "it computes in f64, and attention for CPUs is of f32, bf16 "
-                   "and f16";
-    Way generated{By::Generated, "no attention is generated for CPUs"};
+      own.whyNot = "it computes in f64, and attention for CPUs computes in "
+                   "f32, bf16 and f16 only";
+    Way generated{By::Generated, "attention is not generated for CPUs"};
     const bool isPreferred =
         dims.queries >= kFewQueries && (dims.causal || dims.keys >= manyKeys);
     return isPreferred ? Ways{own, parts, generated}
@@ -130,7 +130,7 @@ private:
     if (isa<ir::BatchNormOp, ir::BatchNormBackwardOp>(op))
       return {{By::Library}, {By::Decomposed}};
     return {{By::Decomposed},
-            {By::Library, "the runtime for CPUs has batch norm alone"}};
+            {By::Library, "the runtime for CPUs has batch norm only"}};
   }
 
   std::string why; // the reason if there is no such CPU

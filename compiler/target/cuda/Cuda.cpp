@@ -169,7 +169,7 @@ private:
   Ways waysOfProduct(ir::MatmulOp op) const {
     if (!ir::isHalf(ir::elementType(op.getY())))
       return {{By::Library},
-              {By::Generated, "kernels of our own multiply halves"}};
+              {By::Generated, "generated kernels multiply 16-bit floats only"}};
     const ProductShape shape = shapeOf(op);
     const double bytes = trafficOf(op);
     return {{By::Library, "", "", libraryProduct(shape, bytes, false)},

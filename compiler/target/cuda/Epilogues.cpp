@@ -17,7 +17,7 @@ int64_t columnsOf(Value v) { return tensorType(v).getShape().back(); }
 std::string whyNoProduct(ir::MatmulOp op) {
   const Type element = ir::elementType(op.getY());
   if (!(ir::isHalf(element) || element.isF32()))
-    return "cuBLASLt has epilogues of halves and f32 alone";
+    return "cuBLASLt has epilogues of 16-bit floats and f32 only";
   if (tensorType(op.getB()).getRank() != 2 ||
       (op.getTransA() && tensorType(op.getA()).getRank() != 2))
     return "it follows a batch of products";
@@ -49,7 +49,7 @@ Ways waysOfEpilogue(ir::MatmulOp product, Operation *epilogue, Value kept) {
   // According to reports it maps NaN to 0: the loss of a diverged step would be
   // finite, and the run would continue.
   if (isa<ir::ReluOp>(epilogue))
-    library.caveat = "cuBLASLt's ReLU makes NaN 0";
+    library.caveat = "cuBLASLt's ReLU maps NaN to 0";
   return {library, {By::Decomposed}};
 }
 

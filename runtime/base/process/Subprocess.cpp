@@ -109,7 +109,7 @@ ProgramEnd endOf(int status) {
 }
 
 Status noEnd(const std::string &name) {
-  return failed("'{}' ended, but not how: {} (SIGCHLD is ignored?)", name,
+  return failed("'{}' ended, exit code unknown: {} (SIGCHLD is ignored?)", name,
                 std::strerror(errno));
 }
 

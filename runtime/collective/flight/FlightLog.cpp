@@ -223,7 +223,7 @@ Result<bool> writeFlight(const FlightLog &log, const FlightLog::Owner &owner,
                   owner.rank, ::getpid());
   const Status saved = writeFileAtomically(other, text);
   if (!saved.ok())
-    return failed("the last collectives are lost: {}; {}",
+    return failed("the record of the last collectives is lost: {}; {}",
                   added.status().message(), saved.message());
   warning("{}: the last collectives are in '{}'", added.status().message(),
           other);

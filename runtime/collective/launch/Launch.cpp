@@ -93,10 +93,10 @@ Result<std::vector<Candidate>> tasks(std::vector<std::string> &alone) {
 }
 
 Status contradict(const Candidate &a, const Candidate &b) {
-  return usageError(
-      "the launchers contradict each other: {} ({}), but {} ({}); unset those "
-      "that are not meant, or say it by --rank, --world-size and --init",
-      a.said(), a.row->name, b.said(), b.row->name);
+  return usageError("the variables of launchers contradict each other: {} "
+                    "({}), but {} ({}); unset those of the wrong launcher, or "
+                    "give --rank, --world-size and --init",
+                    a.said(), a.row->name, b.said(), b.row->name);
 }
 
 bool agree(const Candidate &a, const Candidate &b) {
@@ -118,7 +118,7 @@ innermost(std::vector<Candidate> found, const std::vector<std::string> &alone,
       return contradict(*best, c);
   }
   if (best && !best->size && !sizeGiven)
-    return usageError("{} of {}, which does not say how many there are: add "
+    return usageError("{} of {}, which does not set the number of tasks: add "
                       "--world-size=N, or start one task without {}",
                       best->rankOf.said(), best->row->name, best->row->rank);
   return best;
@@ -304,9 +304,9 @@ private:
     if (name.empty() || launch_.rendezvous.size == 1)
       return {};
     if (addressOfHost(name) == "127.0.0.1" && name != "lo")
-      return usageError("{} is '{}', which has no address here: expected one "
-                        "of {}",
-                        from, printable(name), namesOfInterfaces());
+      return usageError(
+          "{} is '{}', which has no address here: expected one of {}", from,
+          printable(name), namesOfInterfaces());
     launch_.rendezvous.interface = name;
     note("interface", name, from);
     return {};

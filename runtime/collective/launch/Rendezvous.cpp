@@ -121,11 +121,11 @@ Status meetMaster(Launch &launch) {
 }
 
 Status badInit(const std::string &init) {
-  return usageError("--init is '{}', expected tcp://HOST:PORT of rank 0 (a "
-                    "port of 1 to 65535, since the others could not know one "
-                    "that it finds free; IPv6 as tcp://[ADDRESS]:PORT), "
-                    "file:///PATH, store://HOST:PORT or env://",
-                    printable(init));
+  return usageError(
+      "--init is '{}', expected tcp://HOST:PORT of rank 0 (a port from 1 to "
+      "65535, not 0, as all ranks must know it; IPv6 as tcp://[ADDRESS]:PORT), "
+      "file:///PATH, store://HOST:PORT or env://",
+      printable(init));
 }
 
 Status meetInit(const std::string &init, Launch &launch) {
@@ -164,8 +164,8 @@ Status meetSlurm(Launch &launch) {
       variable("SLURM_STEP_NODELIST|SLURM_JOB_NODELIST|SLURM_NODELIST");
   const Variable job = variable("SLURM_JOB_ID|SLURM_JOBID");
   if (!list.isSet() || !job.isSet())
-    return usageError("this is a task of Slurm, but {} is not set: say where "
-                      "the ranks meet by --init=tcp://HOST:PORT",
+    return usageError("this is a task of Slurm, but {} is not set: give the "
+                      "ranks' rendezvous by --init=tcp://HOST:PORT",
                       list.isSet() ? "SLURM_JOB_ID" : "SLURM_JOB_NODELIST");
   DLC_ASSIGN(const auto hosts, expandNodes(list.name, list.text));
   Rendezvous &rendezvous = launch.rendezvous;
@@ -190,9 +190,9 @@ Status meetByPmix(const Launcher &row, const std::string &why, Launch &launch) {
       job.isSet() ? findPmix() : failed("PMIX_NAMESPACE is not set");
   if (!found.ok())
     return usageError(
-        "{} has started rank {} of {}, {}, and PMIx is of no use ({}); say "
-        "where they meet: set MASTER_ADDR, the host of rank 0, and MASTER_PORT "
-        "for all of them (mpirun -x), or add --init=tcp://HOST:PORT",
+        "{} has started rank {} of {}, {}, and PMIx cannot connect them ({}): "
+        "set MASTER_ADDR, the host of rank 0, and MASTER_PORT for all of them "
+        "(mpirun -x), or add --init=tcp://HOST:PORT",
         row.name, launch.rendezvous.rank, launch.rendezvous.size, why,
         found.message());
   launch.rendezvous.notice.place = fmt::format("{}'s PMIx server", row.name);
@@ -236,11 +236,11 @@ Status meetAtHydra(const Launcher &row, int descriptor, Launch &launch) {
 }
 
 Status needPlace(const Launcher &row, const Launch &launch) {
-  return usageError("{} has started rank {} of {}, which do not know where to "
-                    "meet: set MASTER_ADDR, the host of rank 0, and "
-                    "MASTER_PORT for all of them, or add --init=tcp://HOST:"
-                    "PORT or --init=file:///PATH",
-                    row.name, launch.rendezvous.rank, launch.rendezvous.size);
+  return usageError(
+      "{} has started rank {} of {}, which have no rendezvous: set "
+      "MASTER_ADDR, the host of rank 0, and MASTER_PORT for all of them, or "
+      "add --init=tcp://HOST:PORT or --init=file:///PATH",
+      row.name, launch.rendezvous.rank, launch.rendezvous.size);
 }
 
 } // namespace

@@ -85,8 +85,8 @@ public:
         std::mismatch(real_.begin(), real_.end(), target.begin(), target.end());
     if (end == real_.end())
       return {};
-    return failed("'{}' is a link out of '{}', to '{}': copy it, or name the "
-                  "folder that it leads to",
+    return failed("'{}' is a link out of '{}', to '{}': copy the link's "
+                  "target, or name its folder",
                   entry.path().string(), root_.string(), target.string());
   }
 

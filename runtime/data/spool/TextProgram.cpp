@@ -57,7 +57,7 @@ Result<Json> TextProgram::ask(const Json &question, const char *key) {
   DLC_TRY(send(dumpJson(question) + "\n"));
   DLC_ASSIGN(Json answer, readAnswer(kAnswering));
   if (!answer.contains(key))
-    return failed("'{}' gives no '{}'", name_, key);
+    return failed("'{}' sends no '{}'", name_, key);
   return std::move(answer[key]);
 }
 
@@ -82,7 +82,7 @@ Result<std::string> TextProgram::readLine(std::chrono::milliseconds patience) {
     }
     looked = rest_.size();
     if (looked > kLongestAnswer)
-      return limitExceeded("'{}' gives an answer without an end", name_);
+      return limitExceeded("'{}' sends an answer without an end", name_);
     pollfd ready{socket_, POLLIN, 0};
     const int found = ::poll(&ready, 1, int(patience.count()));
     if (found < 0 && errno == EINTR)

@@ -134,8 +134,8 @@ private:
   Status checkCommand(const Program &program, const Command &command) const {
     const int64_t item = itemOf(command);
     if (item && plan_.parts_size() == 0)
-      return incompatible("'{}' is shared out as early versions did it, this "
-                          "is dlc {}: compile the model again",
+      return incompatible("'{}' is divided among ranks as by an early version, "
+                          "this is dlc {}: compile the model again",
                           command.label(), dlcVersion());
     for (const auto *ids : {&command.inputs(), &command.outputs()})
       for (uint32_t id : *ids) {

@@ -105,8 +105,8 @@ void RateTestOptions::addTo(OptionTable &table) {
   table.group("Learning rate");
   table
       .toggle("run.find-lr", asked,
-              "learning-rate range test in place of training: raises lr at "
-              "each step and prints the one to use")
+              "learning-rate range test in place of training, which raises lr "
+              "at each step and prints a suggested lr")
       .flagOnly();
   table.number("run.lr-min", low, kAboveZero, kNoLimit, "lr of the first step")
       .only("run.find-lr", {"true"})

@@ -55,8 +55,8 @@ Result<Judge> Judge::create(Session &session,
   DLC_ASSIGN(SizedData labels,
              openDatasets(sources, session.plan(), "eval_step", options));
   if (inputs.sets.size() != 1 || labels.sets.size() != 1)
-    return usageError("they are of samples of one length, found {}: judge each "
-                      "by dlc eval",
+    return usageError("they need samples of one length, found {}: evaluate "
+                      "each length by dlc eval",
                       std::max(inputs.sets.size(), labels.sets.size()));
   DLC_ASSIGN(scores, readScores(session.model().artifact, inputs.sizes[0]));
   Judge judge(session, std::move(scores), std::move(metrics),

@@ -326,9 +326,9 @@ std::string metricNames() {
 Option &addMetrics(OptionTable &table, std::string key, Words &names) {
   Option &row = table.list(
       std::move(key), names, "NAME,...",
-      fmt::format("metrics of validation besides the loss: {}; averages over "
-                  "classes as f1.macro, f1.micro, f1.weighted; auc and ap are "
-                  "exact up to {} scores, else of {} bins",
+      fmt::format("metrics of validation besides the loss: {}; with averages "
+                  "over classes: f1.macro, f1.micro, f1.weighted; auc and ap "
+                  "are exact up to {} scores, else computed with {} bins",
                   metricNames(), Tally::kMostScores, Tally::kBins));
   row.commas = true;
   return row;

@@ -81,10 +81,10 @@ Status Guard::examine(const Bad &bad) {
     return {};
   setup.ranks.agreeToEnd(); // the loss is the same on all ranks
   const std::string replay =
-      kept.ok()
-          ? fmt::format("dlc debug replay {} does it again and names the node",
-                        shellQuoted(bundle))
-          : fmt::format("it cannot be replayed ({})", kept.message());
+      kept.ok() ? fmt::format(
+                      "dlc debug replay {} repeats the step and names the node",
+                      shellQuoted(bundle))
+                : fmt::format("it cannot be replayed ({})", kept.message());
   for (const Dataset &data : setup.data.sets)
     if (const std::string rows = notFinite(data); !rows.empty())
       return diverged("{}: the data has numbers that are not finite: '{}': {}; "

@@ -84,7 +84,7 @@ public:
       if (!range.finite() &&
           !isExplained(memoryOf(c.command.inputs(static_cast<int>(i)))))
         note(Kind::Origin, c,
-             fmt::format("{} reads {}, {}, which no node has computed so",
+             fmt::format("{} reads {}, {}, which no node has computed",
                          describe(c), typeText(*input.type), rangeText(range)));
     }
     return {};

@@ -50,7 +50,7 @@ public:
       return;
     if (!options.missing.empty())
       info("'{}/config.yaml' is of an older version, without {}: defaults are "
-           "taken",
+           "used",
            run_, fmt::join(options.missing, ", "));
     if (progress.step >= setup_.total)
       return info("run {} has done {} of {} steps: nothing is left; more are "
@@ -100,7 +100,7 @@ private:
   }
 
   std::string patienceText(const Best &best) const {
-    return fmt::format("{} validations without a better {} than {:.6g} of "
+    return fmt::format("{} validations without an improvement of {}, {:.6g} at "
                        "step {} (--patience={})",
                        best.waited, setup_.bestBy->key, best.value, best.step,
                        setup_.options.patience);

@@ -97,8 +97,7 @@ Status Checkpointing::goOnInData(Progress &progress) const {
   const bool same = isSameData(progress);
   if (same)
     return checkSameData(progress);
-  warning("'{}' is not the data of '{}': its samples are taken from the first "
-          "on",
+  warning("'{}' is not the data of '{}': the run begins with its first sample",
           nameOfData(setup_), setup_.options.state);
   progress.cursor = {};
   return {};
@@ -186,8 +185,8 @@ Status Checkpointing::checkSameData(const Progress &progress) const {
   for (size_t i = 0; isPlace && i < taken.size(); ++i)
     isPlace = taken[i] <= counts[i];
   if (!isPlace)
-    return corrupt("the checkpoint of step {} took [{}] samples of each "
-                   "length, which is no place in [{}]",
+    return corrupt("the checkpoint of step {} is at samples [{}] of each "
+                   "length, but there are [{}]",
                    progress.step, fmt::join(taken, ", "),
                    fmt::join(counts, ", "));
   return {};

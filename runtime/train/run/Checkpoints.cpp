@@ -112,7 +112,7 @@ Result<Progress> progressFrom(const Json &json) {
     DLC_TRY(readBest(*best, progress).withContext("'best'"));
   if (progress.samples < 1 || world < 1 ||
       progress.cursor.sample > progress.samples)
-    return corrupt("sample {} of {}, by {} ranks, is no place in data",
+    return corrupt("sample {} of {}, by {} ranks, is no position in data",
                    progress.cursor.sample, progress.samples, world);
   return progress;
 }

@@ -226,11 +226,11 @@ std::string helpFor(const std::vector<std::string> &lack) {
   std::string pads;
   for (const std::string &key : lack)
     pads += fmt::format("{}{}:NUMBER", pads.empty() ? "" : ",", key);
-  return lack.empty() ? "\nwhat is longer than all must be cut, or the model "
-                        "compiled for it (--dim)"
-                      : fmt::format("\nfill them up by --pad={}, or compile "
-                                    "the model for them (--dim)",
-                                    pads);
+  return lack.empty()
+             ? "\ncut longer samples, or compile the model for them (--dim)"
+             : fmt::format("\npad them by --pad={}, or compile the model for "
+                           "them (--dim)",
+                           pads);
 }
 
 } // namespace

@@ -283,8 +283,8 @@ Result<EvalResult> Session::evaluate(std::span<const Dataset> sets) try {
   }
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i].weight == 0 && result.samples > 0)
-      return failed("{}: no row of the {} samples counts: their labels are all "
-                    "ignored, or of classes without weight",
+      return failed("{}: no row of the {} samples has a weight: all labels are "
+                    "ignored, or of classes of weight 0",
                     ports.all[i].name, result.samples);
     const double mean = all[i].sum / all[i].weight;
     if (ports.hasHits && i + 1 == all.size())
@@ -323,7 +323,7 @@ Session::predict(const Dataset &dataset) try {
     else if (!isOneBatch) {
       if (!shape.empty())
         logWarning("output '" + printable(port.name()) +
-                   "' is of a batch as a whole: left out");
+                   "' has no row for each sample and is left out");
       continue;
     }
     taken.push_back(static_cast<size_t>(i));
@@ -331,9 +331,8 @@ Session::predict(const Dataset &dataset) try {
         {port.name(), *plan::dtypeOf(type.dtype()), std::move(shape), {}});
   }
   if (outputs.empty())
-    return usageError("no output has rows for each sample: what is of a batch "
-                      "as a whole needs as many samples as one has, {}, found "
-                      "{}",
+    return usageError("no output has a row for each sample: expected one whole "
+                      "batch, {} samples, found {}",
                       batch, dataset.samples());
   const auto append = [&](int64_t samples, const BatchSweep::Part &part,
                           std::span<const TensorView> views) {

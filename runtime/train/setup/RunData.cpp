@@ -181,9 +181,8 @@ Status RunSetup::checkPaddedLabels(const Artifact &artifact) const {
                           : "",
           numberText(value));
     if (!isKnown)
-      warnOnce("--pad={}:{}: the loss may count labels that only fill samples "
-               "up",
-               key, numberText(value));
+      warnOnce("--pad={}:{}: the loss may count labels of padding", key,
+               numberText(value));
   }
   return {};
 }
@@ -218,8 +217,8 @@ Result<std::vector<std::string>> RunSetup::metricsToJudge() {
 // before the first step.
 Status RunSetup::openValidation(const Judge::Sources &toJudge) {
   if (toJudge.empty() && (looksForBest(options) || !options.metrics.empty()))
-    return usageError("--metrics, --best and --patience are about "
-                      "validations: expected --val=FILE");
+    return usageError("--metrics, --best and --patience need validations: "
+                      "expected --val=FILE");
   DLC_ASSIGN(const std::vector<std::string> names, metricsToJudge());
   if (names.empty())
     return {};

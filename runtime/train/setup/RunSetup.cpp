@@ -69,10 +69,10 @@ Status RunSetup::findState() {
                       options.state);
   options.state = from->checkpoint->path;
   if (total <= from->checkpoint->step)
-    return usageError("--state={} is of step {}, and the run ends with step "
-                      "{}: --steps and --epochs count from the first step of "
-                      "all",
-                      options.state, from->checkpoint->step, total);
+    return usageError(
+        "--state={} is of step {}, and the run ends with step {}: --steps and "
+        "--epochs count from step 0 of the first run",
+        options.state, from->checkpoint->step, total);
   return {};
 }
 

@@ -62,9 +62,9 @@ class Custom(standins.StandinTest):
         self.run_on_standins(artifact, data=self.path("data.npz"), run=self.path("cuda"), **training)
         np.testing.assert_allclose(dlc.Run(self.path("cuda")).metrics("loss"), expected, rtol=1e-5)
         out, err = dlc.dlc("compile", self.path("Same.onnx"), "--op-library=" + library, "-o", self.path("m.dlc"), code=dlc.BAD_MODEL)
-        self.assertIn("has no code of 'example.Same' for cpu", err)
+        self.assertIn("has no implementation of 'example.Same' for cpu", err)
         out, _ = dlc.dlc("check", self.path("Same.onnx"), "--op-library=" + library, "--target=cuda")
-        self.assertRegex(out, r"example\.Same +1 +yes +yes +f32 +no +yes +same: .*has no code of 'example.Same' for cpu")
+        self.assertRegex(out, r"example\.Same +1 +yes +yes +f32 +no +yes +same: .*has no implementation of 'example.Same' for cpu")
 
 
 if __name__ == "__main__":

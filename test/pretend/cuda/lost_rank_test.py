@@ -50,7 +50,7 @@ class LostRank(standins.StandinTest):
         """Nobody knows whose fault it is: all start again, until that is of no use."""
         err = self.train(2, "1:2:hang", "--timeout=1", "--max-restarts=1", code=dlc.PEER_LOST)
         self.assertIn("the ranks lost each other: 2 of 2 ranks go on", err)
-        self.assertIn("the ranks lost each other: ranks were started again 1 times already (--max-restarts)", err)
+        self.assertIn("the ranks lost each other: ranks have been restarted 1 times already (--max-restarts)", err)
 
 
 if __name__ == "__main__":

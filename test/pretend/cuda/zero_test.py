@@ -89,7 +89,7 @@ class Zero(standins.StandinTest):
         for zero in 2, 3:
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), target="cuda", sm=90, ddp=2, zero=zero,
                              code=dlc.BAD_MODEL, clip_param_grad=0.1, clip_value=0.1, clip_grad=1, **ADAMW)
-            self.assertRegex(err, rf"--zero={zero}: .* the gradients of '.*', of which each rank has a part; use --zero=1")
+            self.assertRegex(err, rf"--zero={zero}: .* the gradients of '.*', which are sharded; use --zero=1")
 
     def test_a_rank_that_fails(self):
         """A gather that fails on one rank ends the others, by its name."""

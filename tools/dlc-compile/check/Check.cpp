@@ -88,9 +88,9 @@ private:
         op.import = "no";
         op.advice = import::whyNot(use.name);
         if (op.advice.empty())
-          op.advice = "dlc has no such operator: export it as others, or give "
-                      "it as a function in the model or in a library "
-                      "(--op-library)";
+          op.advice = "dlc does not have this operator: export the model with "
+                      "other operators, or define the operator by a function "
+                      "in the model or a library (--op-library)";
         report.errors.push_back(
             fmt::format("operator {} is not supported (node '{}'{})",
                         printable(use.name), printable(use.nodes.front()),

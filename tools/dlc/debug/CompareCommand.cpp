@@ -53,7 +53,7 @@ CompareArguments::CompareArguments() {
       return usageError("expected either B or --onnxruntime");
     if (!python.empty() && isGiven(given, "compare.program") &&
         options.program != "predict")
-      return usageError("--onnxruntime is about --program=predict, found {}",
+      return usageError("--onnxruntime compares --program=predict, found {}",
                         options.program);
     return {};
   });
@@ -72,9 +72,9 @@ CompareArguments::CompareArguments() {
       "B continues with its own values, so that differences accumulate");
   table.count("compare.worst", worst, 0,
               "number of tensors to print, those with the largest errors");
-  table.toggle("compare.json", json, "one object on stdout");
-  addThreads(table, "compare.threads", threads, "default: all cores");
-  table.group("Samples (a run's: as in its training, where nothing is given)");
+  table.toggle("compare.json", json, "one JSON object on stdout");
+  addThreads(table, "compare.threads", threads, "threads (default: all cores)");
+  table.group("Samples (default for a run: as in its training)");
   samples.addTo(table, "compare");
 }
 
@@ -189,7 +189,7 @@ void print(const StepsComparison &result, int64_t worst) {
   if (!first)
     return printOut("no tensor differs\n");
   printOut("step {}: the first that differs is {}, {} ({}, {}): relative error "
-           "{:.3g}, borne is {:.0e}; most at [{}]: {:.6g} and {:.6g}\n",
+           "{:.3g}, tolerance {:.0e}; largest at [{}]: {:.6g} and {:.6g}\n",
            result.steps.back().step, first->name, phaseOf(*first),
            operationText(*first), typesText(*first), first->error,
            first->tolerance, fmt::join(first->at, ", "), first->a, first->b);
@@ -257,7 +257,7 @@ Result<int> runCompare(CompareArguments &a) {
 
 void addCompare(CommandLine &line, CLI::App &parent) {
   CLI::App *command = parent.add_subcommand(
-      "compare", "first node in which two compilations of one model differ");
+      "compare", "find the first node where two compilations differ");
   auto a = std::make_shared<CompareArguments>();
   addFlagCommand(line, *command, a, runCompare, {"a", "--data"});
   command->footer(

@@ -103,12 +103,12 @@ std::string headline(const FlightFinding &f, const ByRank &flights) {
                   : f.channel ? fmt::format(" of channel {}", f.channel)
                               : "");
   if (f.kind == FlightFinding::Differs)
-    return what + "ranks do different things";
+    return what + "ranks run different collectives";
   const std::string text = what + callText(*flights.at(rank), *call);
   if (f.kind == FlightFinding::Missing)
     return fmt::format("{}: {} did not begin it", text, ranksText(f.missing));
-  return fmt::format("{}: {} began it, and it did not end well", text,
-                     f.noFile.empty() ? "all" : "all that left a record");
+  return fmt::format("{}: {} began it, and it failed", text,
+                     f.noFile.empty() ? "all" : "all ranks with a record");
 }
 
 // The report on a rank. isLast: it did not begin the collective in question, so
@@ -264,13 +264,13 @@ void addFlight(CommandLine &line, CLI::App &parent) {
           "files", arguments->files,
           "RUN/flight-HOST.jsonl of all hosts of one job that wrote one")
       ->required();
-  command->add_flag("--json", arguments->json, "one object on stdout");
+  command->add_flag("--json", arguments->json, "one JSON object on stdout");
   command->footer(
       R"(When training on several ranks fails, each rank that can adds a line with its last 2,000
 collectives to RUN/flight-HOST.jsonl or, if that fails, to a file in the folder for
 temporary files. This command finds the first collective that not all ranks began, in
 which they differ (operation, bytes, bucket) or which did not end, and which ranks waited
-for which. Ranks of which the same is to be said share a line.
+for which. Ranks with equal entries share a line.
 Times are UTC, by each host's clock.
 
 Examples:

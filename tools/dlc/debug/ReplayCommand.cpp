@@ -23,7 +23,7 @@ Status compare(const Bundle &bundle, const ReplayResult &result) {
   };
   if (sorted(bundle.incident.metrics) == sorted(result.metrics))
     return {};
-  return failed("step {} came out differently: {}; the bundle has {}",
+  return failed("step {} has other results: {}; the bundle has {}",
                 bundle.incident.step, metricsLine(result.metrics),
                 metricsLine(bundle.incident.metrics));
 }

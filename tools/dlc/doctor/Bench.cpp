@@ -18,7 +18,7 @@ struct BenchArguments {
     table.text("bench.cache-dir", folder, "FOLDER",
                "folder of the result (default: DLC_CACHE_DIR, "
                "XDG_CACHE_HOME/dlc or ~/.cache/dlc)");
-    table.toggle("bench.json", json, "one object on stdout");
+    table.toggle("bench.json", json, "one JSON object on stdout");
   }
 
   std::optional<int64_t> threads;

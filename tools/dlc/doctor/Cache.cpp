@@ -89,8 +89,8 @@ CLI::App *add(CommandLine &line, CLI::App &parent, const char *name,
   CLI::App *command = parent.add_subcommand(name, description);
   command
       ->add_option("--cache-dir", arguments->folder,
-                   "the folder (default: DLC_CACHE_DIR, XDG_CACHE_HOME/dlc or "
-                   "~/.cache/dlc)")
+                   "cache folder (default: DLC_CACHE_DIR, XDG_CACHE_HOME/dlc "
+                   "or ~/.cache/dlc)")
       ->type_name("FOLDER");
   command->callback([&line, arguments, run] {
     line.chosen = [arguments, run] { return report(run(*arguments)); };

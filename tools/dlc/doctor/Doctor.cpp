@@ -13,7 +13,7 @@ namespace {
 struct DoctorArguments {
   DoctorArguments() {
     table.group("Options");
-    table.toggle("doctor.json", json, "one object on stdout");
+    table.toggle("doctor.json", json, "one JSON object on stdout");
     table.group("Ranks");
     launch.addTo(table, "doctor");
   }
@@ -104,7 +104,7 @@ Result<int> runDoctor(DoctorArguments &arguments) {
 
 void addDoctor(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
-      "doctor", "what this machine has, what dlc uses, and what to fix");
+      "doctor", "show what this machine has, what dlc uses, and what to fix");
   auto arguments = std::make_shared<DoctorArguments>();
   addFlagCommand(line, *command, arguments, runDoctor);
   addEnv(line, *command);

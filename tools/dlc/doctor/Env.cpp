@@ -11,7 +11,7 @@ namespace {
 struct EnvArguments {
   EnvArguments() {
     table.group("Options");
-    table.toggle("env.json", json, "one object on stdout");
+    table.toggle("env.json", json, "one JSON object on stdout");
     table.group("Ranks");
     launch.addTo(table, "env");
   }

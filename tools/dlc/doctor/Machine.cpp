@@ -125,8 +125,8 @@ Finding cacheFinding() {
   const std::string folder = cacheFolder("");
   if (folder.empty())
     return {"cache", "",
-            "none of DLC_CACHE_DIR, XDG_CACHE_HOME and HOME is set: what is "
-            "measured on a GPU is not kept",
+            "none of DLC_CACHE_DIR, XDG_CACHE_HOME and HOME is set: "
+            "measurements on GPUs are not stored",
             true};
   auto cache = TuneCache::open(folder);
   if (!cache)
@@ -147,7 +147,7 @@ Finding cacheFinding() {
   found.warns = ::access(there.c_str(), W_OK) != 0;
   if (found.warns)
     found.problem = systemError("write into", there.string()).message() +
-                    ": what is measured on a GPU is not kept; choose another "
+                    ": measurements on GPUs are not stored; choose another "
                     "folder by DLC_CACHE_DIR";
   return found;
 }
@@ -159,8 +159,8 @@ Finding compilerFinding() {
   if (::access(path.c_str(), X_OK) == 0)
     return {"compiler", path.string()};
   return {"compiler", "",
-          fmt::format("no {}: this machine can train and use what another one "
-                      "has compiled",
+          fmt::format("no {}: this machine can train and use models that "
+                      "another one has compiled",
                       path.string())};
 }
 

@@ -25,7 +25,7 @@ Findings interfaces() {
   Findings found;
   ifaddrs *list = nullptr;
   if (::getifaddrs(&list) != 0)
-    return {{"interfaces", "", "the system does not tell them", true}};
+    return {{"interfaces", "", "the system does not list them", true}};
   for (const ifaddrs *one = list; one; one = one->ifa_next) {
     const bool up = (one->ifa_flags & IFF_UP) != 0;
     const int family = one->ifa_addr ? one->ifa_addr->sa_family : AF_UNSPEC;
@@ -38,8 +38,8 @@ Findings interfaces() {
   ::freeifaddrs(list);
   if (found.empty())
     found.push_back({"interfaces", "",
-                     "none is up: several ranks cannot meet, one can train; ip "
-                     "link set lo up",
+                     "none is up: a single rank can train, but several cannot "
+                     "connect; ip link set lo up",
                      true});
   return found;
 }
@@ -57,8 +57,8 @@ Finding hostName() {
   const int failed = ::getaddrinfo(name, nullptr, &hints, &list);
   if (failed)
     return {"host", name,
-            fmt::format("its name leads to no address ({}): for ranks on "
-                        "several hosts give MASTER_ADDR in digits",
+            fmt::format("the host's name has no address ({}): for ranks on "
+                        "several hosts set MASTER_ADDR to an IP address",
                         ::gai_strerror(failed))};
   std::string addresses;
   bool reachable = false;
@@ -70,8 +70,8 @@ Finding hostName() {
   ::freeaddrinfo(list);
   Finding found = {"host", fmt::format("{}: {}", name, addresses)};
   if (!reachable)
-    found.problem = "its name leads to addresses of this host only: for ranks "
-                    "on several hosts give MASTER_ADDR in digits";
+    found.problem = "the host's name has only local addresses: for ranks on "
+                    "several hosts set MASTER_ADDR to an IP address";
   return found;
 }
 

@@ -52,8 +52,8 @@ GenerateArguments::GenerateArguments() {
       "file with the start of the text, without a newline at its end; a .bin "
       "has tokens with llm.c's header; default without --prompt: stdin");
   table.toggle("generate.special-tokens", specialTokens,
-               "special tokens before the prompt, such as <s>, as the "
-               "tokenizer's post-processor adds them to a document");
+               "special tokens before the prompt, such as <s>, that the "
+               "tokenizer's post-processor adds to a document");
   table.count("generate.tokens", tokens, 1,
               "largest number of tokens to generate", 1 << 30);
   table.list("generate.stop", stops, "TOKEN",
@@ -62,7 +62,8 @@ GenerateArguments::GenerateArguments() {
              "token of the tokenizer except the unknown one");
   table.toggle("generate.ids", ids, "token ids as output, not text");
   addAverages(table, "generate.ema", averages);
-  addThreads(table, "generate.threads", threads, "default: all cores");
+  addThreads(table, "generate.threads", threads,
+             "threads (default: all cores)");
   table.group("Drawing");
   sampling.addTo(table, "generate");
   table.require([this](const OptionTable::Given &) {
@@ -183,7 +184,7 @@ Status generate(const GenerateArguments &arguments) {
 
 void addGenerate(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
-      "generate", "text by a language model, token by token");
+      "generate", "generate text by a language model, token by token");
   auto arguments = std::make_shared<GenerateArguments>();
   addFlagCommand(line, *command, arguments, generate, {"model"});
   command->footer(

@@ -53,11 +53,10 @@ Result<Json> render(const plan::ProgramGraph &graph, GraphColour colour,
     if (!svg.empty())
       drawings.push_back({{"depth", at}, {"svg", std::move(svg)}});
     else
-      said = fmt::format(
-          "with {} levels of modules expanded {} nodes are not drawn within {} "
-          "s: a lesser --depth of dlc graph closes modules, and FILE.dot is "
-          "for other programs",
-          at, drawing.nodes.size(), kMostSeconds);
+      said = fmt::format("with {} levels of modules expanded, {} nodes are not "
+                         "drawn within {} s: use a smaller --depth of dlc "
+                         "graph, or FILE.dot for other programs",
+                         at, drawing.nodes.size(), kMostSeconds);
   }
   return Json{{"drawings", std::move(drawings)}, {"said", said}};
 }

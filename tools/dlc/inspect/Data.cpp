@@ -196,7 +196,7 @@ Result<OrderedJson> parseSurvey(const std::string &text) {
 // Reports dlc-data's description of columns.
 Status reportTable(const OrderedJson &survey, DataReport &report) {
   if (!survey.contains("lines") || !survey.contains("json"))
-    return failed("dlc-data says nothing of the columns");
+    return failed("dlc-data does not list the columns");
   report.json.update(survey["json"]);
   for (const OrderedJson &line : survey["lines"])
     if (line.is_string())
@@ -292,7 +292,7 @@ Status inspectData(const DataArguments &arguments) {
   else
     printText(report.text);
   if (report.broken && arguments.badSamples == "error")
-    return failed("'{}': {} broken; training ends at them, but for pictures "
+    return failed("'{}': {} broken; training ends at them, except at pictures "
                   "with --bad-samples=skip",
                   arguments.path,
                   report.broken == 1 ? "1 is"
@@ -322,7 +322,7 @@ void addData(CommandLine &line) {
           "--bad-samples", arguments->badSamples,
           "broken samples; skip: skipped, as in training, without an error")
       ->check(CLI::IsMember({"error", "skip"}));
-  inspect->add_flag("--json", arguments->json, "an object on stdout");
+  inspect->add_flag("--json", arguments->json, "one JSON object on stdout");
   inspect->footer(
       R"(Decodes every picture and reads every number. Exit code 1 if anything is broken.
 

@@ -254,7 +254,7 @@ void printProgram(const std::string &name, const Ordered &program) {
     std::string list;
     for (const Ordered &name : names)
       list += (list.empty() ? "" : ", ") + textOf(name);
-    printOut("  moved by rows: {}\n", list);
+    printOut("  updated by rows: {}\n", list);
   }
   const Ordered &collectives = program["collectives"];
   if (collectives["buckets"].get<uint64_t>() > 0)
@@ -391,13 +391,13 @@ Status inspect(const InspectArguments &a) {
 
 void addInspect(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
-      "inspect", "state, cost and memory of a compiled model, its trainable "
+      "inspect", "show state, cost and memory of a model, its trainable "
                  "tensors, and what the exporter had merged or folded");
   auto arguments = std::make_shared<InspectArguments>();
   command
       ->add_option("model", arguments->path, "an artifact, run or checkpoint")
       ->required();
-  command->add_flag("--json", arguments->json, "one object on stdout");
+  command->add_flag("--json", arguments->json, "one JSON object on stdout");
   command->add_flag("--memory", arguments->memory,
                     "memory by state role, and the largest activations");
   command->add_flag("--tensors", arguments->tensors,

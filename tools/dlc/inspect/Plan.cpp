@@ -28,7 +28,7 @@ struct PlanArguments {
         "GPU whose data sheet is used: A100, A40, L40S, H100, H200, B200");
     table.count("plan.node", network.node, 1, "ranks per node");
     table.count("plan.zero-group", group, 0,
-                "ranks that split what zero 1 to 3 do, as of dlc train "
+                "ranks of a group over which zero 1 to 3 shard, like dlc train "
                 "--zero-group; 0: all");
     table.text("plan.net", net, "BANDWIDTH",
                "bandwidth of each rank's network card, per direction");
@@ -42,14 +42,14 @@ struct PlanArguments {
                  "standard deviation of a rank's compute time from step to "
                  "step, as a share of it: a step waits for the slowest rank");
     table.number("plan.input", network.input, 0, 1e12,
-                 "samples a second that the CPUs of a node prepare; 0: enough");
+                 "samples per second that a node's CPUs prepare; 0: no limit");
     table.text("plan.profile", profile, "FILE",
                "profile.json of a run (dlc train --profile): measured times of "
                "its commands, in place of the GPU's");
     table.number("plan.step", milliseconds, 0, 1e9,
                  "measured time of a step of one rank in milliseconds, to "
                  "which all times are scaled");
-    table.toggle("plan.json", json, "one object on stdout");
+    table.toggle("plan.json", json, "one JSON object on stdout");
   }
 
   std::string model, ranks = "1,8,64,1024", gpu = "H200", net = "400Gbps", link,
@@ -95,9 +95,9 @@ Status settleNetwork(PlanArguments &a, const plan::Plan &plan) {
   if (!cpu && a.network.inside >= sheet.bandwidth) // else it is no NVLink
     a.network.nvls = sheet.nvls;
   if (a.network.inside == 0)
-    return usageError("no figures of a GPU '{}': expected A100, A40, L40S, "
-                      "H100, H200 or B200",
-                      a.gpu);
+    return usageError(
+        "unknown GPU '{}': expected A100, A40, L40S, H100, H200 or B200",
+        a.gpu);
   if (a.latency || cpu)
     a.network.socketLatency = a.latency.value_or(50) * 1e-6;
   return {};

@@ -41,7 +41,7 @@ PreviewArguments::PreviewArguments() {
   addOutput(table, "preview.output", output, ".html or .png");
   table.count("preview.count", count, 1, "number of samples to show", 1000);
   table.count("preview.size", size, 8,
-              "side of pictures in pixels, as the model reads them", 4096);
+              "side in pixels of the pictures that the model reads", 4096);
   table.count("preview.seed", seed, 0, "seed, as for dlc train");
   table.count("preview.epoch", epoch, 0, "epoch whose samples are shown");
   table.group("Samples");

@@ -245,7 +245,7 @@ Status predict(const PredictArguments &arguments) {
 
 void addPredict(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
-      "predict", "most probable classes of samples, or the model's outputs");
+      "predict", "print most probable classes, or write the model's outputs");
   auto arguments = std::make_shared<PredictArguments>();
   addFlagCommand(line, *command, arguments, predict, {"model"});
   command->add_option(

@@ -12,10 +12,10 @@ SampleArguments::SampleArguments() {
       "samples: .npz, .npy with x only, .safetensors, .csv, .parquet, a folder "
       "of pictures, .tar, .bin or .txt; several separated by commas");
   addAverages(table, "eval.ema", averages);
-  table.group("Samples (a run's: as in its training, where nothing is given)");
+  table.group("Samples (default for a run: as in its training)");
   samples.addTo(table, "eval");
   table.group("Options");
-  addThreads(table, "eval.threads", threads, "default: all cores");
+  addThreads(table, "eval.threads", threads, "threads (default: all cores)");
 }
 
 Result<LoadedSamples> loadSamples(const SampleArguments &arguments,

@@ -15,12 +15,12 @@ struct ReportArguments {
   ReportArguments() {
     table.group("Options");
     table.list("report.runs", runs, "RUN", "run folders").named("runs");
-    addOutput(table, "report.output", output, "the page (default report.html)");
+    addOutput(table, "report.output", output, "page (default report.html)");
     table.text("report.data", data, "PATH",
-               "pictures, as --data of dlc eval, of which the page shows what "
-               "each run's model says");
-    table.count("report.pictures", pictures, 1, "pictures of --data to show",
-                1000);
+               "pictures, as --data of dlc eval, for which the page shows each "
+               "run's predictions");
+    table.count("report.pictures", pictures, 1,
+                "number of pictures of --data to show", 1000);
   }
 
   Words runs;
@@ -51,8 +51,8 @@ Status writeReport(const ReportArguments &arguments) {
 } // namespace
 
 void addReport(CommandLine &line) {
-  CLI::App *command =
-      line.app.add_subcommand("report", "a page of curves, time and memory");
+  CLI::App *command = line.app.add_subcommand(
+      "report", "write a page of curves, time and memory");
   auto arguments = std::make_shared<ReportArguments>();
   addFlagCommand(line, *command, arguments, writeReport);
   command->get_option("runs")

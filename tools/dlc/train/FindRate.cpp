@@ -21,8 +21,8 @@ Status tellRates(const RateTestResult &result, const RateTestOptions &test,
                   "{}: see '{}/find-lr.csv'; try other --lr-min and --lr-max, "
                   "more --lr-steps or a larger batch",
                   test.low, test.high, folder);
-  info("the loss falls fastest at learning rate {}; a tenth of the least "
-       "loss's is {}; see '{}/find-lr.csv'",
+  info("the loss falls fastest at learning rate {}; a tenth of the rate of the "
+       "smallest loss is {}; see '{}/find-lr.csv'",
        rateText(*found.steepest), rateText(*found.tenth), folder);
   printOut("{}\n", rateText(*found.steepest));
   return {};

@@ -342,11 +342,11 @@ static FailureOr<AttentionTiling> tilingOf(exec::KernelOp kernel) {
   auto fits = [](int64_t width) { return width % 8 == 0 && width <= 128; };
   if (!ir::isHalf(ir::elementType(op->getOperand(0))) || !fits(d.depth) ||
       !fits(d.valueDepth))
-    return kernel.emitOpError("expected halves and head dimensions that are "
-                              "multiples of 8 up to 128, found ")
+    return kernel.emitOpError("expected 16-bit floats and head dimensions that "
+                              "are multiples of 8 up to 128, found ")
            << op->getOperand(0).getType();
   if (!kernel.getThreads())
-    return kernel.emitOpError("has no threads, which dlc-map-threads decides");
+    return kernel.emitOpError("has no threads, which dlc-map-threads sets");
   const exec::Threads &threads = kernel.getThreadsAttr().getValue();
   std::optional<AttentionTiling> tiling;
   if (threads.tile && threads.block == AttentionTiling::kThreads)

@@ -24,13 +24,13 @@ Fault faultOfTransposed(const KernelGraph &graph, const Mapping &m) {
   const int64_t number = *m.transposed, last = m.outer.size() - 1;
   if (m.kind != KernelSchedule::Elementwise || number < 0 || number >= last ||
       m.rows == 0 || m.block != kSquareBlock || m.vector != 1)
-    return "whose squares cannot cross shared memory";
+    return "that cannot transpose in shared memory";
   const size_t crossing =
       transposedLoads(graph, rootsOf(graph), m.outer[number], m.outer[last])
           .size();
   return crossing && crossing <= kMostSquares
              ? nullptr
-             : "whose squares cannot cross shared memory";
+             : "that cannot transpose in shared memory";
 }
 
 Fault faultOfRows(const Mapping &m) {
@@ -53,7 +53,7 @@ Fault faultOfColumns(const KernelGraph &graph, const Mapping &m) {
                    m.chunks == 1 &&
                    m.together() * m.tiles() % (m.block / kWarp) == 0
                ? nullptr
-               : "that look for elements which count";
+               : "that cannot skip elements";
   return llvm::isPowerOf2_64(m.across) && m.across <= m.block &&
                  llvm::isPowerOf2_64(m.block / m.across) &&
                  bytesToJoin(m, sumBytes(graph)) <= kSharedBytes
@@ -63,11 +63,11 @@ Fault faultOfColumns(const KernelGraph &graph, const Mapping &m) {
 
 Fault faultOf(const KernelGraph &graph, Mapping &m) {
   if (m.block > kMaxBlock || m.block % kWarp)
-    return "in blocks that are no warps";
+    return "in blocks that are not whole warps";
   if (m.indexBits == 32 && m.needsWide(graph))
     return "whose indices are too narrow";
   if (bool(m.product) != bool(m.tile))
-    return "with a tile where there is no product, or without";
+    return "with a tile but no product, or no tile for a product";
   if (m.product)
     return m.product->take(m, graph);
   const bool isRows = m.kind == KernelSchedule::Rows,
@@ -90,7 +90,7 @@ FailureOr<Mapping> mappingOf(exec::KernelOp kernel, const KernelGraph &graph) {
   if (failed(schedule))
     return failure();
   if (!kernel.getThreads())
-    return kernel.emitOpError("has no threads, which dlc-map-threads decides");
+    return kernel.emitOpError("has no threads, which dlc-map-threads sets");
   Mapping m(graph, *schedule);
   static_cast<exec::Threads &>(m) = kernel.getThreadsAttr().getValue();
   Fault fault = faultOf(graph, m);

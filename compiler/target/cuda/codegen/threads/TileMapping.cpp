@@ -166,7 +166,7 @@ const char *TileMapping::take(const exec::Threads &threads,
   static_cast<exec::TileOperand &>(left) = *t.left;
   static_cast<exec::TileOperand &>(right) = *t.right;
   if (!fits(graph, left, row, depth) || !fits(graph, right, column, depth))
-    return "whose operands lie otherwise in memory";
+    return "whose operands have another layout in memory";
   vector = threads.vector;
   return vector <= kMaxVector && column.size % vector == 0
              ? nullptr
