@@ -141,7 +141,7 @@ Status CustomOps::add(const std::string &path) {
       return usageError("{}: operator '{}.{}' is in a reserved domain", path,
                         op.domain, op.name);
     if (const Found *other = find(nameOf(op)))
-      return usageError("{}: operator '{}' is also in '{}'", path, nameOf(op),
+      return usageError("{}: operator '{}' is in '{}', too", path, nameOf(op),
                         other->library->library.name());
   }
   const Loaded &added =
