@@ -25,6 +25,8 @@ std::string_view whyNot(const std::string &op) {
                 "that optimization (ORT_ENABLE_EXTENDED at most)",
       kIntegers = "computes with integers, which have no gradient: use the "
                   "model from before it was quantized",
+      kSize = "the size of its result depends on the data, and a program's "
+              "shapes are fixed",
       kMachine = "machine code of another tool: use the model from before its "
                  "compilation";
   static const std::pair<std::string_view, std::string_view> reasons[] = {
