@@ -152,6 +152,35 @@ class SmallTypes(dlc.TestCase):
         self.check({"d": model(back, {"x": x}, ("y", number("FLOAT16"), [5]), [scale, zero])},
                    {"d": (whole - 32769).astype(np.float16)})
 
+    def test_refuses_a_zero_point_of_another_shape(self):
+        x, one = np.ones((2, 4), np.uint8), np.ones((), np.uint8)
+        for shape in (0,), (5,):
+            weights = {"s": np.float32(1), "z": one, "w": np.ones((4, 3), np.uint8), "yz": np.ones(shape, np.uint8)}
+            made = model([node("QLinearMatMul", ["x", "s", "z", "w", "s", "z", "s", "yz"], ["y"])], {"x": x}, ("y", TensorProto.UINT8, [2, 3]),
+                         [numpy_helper.from_array(v, k) for k, v in weights.items()])
+            verdict = cases.run_all({"m": made})["m"]
+            self.assertIn(f"a zero point of shape [{shape[0]}] for a result of shape [2, 3]", verdict.refused or "")
+
+    def test_convolutions_of_integers(self):
+        random = np.random.default_rng(3)
+        x = random.integers(0, 256, (2, 4, 6, 5)).astype(np.uint8)
+        w = random.integers(-128, 128, (6, 2, 3, 2)).astype(np.int8)
+        zeros = np.array([0, 5, -7, 127, -128, 1], np.int8)
+        names, arrays = ["w", "xz", "wz"], [w, np.array(131, np.uint8), zeros]
+        attributes = {"pads": [1, 0, 2, 1], "strides": [2, 1], "dilations": [1, 2], "group": 2}
+        whole = x.astype(np.int64) - 131, w.astype(np.int64) - zeros.astype(np.int64).reshape(6, 1, 1, 1)
+        sums = convolved(*whole, **attributes)
+        weights = [numpy_helper.from_array(a, n) for n, a in zip(names, arrays)]
+        made = model([node("ConvInteger", ["x", *names], ["y"], **attributes)], {"x": x}, ("y", TensorProto.INT32, sums.shape), weights)
+        self.check({"m": made}, {"m": sums.astype(np.int32)})
+        scales, bias = np.float32([1, 2, 3, 4, 5, 6]) / 1024, random.integers(-3000, 3000, 6).astype(np.int32)
+        more = {"xs": np.float32(0.25), "ws": scales, "ys": np.float32(0.5), "yz": np.array(9, np.uint8), "b": bias}
+        weights += [numpy_helper.from_array(np.asarray(a), n) for n, a in more.items()]
+        made = model([node("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"], ["y"], **attributes)], {"x": x},
+                     ("y", TensorProto.UINT8, sums.shape), weights)
+        scaled = (sums + bias.reshape(1, 6, 1, 1)) * (np.float64(0.5) * scales.reshape(1, 6, 1, 1))
+        self.check({"q": made}, {"q": np.clip(np.rint(scaled) + 9, 0, 255).astype(np.uint8)})
+
     def test_indices_of_a_pool(self):
         x = np.random.default_rng(4).integers(0, 9, (2, 3, 5, 6)).astype(np.float32)  # with ties: the first wins
         for order in 0, 1:
@@ -164,6 +193,19 @@ class SmallTypes(dlc.TestCase):
             made = model([node("MaxPool", ["x"], ["v", "y"], kernel_shape=[kh, kw], strides=[2, 2], pads=[1, 0, 1, 0], storage_order=order)],
                          {"x": x}, ("y", TensorProto.INT64, [2, 3, 3, 3]))
             self.check({"m": made}, {"m": places})
+
+
+def convolved(x, w, pads, strides, dilations, group):
+    x = np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+    size = [(x.shape[2 + d] - dilations[d] * (w.shape[2 + d] - 1) - 1) // strides[d] + 1 for d in (0, 1)]
+    y = np.zeros((x.shape[0], w.shape[0], *size), np.int64)
+    each, outs = w.shape[1], w.shape[0] // group
+    for m, a, b in np.ndindex(w.shape[0], w.shape[2], w.shape[3]):
+        first = m // outs * each
+        rows = slice(a * dilations[0], a * dilations[0] + (size[0] - 1) * strides[0] + 1, strides[0])
+        columns = slice(b * dilations[1], b * dilations[1] + (size[1] - 1) * strides[1] + 1, strides[1])
+        y[:, m] += np.einsum("nchw,c->nhw", x[:, first:first + each, rows, columns], w[m, :, a, b])
+    return y
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantisation. Gradients of quantised and dequantised values are
-// straight-through, except where they were clipped.
+// Quantisation and integer products. Gradients of quantised and dequantised
+// values are straight-through, except where they were clipped.
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/rows/Build.h"
+#include "compiler/import/rows/image/Window.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
@@ -14,13 +15,6 @@ namespace dlc::import {
 /// Attribute of casts to integers whose operand has integral values in range.
 static constexpr StringRef kWhole = "dlc.whole";
 
-namespace {
-
-struct IntegerRange {
-  double low, high;
-};
-
-/// Range of an ONNX integer type; an error for other types.
 FailureOr<IntegerRange> integerRange(const Node &n, int onnxType) {
   if (onnxType == onnx::TensorProto::UINT8)
     return IntegerRange{0, 255};
@@ -35,8 +29,6 @@ FailureOr<IntegerRange> integerRange(const Node &n, int onnxType) {
   return IntegerRange{0, count - 1};
 }
 
-/// round(scaled) + zeroPoint, computed in at least f32 and clamped to the
-/// range, as integers of `type`. The gradient is 1 inside of the range, else 0.
 Expr quantized(Expr scaled, Expr zeroPoint, IntegerRange range, Type type) {
   Expr whole = scaled.make<ir::RoundOp>(scaled.v);
   whole.v.getDefiningOp()->setAttr(ir::kStraightThrough,
@@ -49,6 +41,8 @@ Expr quantized(Expr scaled, Expr zeroPoint, IntegerRange range, Type type) {
   y.v.getDefiningOp()->setAttr(kWhole, UnitAttr::get(y.v.getContext()));
   return y;
 }
+
+namespace {
 
 /// A scale or zero point, broadcast to x: per tensor, per slice of the axis, or
 /// per block along it.
@@ -179,12 +173,214 @@ LogicalResult learnedScale(const Node &n) {
   return n.result(n.make<ir::ScaleGradientOp>(s, n.b.getF64FloatAttr(factor)));
 }
 
+/// Quantises to u8, with the range of x extended to 0.
+LogicalResult dynamicQuantizeLinear(const Node &n) {
+  Value input = n.in(0);
+  if (!input)
+    return failure();
+  Expr x(n.b, n.loc, input), zero = x.scalar(0);
+  auto all = ir::axesBetween(0, x.rank());
+  auto extremum = [&](auto over) { return all.empty() ? x : over(); };
+  Expr high = maximum(extremum([&] { return x.max(all); }), zero);
+  Expr low = minimum(
+      extremum([&] { return x.make<ir::ReduceMinOp>(x.v, all, false); }), zero);
+  Expr width = high - low;
+  Expr safe =
+      select(compare(ir::Predicate::eq, width, zero), x.scalar(1), width);
+  Expr scale = safe / 255;
+  const IntegerRange range{0, 255};
+  Type type = toMlir(DType::U8, n.b.getContext());
+  Expr middle = quantized(-low / scale, zero, range, type);
+  Expr point = middle.cast(x.type().getElementType());
+  if (failed(n.result(1, scale)) || failed(n.result(2, middle)))
+    return failure();
+  return n.result(quantized(x / scale, point, range, type));
+}
+
+/// Input `i` of a product as f32 minus its zero point, input `zero`, which may
+/// be per row or column.
+FailureOr<Expr> centred(const Node &n, size_t i, size_t zero, bool perRow) {
+  Value x = n.in(i);
+  if (!x)
+    return failure();
+  if (shapeOf(x).size() < 2)
+    return n.fail() << "operands of rank " << shapeOf(x).size()
+                    << " are not supported, expected at least 2";
+  Type f32 = n.b.getF32Type();
+  Value whole = n.cast(x, f32);
+  if (!n.has(zero))
+    return Expr(n.b, n.loc, whole);
+  Value point = n.in(zero);
+  if (!point)
+    return failure();
+  Shape shape = shapeOf(point);
+  if (perRow && shape.size() == 1 && shape[0] != 1)
+    point = n.reshape(point, {shape[0], 1});
+  Value y = n.make<ir::SubOp>(whole, n.cast(point, f32));
+  if (!y)
+    return failure();
+  if (shapeOf(y) != shapeOf(x))
+    return n.fail() << "a zero point of shape " << toString(shape)
+                    << " for an operand of shape " << toString(shapeOf(x));
+  return Expr(n.b, n.loc, y);
+}
+
+FailureOr<Expr> integerMatmul(const Node &n, size_t a, size_t aZero, size_t b,
+                              size_t bZero) {
+  auto x = centred(n, a, aZero, true), w = centred(n, b, bZero, false);
+  if (failed(x) || failed(w))
+    return failure();
+  return exactProduct(n, *x, *w, x->shape().back(), [&](Expr p, Expr q) {
+    return n.make<ir::MatmulOp>(p.v, q.v, Value(), false, false, StringAttr());
+  });
+}
+
+LogicalResult matmulInteger(const Node &n) {
+  auto y = integerMatmul(n, 0, 2, 1, 3);
+  return failed(y) ? failure() : n.result(*y);
+}
+
+LogicalResult qLinearMatmul(const Node &n) {
+  auto y = integerMatmul(n, 0, 2, 3, 5);
+  Value a = n.in(1), b = n.in(4);
+  if (failed(y) || !a || !b)
+    return failure();
+  if (shapeOf(a).size() == 1 && shapeOf(a)[0] != 1)
+    a = n.reshape(a, {shapeOf(a)[0], 1});
+  return requantized(n, *y, n.make<ir::MulOp>(a, b), 6, 7);
+}
+
+/// Input `i` as [M, 1...] if it is per output channel.
+Value perChannel(const Node &n, size_t i, size_t rank) {
+  Value v = n.in(i);
+  if (!v || shapeOf(v).size() != 1 || shapeOf(v)[0] == 1)
+    return v ? n.reshape(v, {}) : v;
+  Shape shape(rank, 1);
+  shape[0] = shapeOf(v)[0];
+  return n.reshape(v, shape);
+}
+
+/// Input `i` as f32 minus its zero point, input `zero`.
+FailureOr<Expr> wholeImage(const Node &n, size_t i, size_t zero,
+                           bool isWeights) {
+  Value x = n.in(i);
+  if (!x)
+    return failure();
+  const Shape shape = shapeOf(x);
+  Expr whole = Expr(n.b, n.loc, x).cast(n.b.getF32Type());
+  if (!n.has(zero))
+    return whole;
+  const Shape given = n.shape(zero);
+  const bool isOne = sizeOf(given) == 1 && given.size() < 2;
+  if (!isOne && (!isWeights || shape.empty() || given != Shape{shape[0]}))
+    return n.fail() << "a zero point of shape " << toString(given)
+                    << " for an operand of shape " << toString(shape);
+  Value point = perChannel(n, zero, shape.size());
+  if (!point)
+    return failure();
+  return whole - Expr(n.b, n.loc, point).cast(n.b.getF32Type());
+}
+
+FailureOr<Expr> integerConvolution(const Node &n, size_t x, size_t xZero,
+                                   size_t w, size_t wZero) {
+  auto image = wholeImage(n, x, xZero, false);
+  auto weights = wholeImage(n, w, wZero, true);
+  if (failed(image) || failed(weights))
+    return failure();
+  const Shape shape = shapeOf(*weights);
+  const int64_t terms =
+      shape.empty() ? 0 : sizeOf(shape) / std::max<int64_t>(1, shape[0]);
+  return exactProduct(n, *image, *weights, terms, [&](Expr p, Expr q) {
+    return convolution(n, p, q, Value());
+  });
+}
+
+LogicalResult convInteger(const Node &n) {
+  auto y = integerConvolution(n, 0, 2, 1, 3);
+  return failed(y) ? failure() : n.result(*y);
+}
+
+LogicalResult qLinearConv(const Node &n) {
+  auto y = integerConvolution(n, 0, 2, 3, 5);
+  Value a = n.in(1), b = n.in(4);
+  if (failed(y) || !a || !b)
+    return failure();
+  // The channel dimension precedes the spatial ones.
+  const size_t rank = size_t(y->rank()) - 1;
+  if (n.has(8)) {
+    Value bias = perChannel(n, 8, rank);
+    if (!bias)
+      return failure();
+    y = Expr(n.b, n.loc, n.make<ir::AddOp>(y->v, bias));
+  }
+  Value scale = n.make<ir::MulOp>(n.reshape(a, {}), perChannel(n, 4, rank));
+  return requantized(n, *y, scale, 6, 7);
+}
+
+/// Splits an integer of at most 8 bits and a sign into 16 high + low.
+std::vector<std::pair<Expr, double>> halvesOf(Expr x, bool splits) {
+  if (!splits)
+    return {{x, 1}};
+  Expr sixteenth = x * (1.0 / 16);
+  Expr high = sixteenth.make<ir::FloorOp>(sixteenth.v);
+  return {{high, 16}, {x - high * 16, 1}};
+}
+
 } // namespace
+
+FailureOr<Expr> exactProduct(const Node &n, Expr x, Expr w, int64_t terms,
+                             llvm::function_ref<Value(Expr, Expr)> product) {
+  constexpr int64_t kExact = int64_t(1) << 24; // integers exact in f32
+  const bool splitsW = terms * 255 * 255 >= kExact;
+  const bool splitsX = terms * 255 * 16 >= kExact;
+  if (terms * 16 * 16 >= kExact)
+    return n.fail() << "a sum of " << terms
+                    << " products of integers is not supported, expected less "
+                       "than 65536";
+  std::optional<Expr> sum;
+  for (auto [p, fp] : halvesOf(x, splitsX))
+    for (auto [q, fq] : halvesOf(w, splitsW)) {
+      Value part = product(p, q);
+      if (!part)
+        return failure();
+      Expr y = Expr(n.b, n.loc, part).cast(n.b.getI32Type());
+      if (fp * fq != 1)
+        y = y * (fp * fq);
+      sum = sum ? *sum + y : y;
+    }
+  return *sum;
+}
+
+LogicalResult requantized(const Node &n, Expr sum, Value scale, size_t yScale,
+                          size_t yZero) {
+  Value s = n.in(yScale), zero = n.in(yZero);
+  if (!s || !zero || !scale)
+    return failure();
+  Value factor = n.make<ir::DivOp>(scale, s);
+  Type type = ir::elementType(zero), f32 = n.b.getF32Type();
+  auto range = integerRange(n, n.onnxType(yZero));
+  Value y = n.make<ir::MulOp>(sum.cast(f32).v, n.cast(factor, f32));
+  if (failed(range) || !y)
+    return failure();
+  Expr point = Expr(n.b, n.loc, zero).cast(f32);
+  if (shapeOf(zero) == Shape{1})
+    point = point.reshape({});
+  auto shape = broadcastShapes(shapeOf(y), shapeOf(point.v));
+  if (!shape.ok() || *shape != shapeOf(y))
+    return n.fail() << "a zero point of shape " << toString(shapeOf(zero))
+                    << " for a result of shape " << toString(shapeOf(y));
+  return n.result(quantized(Expr(n.b, n.loc, y), point, *range, type));
+}
 
 void addQuantizeRows(Rows &rows) {
   rows["ai.dlc.LearnedScale"] = learnedScale;
   rows["QuantizeLinear"] = quantizeLinear;
   rows["DequantizeLinear"] = dequantizeLinear;
+  rows["DynamicQuantizeLinear"] = dynamicQuantizeLinear;
+  rows["MatMulInteger"] = matmulInteger;
+  rows["QLinearMatMul"] = qLinearMatmul;
+  rows["ConvInteger"] = convInteger;
+  rows["QLinearConv"] = qLinearConv;
 }
 
 } // namespace dlc::import

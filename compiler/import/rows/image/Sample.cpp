@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GridSample.
+// GridSample and AffineGrid.
 #include "compiler/import/rows/image/Sample.h"
 #include "onnx-ml.pb.h"
 
@@ -146,8 +146,46 @@ LogicalResult gridSample(const Node &n) {
   return n.result(transposed(sampled(rows, taps), {0, 2, 1}).reshape(result));
 }
 
+/// theta [N, dims, dims + 1] times (x, y, ..., 1) at each grid position.
+LogicalResult affineGrid(const Node &n) {
+  auto theta = input(n, 0);
+  auto size = n.integers(1, "the size");
+  if (failed(theta) || failed(size))
+    return failure();
+  const int64_t dims = int64_t(size->size()) - 2;
+  if (dims < 2 || dims > 3 ||
+      shapeOf(*theta) != Shape{(*size)[0], dims, dims + 1})
+    return n.fail() << "theta of shape " << toString(shapeOf(*theta))
+                    << " does not fit to size " << toString(*size);
+  Shape result{(*size)[0]};
+  result.insert(result.end(), size->begin() + 2, size->end());
+  result.push_back(dims);
+  if (failed(checkFits(n, result, "the grid")))
+    return failure();
+  const bool align = n.integer("align_corners", 0) != 0;
+  const Type element = theta->type().getElementType();
+  auto column = [&](int64_t j) {
+    Shape shape(dims + 2, 1);
+    shape[0] = (*size)[0];
+    shape.back() = dims;
+    return part(*theta, 2, j, 1).reshape(shape);
+  };
+  Expr y = column(dims);
+  for (int64_t d = 0; d < dims; ++d) {
+    const double count = double((*size)[2 + d]);
+    Expr at = ramp(n, dims + 2, 1 + d, (*size)[2 + d], element);
+    at = align ? (count > 1 ? at * (2 / (count - 1)) - 1.0 : at)
+               : (at * 2.0 + 1.0) / count - 1.0;
+    y = y + at * column(dims - 1 - d);
+  }
+  return n.result(y.broadcast(result));
+}
+
 } // namespace
 
-void addSampleRows(Rows &rows) { rows["GridSample"] = gridSample; }
+void addSampleRows(Rows &rows) {
+  rows["GridSample"] = gridSample;
+  rows["AffineGrid"] = affineGrid;
+}
 
 } // namespace dlc::import
