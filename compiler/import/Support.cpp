@@ -32,12 +32,6 @@ std::string_view whyNot(const std::string &op) {
   static const std::pair<std::string_view, std::string_view> reasons[] = {
       {"com.microsoft.nchwc.", kLayout},
       {"com.ms.internal.nhwc.", kLayout},
-      {"com.microsoft.BiasAdd", kLayout},
-      {"com.microsoft.BiasSplitGelu", kLayout},
-      {"com.microsoft.GemmFastGelu", kLayout},
-      {"com.microsoft.GroupNorm", kLayout},
-      {"com.microsoft.Nhwc", kLayout},
-      {"com.microsoft.SkipGroupNorm", kLayout},
       {"com.microsoft.QOrdered", kLayout},
       {"com.microsoft.DynamicQuantize", kIntegers},
       {"com.microsoft.MatMulInteger", kIntegers},

@@ -206,6 +206,15 @@ def gelu(x):
     return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
 
 
+case("group_norm", "GroupNorm", [floats(2, 3, 2, 4), floats(4), floats(4)], {1, 2},
+     expected=lambda x, g, b: [swish(norm(x, 2, g, b, 1e-3))], groups=2, activation=1, channels_last=1, epsilon=1e-3)
+case("group_norm_first", "GroupNorm", [floats(2, 4, 3, 2), floats(4), floats(4)], {1, 2}, groups=2, activation=0, channels_last=0,
+     expected=lambda x, g, b: [norm(x.transpose(0, 2, 3, 1), 2, g, b, 1e-5).transpose(0, 3, 1, 2)])
+case("skip_group_norm", "SkipGroupNorm", [floats(2, 3, 2, 4), floats(4), floats(4), floats(2, 1, 1, 4), floats(4)], {1, 2, 4}, 2,
+     expected=lambda x, g, b, s, c: [norm(x + s + c, 2, g, b, 1e-5), x + s + c], groups=2, activation=0)
+case("bias_add", "BiasAdd", [floats(2, 3, 4), floats(4), floats(2, 3, 4)], {1}, expected=lambda x, b, s: [x + b + s])
+case("bias_split_gelu", "BiasSplitGelu", [floats(2, 3, 8), floats(8)], {1},
+     expected=lambda x, b: [(x + b)[..., :4] * gelu((x + b)[..., 4:])])
 
 IMAGE, WEIGHTS = floats(2, 4, 5, 6), floats(6, 2, 3, 3)
 CONV = dict(pads=[1, 0, 1, 1], strides=[1, 2], group=2)
@@ -262,6 +271,8 @@ case("bias_softmax", "BiasSoftmax", [floats(2, 3, 4, 5), floats(2, 1, 1, 5)], ex
      is_inner_broadcast=1)
 case("bias_softmax_flat", "BiasSoftmax", [floats(2, 3, 4), floats(1, 3, 4)], axis=1, is_inner_broadcast=0,
      expected=lambda x, b: [softmax((x + b).reshape(2, 12)).reshape(2, 3, 4)])
+case("gemm_fast_gelu", "GemmFastGelu", [floats(2, 3, 4), floats(4, 5), floats(5)], {1, 2},
+     expected=lambda x, w, b: [tanh_gelu(x @ w + b)])
 case("matmul_activation", "FusedMatMulActivation", [floats(2, 4, 3), floats(4, 5)], transA=1, alpha=0.5, activation="LeakyRelu",
      activation_alpha=0.1, expected=lambda a, b: [np.where((y := 0.5 * a.transpose(0, 2, 1) @ b) > 0, y, 0.1 * y)])
 case("matmul_softmax", "FusedMatMulActivation", [floats(2, 3, 4), floats(4, 5)], activation="Softmax", activation_axis=-1,

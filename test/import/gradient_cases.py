@@ -399,8 +399,15 @@ case("ms_embed", "EmbedLayerNormalization", {"x": floats(4, 3), "p": floats(3, 3
 case("ms_fused_conv", "FusedConv", {"x": floats(1, 2, 3, 3), "w": floats(2, 2, 2, 2), "b": floats(2), "z": floats(1, 2, 2, 2)},
      lambda t, x, w, b, z: t.nn.functional.leaky_relu(t.nn.functional.conv2d(x, w, b) + z, 0.2), activation="LeakyRelu",
      activation_params=[0.2], **MS)
+case("ms_nhwc_conv", "NhwcConv", {"x": floats(1, 3, 3, 2), "w": floats(2, 2, 2, 2)},
+     lambda t, x, w: t.nn.functional.conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2)).permute(0, 2, 3, 1), **MS)
 case("ms_fused_matmul", "FusedMatMul", {"x": floats(3, 2, 4), "b": floats(2, 2, 4)},
      lambda t, x, b: 0.5 * x.permute(1, 0, 2) @ b.transpose(1, 2), transBatchA=1, transB=1, alpha=0.5, **MS)
+case("ms_skip_group_norm", "SkipGroupNorm", {"x": floats(1, 2, 2, 4), "g": floats(4), "b": floats(4), "s": floats(1, 2, 2, 4)},
+     lambda t, x, g, b, s: t.nn.functional.silu(t.nn.functional.group_norm((x + s).permute(0, 3, 1, 2), 2, g, b, 1e-2)).permute(
+         0, 2, 3, 1), groups=2, activation=1, epsilon=1e-2, **MS)
+case("ms_bias_split_gelu", "BiasSplitGelu", {"x": floats(2, 4), "b": floats(4)},
+     lambda t, x, b: (x + b)[:, :2] * t.nn.functional.gelu((x + b)[:, 2:]), **MS)
 CODES = np.arange(16, dtype=np.uint8).reshape(2, 1, 8) * 17
 case("ms_matmul_bits", "MatMulNBits", {"x": floats(2, 16)},
      lambda t, x: x @ t.tensor([[(i - 8) * s for i in r for _ in (0, 1)] for r, s in ((range(8), 0.5), (range(8, 16), 0.25))],

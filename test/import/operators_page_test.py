@@ -43,7 +43,7 @@ FOOT = """Operators of com.microsoft whose results are compared with ONNX Runtim
 Operators of other domains need a function body in the model or a library (`--op-library`). ai.dlc.StopGradient is dlc's
 own ([why](guide/losses.md)).
 """
-CONTRIB = sorted({case.op for case in CONTRIB_CASES.values()} | {"BiasDropout",
+CONTRIB = sorted({case.op for case in CONTRIB_CASES.values()} | {"BiasDropout", "NhwcConv", "NhwcFusedConv",
                                                                  "QuantizeLinear", "DequantizeLinear", "SimplifiedLayerNormalization"})
 
 

@@ -102,6 +102,14 @@ Status fusedMatMulActivation(Upgrade &up) {
   return {};
 }
 
+Status gemmFastGelu(Upgrade &up) {
+  up.add("MatMul", {up.input(0), up.input(1)});
+  setText(up.add("Gelu", {sum(up, up.result(), up.input(2))}), "approximate",
+          "tanh");
+  up.finish();
+  return {};
+}
+
 /// An error if results 1 to `last` are used: only the standard
 /// LayerNormalization outputs statistics.
 Status onlyFirst(const Upgrade &up, int last) {
@@ -150,17 +158,93 @@ void copyAttributes(const onnx::NodeProto &from, onnx::NodeProto &to,
       *to.add_attribute() = attribute;
 }
 
-/// Conv, plus Z if present, and an activation.
+std::string transposed(Upgrade &up, const std::string &x,
+                       const std::vector<int64_t> &perm) {
+  auto *attribute = up.add("Transpose", {x}).add_attribute();
+  attribute->set_name("perm");
+  attribute->set_type(onnx::AttributeProto::INTS);
+  for (int64_t d : perm)
+    attribute->add_ints(d);
+  return up.result();
+}
+
+const std::vector<int64_t> kToFirst{0, 3, 1, 2}, kToLast{0, 2, 3, 1};
+
+/// Conv, plus Z if present, and an activation. With channels last, weights are
+/// channels last too, except for NhwcFusedConv.
 Status fusedConv(Upgrade &up) {
-  copyAttributes(up.node,
-                 up.add("Conv", {up.input(0), up.input(1), up.input(2)}),
-                 {"activation", "activation_params"});
-  sum(up, up.result(), up.input(3));
+  const std::string &op = up.node.op_type();
+  const bool isLast = op.starts_with("Nhwc");
+  std::string x = up.input(0), w = up.input(1), z = up.input(3);
+  if (isLast)
+    x = transposed(up, x, kToFirst);
+  if (op == "NhwcConv")
+    w = transposed(up, w, kToFirst);
+  onnx::NodeProto &conv = up.add("Conv", {x, w, up.input(2)});
+  copyAttributes(up.node, conv, {"activation", "activation_params"});
+  std::string y = up.result();
+  if (!z.empty())
+    sum(up, y, isLast ? transposed(up, z, kToFirst) : z);
   std::vector<float> numbers;
   if (const auto *given = up.view.find("activation_params"))
     numbers.assign(given->floats().begin(), given->floats().end());
   if (std::string name = up.view.text("activation", ""); !name.empty())
     activate(up, name, numbers);
+  y = up.result();
+  if (isLast)
+    transposed(up, y, kToLast);
+  up.finish();
+  return {};
+}
+
+/// SkipGroupNorm: x + skip + bias is the second result.
+Status contribGroupNorm(Upgrade &up) {
+  const bool isLast = up.view.integer("channels_last", 1);
+  std::string x = up.input(0);
+  if (!up.input(3).empty()) {
+    std::string skip = up.input(3);
+    if (!up.input(4).empty())
+      skip = sum(up, skip, up.input(4));
+    x = sum(up, x, skip);
+    if (up.node.output_size() > 1 && !up.node.output(1).empty()) {
+      up.nodes.back().set_output(0, up.node.output(1));
+      x = up.node.output(1);
+    }
+  }
+  std::string first = isLast ? transposed(up, x, kToFirst) : x;
+  up.add("CastLike", {up.input(1), x});
+  std::string scale = up.result();
+  up.add("CastLike", {up.input(2), x});
+  onnx::NodeProto &node =
+      up.add("GroupNormalization", {first, scale, up.result()});
+  setInteger(node, "num_groups", up.view.integer("groups", 0));
+  setNumber(node, "epsilon", up.view.number("epsilon", 1e-5));
+  std::string y = up.result();
+  if (up.view.integer("activation", 0))
+    up.add("Swish", {y});
+  y = up.result();
+  if (isLast)
+    transposed(up, y, kToLast);
+  up.finish();
+  return {};
+}
+
+/// (x + bias) is split in halves a, b; the result is a * Gelu(b).
+Status biasSplitGelu(Upgrade &up) {
+  std::string x = sum(up, up.input(0), up.input(1));
+  onnx::NodeProto &split = up.add("Split", {x});
+  setInteger(split, "axis", -1);
+  setInteger(split, "num_outputs", 2);
+  split.add_output(up.unique(split.output(0) + ".1"));
+  std::string left = split.output(0), right = split.output(1);
+  up.add("Gelu", {right});
+  up.add("Mul", {left, up.result()});
+  up.finish();
+  return {};
+}
+
+Status biasAdd(Upgrade &up) {
+  sum(up, sum(up, up.input(0), up.input(1)), up.input(2));
   up.finish();
   return {};
 }
@@ -202,8 +286,10 @@ Status expandDims(Upgrade &up) {
 const std::map<std::string, Rule> &contribRules() {
   static const std::map<std::string, Rule> rules = {
       {"SimplifiedLayerNormalization", simplifiedNorm},
+      {"com.microsoft.BiasAdd", biasAdd},
       {"com.microsoft.BiasDropout", biasDropout},
       {"com.microsoft.BiasGelu", contribGelu},
+      {"com.microsoft.BiasSplitGelu", biasSplitGelu},
       {"com.microsoft.ExpandDims", expandDims},
       {"com.microsoft.FastGelu", contribGelu},
       {"com.microsoft.FusedConv", fusedConv},
@@ -211,10 +297,15 @@ const std::map<std::string, Rule> &contribRules() {
       {"com.microsoft.FusedMatMulActivation", fusedMatMulActivation},
       {"com.microsoft.GatherND", renamed},
       {"com.microsoft.Gelu", contribGelu},
+      {"com.microsoft.GemmFastGelu", gemmFastGelu},
       {"com.microsoft.GridSample", renamed},
+      {"com.microsoft.GroupNorm", contribGroupNorm},
+      {"com.microsoft.NhwcConv", fusedConv},
+      {"com.microsoft.NhwcFusedConv", fusedConv},
       {"com.microsoft.Pad", renamed},
       {"com.microsoft.QuickGelu", quickGelu},
       {"com.microsoft.SimplifiedLayerNormalization", simplifiedNorm},
+      {"com.microsoft.SkipGroupNorm", contribGroupNorm},
       {"com.microsoft.SkipLayerNormalization", skipNorm},
       {"com.microsoft.SkipSimplifiedLayerNormalization", skipNorm},
       {"com.microsoft.Trilu", renamed},

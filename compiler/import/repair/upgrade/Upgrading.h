@@ -60,6 +60,7 @@ public:
     return result();
   }
 
+  std::string unique(std::string name) const { return unused(std::move(name)); }
   /// Names the last node's first result after the old node's.
   void finish() { nodes.back().set_output(0, node.output(0)); }
   std::string input(int i) const {
