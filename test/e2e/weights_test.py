@@ -28,10 +28,10 @@ def forward(s, x):
     return np.tanh(x @ s["a.weight"].T + s["a.bias"]) @ s["b.weight"].T + s["b.bias"]
 
 
-def old_export(path, s, external=None):
-    """As the exporter folds it."""
-    title = lambda m, op: f"/{m}/{op}"
-    bias = lambda m: f"{m}.bias"
+def old_export(path, s, named=True, external=None):
+    """As the exporter folds it; `named`: nodes have scopes."""
+    title = (lambda m, op: f"/{m}/{op}") if named else (lambda m, op: "")
+    bias = (lambda m: f"{m}.bias") if named else (lambda m: f"onnx::Add_{m}")
     nodes = [helper.make_node("MatMul", ["x", "onnx::MatMul_1"], ["p"], name=title("a", "MatMul")),
              helper.make_node("Add", [bias("a"), "p"], ["q"], name=title("a", "Add")),
              helper.make_node("Tanh", ["q"], ["h"]),

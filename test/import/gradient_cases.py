@@ -252,6 +252,9 @@ case("causal_conv", "CausalConvWithState", {"x": floats(2, 3, 4), "w": floats(3,
      single=True, activation="silu")
 bend = helper.make_graph([helper.make_node("Tanh", ["s"], ["r"])], "bend", [helper.make_empty_tensor_value_info("s")],
                          [helper.make_empty_tensor_value_info("r")])
+case("flex_attention", "FlexAttention", QKV, lambda t, q, k, v: t.tanh(t.softmax(t.tanh(
+    q @ k.repeat_interleave(2, 1).transpose(-1, -2) / 2**0.5), -1)) @ v.repeat_interleave(2, 1), domain="ai.onnx.preview",
+     score_mod=bend, prob_mod=bend)
 parts = lambda t, y: t.view_as_real(y)
 whole = lambda t, x: t.view_as_complex(x.contiguous())
 case("dft", "DFT", {"x": floats(2, 5, 3, 2)}, lambda t, x: parts(t, t.fft.fft(whole(t, x), 7, 1)),

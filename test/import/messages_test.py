@@ -132,6 +132,8 @@ CASES = [
      "the edges 8000 to 9000 hertz lie outside of a transform of length 8 at 8000 samples a second"),
     ("Attention", {"x": [1, 2, 3, 4]}, {"k": np.ones((1, 2, 3, 4), F), "v": np.ones((1, 2, 3, 4), F), "": None, "p": np.ones((1, 2, 1, 4), F)},
      {}, "past_key and past_value must be given together"),
+    ("ai.onnx.preview.FlexAttention", {"x": [2, 3, 4]}, {"k": np.ones((2, 3, 4), F), "v": np.ones((2, 3, 4), F)}, {},
+     r"expected Q, K and V of rank 4, found \[2, 3, 4\]"),
     ("RandomNormalLike", X, {}, {"dtype": TensorProto.INT64}, "expected a float type of random numbers, found"),
 ]
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of ai.onnx 23 and newer: one op, or separate ops if it has a
 // softcap, a mask with a gradient, or scores as a result.
+#include "compiler/import/rows/Bodies.h"
 #include "compiler/import/rows/Rows.h"
 #include "compiler/import/tensor/DataType.h"
 #include <cmath>
@@ -305,6 +306,81 @@ LogicalResult attention(const Node &n) {
   return n.result(n.reshape(y, {shape[0], shape[1], shape[2] * shape[3]}));
 }
 
+/// Applies the node's subgraph `name` to x, if present.
+FailureOr<Value> modified(const Node &n, Value x, const char *name) {
+  const auto *attribute = n.find(name);
+  if (!attribute || !x)
+    return x;
+  const auto &graph = attribute->g();
+  if (!attribute->has_g() || graph.input_size() != 1 ||
+      graph.output_size() != 1)
+    return n.fail() << name << " is expected to be a graph of one input and "
+                    << "one output";
+  BodyExpander e(n);
+  const std::string prefix = e.label + "/" + name;
+  const std::string &inside = graph.input(0).name();
+  const std::string given = n.table.unusedName(prefix + "/" + inside);
+  n.table.define(given, x);
+  n.table.use(given);
+  auto results = e.run(graph, prefix, {{inside, given}});
+  if (failed(results))
+    return failure();
+  Value y = n.table.value(results->front(), n.loc);
+  if (!y || shapeOf(y) != shapeOf(x))
+    return n.fail() << name << " is expected to give a tensor of shape "
+                    << toString(shapeOf(x))
+                    << (y ? ", found " + toString(shapeOf(y)) : "");
+  return n.cast(y, ir::elementType(x));
+}
+
+/// The type of scores and probabilities.
+FailureOr<Type> precisionOf(const Node &n, Type given) {
+  if (!n.has("softmax_precision"))
+    return ir::isHalf(given) ? n.b.getF32Type() : given;
+  const int64_t asked = n.integer("softmax_precision", 0);
+  auto dtype = toDType(int(asked));
+  if (!dtype || !isFloat(*dtype) || isNarrow(int(asked)))
+    return n.fail() << "softmax_precision " << onnxTypeName(int(asked))
+                    << " is not supported, expected a float of 16 bits or more";
+  return toMlir(*dtype, n.b.getContext());
+}
+
+/// FlexAttention of ai.onnx.preview: subgraphs modify scores and probabilities.
+LogicalResult flexAttention(const Node &n) {
+  for (size_t i = 0; i < 3; ++i)
+    if (Value x = n.in(i); !x || shapeOf(x).size() != 4)
+      return x ? n.fail() << "expected Q, K and V of rank 4, found "
+                          << toString(shapeOf(x))
+               : failure();
+  auto heads = headsOf(n);
+  if (failed(heads))
+    return failure();
+  Heads h = *heads;
+  const Type type = ir::elementType(h.q);
+  auto precision = precisionOf(n, type);
+  if (failed(precision) || failed(spreadGroups(n, h)))
+    return failure();
+  if (!n.has("score_mod") && !n.has("prob_mod") && !ir::isHalf(*precision)) {
+    Value y = fused(n, h, Value(), false);
+    return y ? n.result(y) : failure();
+  }
+  const double root = std::sqrt(scaleOf(n, h.q));
+  auto scaled = [&](Value x) {
+    return n.make<ir::MulOp>(x, n.constant(root, x));
+  };
+  Value scores =
+      multiplied(n, scaled(h.q), scaled(n.transpose(h.k, {0, 1, 3, 2})));
+  if (!scores)
+    return failure();
+  auto bent = modified(n, n.cast(scores, *precision), "score_mod");
+  if (failed(bent))
+    return failure();
+  auto p = modified(n, n.make<ir::SoftmaxOp>(*bent, uint64_t(3)), "prob_mod");
+  if (failed(p))
+    return failure();
+  return n.result(n.cast(multiplied(n, *p, n.cast(h.v, *precision)), type));
+}
+
 /// Rotates each pair: the first element becomes (cos, -sin) times the pair, the
 /// second (sin, cos). Pairs are adjacent (interleaved) or half the width apart.
 Value turned(const Node &n, Value x, Value cos, Value sin, bool interleaved) {
@@ -399,6 +475,7 @@ LogicalResult rotaryEmbedding(const Node &n) {
 
 void addAttentionRows(Rows &rows) {
   rows["Attention"] = attentions::attention;
+  rows["ai.onnx.preview.FlexAttention"] = attentions::flexAttention;
   rows["RotaryEmbedding"] = attentions::rotaryEmbedding;
 }
 
