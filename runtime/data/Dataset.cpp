@@ -313,7 +313,7 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
 // An error if scale, normalisation or erasing applies to no input.
 Status Dataset::checkFinish() const {
   bool normalizes = options_.mean.empty(), erases = options_.randomErase == 0;
-  bool scales = !options_.scale;
+  bool scales = options_.scale.value_or(1) == 1;
   std::string found;
   for (const Column &column : columns_) {
     normalizes |= column.finish_ && column.finish_->normalizes();
