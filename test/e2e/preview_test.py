@@ -67,4 +67,4 @@ class Preview(dlc.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    dlc.main()
