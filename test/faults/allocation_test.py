@@ -140,6 +140,14 @@ class EveryAllocation(dlc.TestCase):
         else:
             self.assertNotEqual(code, 0)
 
+    def test_fails_before_main(self):
+        """An allocation of an initializer of LLVM's libraries: about 2,500 run before main()."""
+        for at in range(3, 2600, 10):
+            with self.subTest(at=at):
+                code, err = self.execute(["check", "--help"], DLC_FAIL_AT=str(at), DLC_FAIL_LASTING="1")
+                self.assertEqual(code, dlc.LIMIT, err)
+                self.assertRegex(err, MESSAGE)
+
     def test_fails_in_library(self):
         """An allocation of a library that does not survive a failed one: all of dlopen()'s, the first of oneDNN's."""
         words = ["eval", self.path("whole-1"), "--data=" + self.data]

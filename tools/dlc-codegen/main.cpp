@@ -130,7 +130,6 @@ int runTool(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
-  dlc::process::endWhereLlvmCannotReturn();
   return dlc::process::runMain("dlc-codegen",
                                [&] { return runTool(argc, argv); });
 }

@@ -32,7 +32,6 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   dlc::ignoreWriteSignals();
-  dlc::process::endWhereLlvmCannotReturn();
   return dlc::finishOutput(
       dlc::process::runMain("dlc", [&] { return dlc::tool::run(argc, argv); }));
 }

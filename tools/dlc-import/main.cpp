@@ -92,6 +92,5 @@ static int run(int argc, char **argv) try {
 }
 
 int main(int argc, char **argv) {
-  dlc::process::endWhereLlvmCannotReturn();
   return dlc::process::runMain("dlc-import", [&] { return run(argc, argv); });
 }

@@ -22,6 +22,5 @@ static int run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  dlc::process::endWhereLlvmCannotReturn();
   return dlc::process::runMain("dlc-opt", [&] { return run(argc, argv); });
 }

@@ -13,10 +13,15 @@ static void onFatalError(void *, const char *reason, bool) {
   endNow(Code::Failed, reason);
 }
 
-void endWhereLlvmCannotReturn() {
+static void endWhereLlvmCannotReturn() {
   llvm::install_bad_alloc_error_handler(onFailedAllocation);
   llvm::install_fatal_error_handler(onFatalError);
   endOnFailedAllocation();
 }
+
+// Runs before the initializers of LLVM's shared libraries, which allocate, too.
+[[gnu::section(".preinit_array"),
+  gnu::used]] static void (*const kBeforeLibraries)() =
+    endWhereLlvmCannotReturn;
 
 } // namespace dlc::process

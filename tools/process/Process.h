@@ -13,12 +13,10 @@ namespace dlc::process {
 // Linking this file also replaces operator new, so that a failed allocation
 // reports its size, and exits with a message and a code if it cannot be caught:
 // in a thread of a library, in a destructor, before main.
+// LLVM has no exceptions and cannot be unwound: in programs that link
+// DlcLlvmProcess, every failed allocation, and an error that LLVM cannot
+// return, removes temporary files and exits with a message and code 6 or 1.
 int runMain(const char *program, const std::function<int()> &body);
-
-// For programs with LLVM, which has no exceptions and cannot be unwound: from
-// now on a failed allocation, or an error that LLVM cannot return, removes
-// temporary files and exits with a message and code 6 or 1.
-void endWhereLlvmCannotReturn();
 
 // Prints the error, removes temporary files, and exits, without allocating.
 // Never returns; blocks other threads meanwhile.
