@@ -3,6 +3,7 @@
 #include "runtime/device/Findings.h"
 #include "runtime/device/commands/Activation.h"
 #include "runtime/device/cpu/kernels/HalfLoops.h"
+#include "runtime/device/cpu/linear/FilterReorder.h"
 
 namespace dlc {
 
@@ -119,6 +120,14 @@ memory OnednnCommand::scratch(const Desc &desc) {
 void OnednnCommand::reorder(const memory &from, const memory &to) {
   if (from == to)
     return;
+  if (auto filters = FilterReorder::between(from.get_desc(), to.get_desc())) {
+    steps_.push_back([this, filters = std::move(*filters), from, to] {
+      filters.run(from.get_data_handle(), to.get_data_handle(),
+                  device_.threads());
+      return dnnl_success;
+    });
+    return;
+  }
   const dnnl::reorder::primitive_desc desc(from, to, onednnAttributes());
   add(dnnl::reorder(desc), desc.scratchpad_desc(),
       {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
@@ -137,12 +146,16 @@ memory OnednnCommand::target(const memory &to, const Desc &desc) {
 void OnednnCommand::add(const dnnl::primitive &primitive,
                         const Desc &scratchpad,
                         std::initializer_list<Argument> arguments) {
-  Step step{primitive, {}};
+  std::vector<dnnl_exec_arg_t> all;
   for (const Argument &argument : arguments)
-    step.arguments.push_back({argument.index, argument.memory.get()});
+    all.push_back({argument.index, argument.memory.get()});
   if (scratchpad.get_size())
-    step.arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch(scratchpad).get()});
-  steps_.push_back(std::move(step));
+    all.push_back({DNNL_ARG_SCRATCHPAD, scratch(scratchpad).get()});
+  // The C function, since the C++ one allocates a vector in every call.
+  steps_.push_back([primitive, all = std::move(all)] {
+    return dnnl_primitive_execute(primitive.get(), onednnStream().get(),
+                                  static_cast<int>(all.size()), all.data());
+  });
 }
 
 void OnednnCommand::moveScratch() {
@@ -151,7 +164,6 @@ void OnednnCommand::moveScratch() {
     scratch.memory.set_data_handle(workspace_ + scratch.offset);
 }
 
-// The C function, since the C++ one allocates a vector in every call.
 Status OnednnCommand::enqueue() {
   if (workspace_ != device_.workspace().data())
     moveScratch();
@@ -159,10 +171,7 @@ Status OnednnCommand::enqueue() {
                        int64_t end) { widen(half, wide, begin, end); });
   const FatalAllocations fatal;
   for (const Step &step : steps_)
-    if (dnnl_status_t status = dnnl_primitive_execute(
-            step.primitive.get(), onednnStream().get(),
-            static_cast<int>(step.arguments.size()), step.arguments.data());
-        status != dnnl_success)
+    if (dnnl_status_t status = step(); status != dnnl_success)
       return failed("{}: oneDNN reports {}", name_, dnnl_status2str(status));
   convert(narrowed_, [](auto *half, const float *wide, int64_t begin,
                         int64_t end) { narrow(wide, half, begin, end); });

@@ -10,6 +10,7 @@
 
 #include <dnnl.hpp>
 #include <dnnl_debug.h>
+#include <functional>
 
 namespace dlc {
 
@@ -61,10 +62,7 @@ public:
 private:
   friend Result<std::unique_ptr<Command>>
   reserveWorkspace(CpuDevice &, std::unique_ptr<OnednnCommand>);
-  struct Step {
-    dnnl::primitive primitive;
-    std::vector<dnnl_exec_arg_t> arguments;
-  };
+  using Step = std::function<dnnl_status_t()>;
   struct Conversion {
     std::byte *half;
     plan::DType type;

@@ -10,9 +10,9 @@
 namespace dlc {
 namespace {
 
-constexpr int64_t kTileFloats = 64 << 10; // of inputs: half of an L2 cache
-constexpr int64_t kLeastTiles = 10;       // to reuse filters from an L3 cache
-constexpr int64_t kManyTiles = 128;       // to reuse filters just computed
+constexpr int64_t kInputFloats = 64 << 10; // of inputs: half of an L2 cache
+constexpr int64_t kLeastTiles = 10;        // to reuse filters from an L3 cache
+constexpr int64_t kManyTiles = 128;        // to reuse filters just computed
 constexpr int64_t kChunk = 32; // channels summed before they are added: the
                                // error grows with the root of a chain's length
 constexpr int64_t kGradientTiles = 192;  // of two or three blocks: an L1 cache
@@ -42,7 +42,7 @@ WinogradForward::WinogradForward(const WinogradConv &conv,
                                  const WinogradLoops &loops,
                                  const Threads &threads)
     : c_(conv), threads_(threads), loops_(loops) {
-  const int64_t fit = kTileFloats / (c_.planes() * c_.in.channels),
+  const int64_t fit = kInputFloats / (c_.planes() * c_.in.channels),
                 each = (c_.tiles() - 1) / threads.count() + 1;
   tilesOutside_ = fit >= kLeastTiles;
   columns_ = std::min(loops_.columns, blocksOf(c_.out));
