@@ -123,18 +123,25 @@ void sumOverQueries(const Span &span, const float *scores, int64_t ofRow,
       to, columns);
 }
 
+DLC_INLINE void keepLarger(const Lanes &next, Lanes &most) {
+  most = (next > most) | (next != next) ? next : most;
+}
+
 // The largest element; NaN if there is one.
 DLC_INLINE float largest(const float *x, int64_t count) {
   Lanes most = Lanes{} - kInfinity, next;
   for (int64_t j = 0; j < count; j += kLanes) {
     read(x + j, next);
-    most = (next > most) | (next != next) ? next : most;
+    keepLarger(next, most);
   }
-  float result = most[0];
-  for (int l = 1; l < kLanes; ++l)
-    if (most[l] > result || most[l] != most[l])
-      result = most[l];
-  return result;
+  float lanes[2 * kLanes] = {};
+#pragma GCC unroll 4
+  for (int n = kLanes / 2; n > 0; n /= 2) { // without branches
+    write(most, lanes);
+    read(lanes + n, next);
+    keepLarger(next, most);
+  }
+  return most[0];
 }
 
 // x = e^(x - shift); returns the sum.
@@ -154,9 +161,12 @@ DLC_INLINE float exponentials(float *x, int64_t count, float shift) {
 template <class T>
 void copyRows(const T *from, int64_t stride, const Span &span, int64_t columns,
               float factor, float *to) {
-  for (int64_t i = 0; i < span.rows; ++i, to += columns)
+  for (int64_t i = 0; i < span.rows; ++i, to += columns) {
+    const int64_t row = span.first + i;
+    prefetchRow<false>(from, (row + kRowsAhead) * stride, columns);
     for (int64_t j = 0; j < columns; ++j)
-      to[j] = load(from[(span.first + i) * stride + j]) * factor;
+      to[j] = load(from[row * stride + j]) * factor;
+  }
   std::fill_n(to, (roundUp(span.rows, Block::kRows) - span.rows) * columns,
               0.f);
 }
@@ -238,6 +248,8 @@ void forward(const AttentionGeometry &g, const AttentionMask &mask, const T *q,
     }
     for (int64_t i = 0; i < std::min(kQueryBlock, end - first); ++i) {
       const float total = rows.total[i];
+      prefetchRow<true>(y, (first + i + kRowsAhead) * g.outStride,
+                        g.valueDepth);
       lse[first + i] = total == 0 ? kInfinity : rows.most[i] + std::log(total);
       storeRow(sums + i * t.valueDepth, g.valueDepth,
                total == 0 ? 0 : 1 / total, y + (first + i) * g.outStride);
@@ -265,16 +277,22 @@ public:
       dq[i] = 0;
     for (int64_t at = 0; at < g.keys; at += t.keys)
       runTile(at, std::min(t.keys, g.keys - at));
-    for (int64_t i = 0; i < g.queries; ++i)
+    for (int64_t i = 0; i < g.queries; ++i) {
+      prefetchRow<true>(x.dq, (i + kRowsAhead) * g.stride, g.depth);
       storeRow(dq + i * t.depth, g.depth, g.scale, x.dq + i * g.stride);
+    }
   }
 
 private:
   // Computes sum(dy * y) of each row.
   DLC_INLINE void findDeltas() {
-    for (int64_t i = 0; i < g.queries; ++i)
-      deltas[i] =
-          dot(x.dy + i * g.outStride, x.y + i * g.outStride, g.valueDepth);
+    for (int64_t i = 0; i < g.queries; ++i) {
+      const int64_t row = i * g.outStride,
+                    ahead = row + kRowsAhead * g.outStride;
+      prefetchRow<false>(x.dy, ahead, g.valueDepth);
+      prefetchRow<false>(x.y, ahead, g.valueDepth);
+      deltas[i] = dot(x.dy + row, x.y + row, g.valueDepth);
+    }
   }
 
   // Computes shift and factor of each row, with which the weight of a key is
@@ -334,6 +352,9 @@ private:
     for (int64_t first = begin; first < g.queries; first += kQueryBlock)
       runBlock({g, first, g.queries, at, t.keys});
     for (int64_t i = 0; i < count; ++i) {
+      const int64_t ahead = at + i + kRowsAhead;
+      prefetchRow<true>(x.dk, ahead * g.stride, g.depth);
+      prefetchRow<true>(x.dv, ahead * g.valueStride, g.valueDepth);
       storeRow(dk + i * t.depth, g.depth, 1, x.dk + (at + i) * g.stride);
       storeRow(dv + i * t.valueDepth, g.valueDepth, 1,
                x.dv + (at + i) * g.valueStride);

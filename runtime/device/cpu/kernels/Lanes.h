@@ -64,6 +64,18 @@ DLC_INLINE void exponential(Lanes &x) {
   x = input < least ? Lanes{} : p;
 }
 
+// Loads a row of a matrix into the cache, to be written if `kWrites`: rows are
+// too far apart for the hardware to predict. The address need not be valid.
+constexpr int64_t kRowsAhead = 8;
+template <bool kWrites, class T>
+DLC_INLINE void prefetchRow(const T *from, int64_t offset, int64_t columns) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  for (int64_t j = 0; j < columns; j += kLine)
+    __builtin_prefetch(reinterpret_cast<const void *>(
+                           uintptr_t(from) + uintptr_t(offset + j) * sizeof(T)),
+                       kWrites);
+}
+
 // The sizes of the register block: kRows rows of `a` times a panel of kColumns
 // columns of `b`.
 struct Block {
@@ -151,6 +163,7 @@ void packPanels(const T *from, int64_t ofRow, int64_t rows, int64_t columns,
     for (int64_t i = 0; i < rows; ++i) {
       float *const row = to + i * Block::kColumns;
       const T *const source = from + i * ofRow + j;
+      prefetchRow<false>(source, kRowsAhead * ofRow, width);
       if (width == Block::kColumns)
         for (int64_t l = 0; l < Block::kColumns; ++l)
           row[l] = load(source[l]) * factor;
@@ -194,8 +207,11 @@ void packTransposed(const T *from, int64_t ofRow, int64_t rows, int64_t columns,
     for (; width == kLanes && i + kLanes <= rows; i += kLanes) {
       Lanes x[kLanes];
 #pragma GCC unroll 16
-      for (int l = 0; l < kLanes; ++l)
-        readAs(from + (j + l) * ofRow + i, x[l]);
+      for (int l = 0; l < kLanes; ++l) {
+        const T *const source = from + (j + l) * ofRow + i;
+        prefetchRow<false>(source, kLanes * ofRow, kLanes);
+        readAs(source, x[l]);
+      }
       transpose(x);
 #pragma GCC unroll 16
       for (int l = 0; l < kLanes; ++l)
