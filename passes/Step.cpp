@@ -120,14 +120,6 @@ void Step::multiplyGradients(ir::Expr factor,
   }
 }
 
-Value Step::findResult(StringRef name) {
-  for (unsigned i = 0; i < f.getNumResults(); ++i)
-    if (auto attr = f.getResultAttrOfType<StringAttr>(i, "dlc.name");
-        attr && attr.getValue() == name)
-      return f.front().getTerminator()->getOperand(i);
-  return nullptr;
-}
-
 void Step::updateOnlyIf(ir::Expr holds) {
   if (proceeds)
     holds = holds.make<ir::AndOp>(proceeds, holds.v);

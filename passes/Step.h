@@ -58,8 +58,6 @@ public:
   /// A rank-0 constant.
   ir::Expr scalar(mlir::Type element, double value);
 
-  /// The result with that dlc.name; null if there is none.
-  mlir::Value findResult(llvm::StringRef name);
   /// Whether this step updates states, which it does if all gradients are
   /// finite; null if it always does.
   mlir::Value updates() const { return proceeds; }

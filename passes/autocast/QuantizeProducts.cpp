@@ -9,6 +9,7 @@
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/autocast/FloatProducts.h"
+#include "passes/gradients/Matrices.h"
 #include "llvm/ADT/MapVector.h"
 #include <cmath>
 
@@ -167,11 +168,6 @@ private:
     ir::WriteOp::create(builder, f.getLoc(), kAmax, amax.v);
   }
 
-  /// A matrix whose columns are the last dimension.
-  static Expr rows(Expr x) {
-    const int64_t last = x.shape().back();
-    return x.reshape({x.type().getNumElements() / last, last});
-  }
   static Expr transposed(Expr x) {
     return x.make<ir::TransposeOp>(x.v, ir::Ints{1, 0});
   }

@@ -3,6 +3,7 @@
 #include "compiler/dialect/ops/Windows.h"
 #include "passes/Gradients.h"
 #include "passes/autocast/FloatProducts.h"
+#include "passes/gradients/Matrices.h"
 #include "passes/gradients/Rows.h"
 
 using namespace mlir;
@@ -12,12 +13,6 @@ namespace {
 
 Expr product(Expr a, Expr b, bool transA, bool transB) {
   return a.make<MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
-}
-
-/// x as a matrix whose columns are its last dimension.
-Expr rows(Expr x) {
-  int64_t last = x.shape().back();
-  return x.reshape({x.type().getNumElements() / last, last});
 }
 
 /// A gradient's product of `dy` and another operand; in 8-bit floats dy is of

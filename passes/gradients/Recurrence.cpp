@@ -3,6 +3,7 @@
 // the weights is one product over all steps.
 #include "compiler/dialect/ops/Recurrence.h"
 #include "passes/Gradients.h"
+#include "passes/gradients/Matrices.h"
 #include "passes/gradients/Rows.h"
 
 using namespace mlir;
@@ -33,10 +34,6 @@ Expr statesBefore(Expr states, Expr first, bool reverse) {
 
 /// d^T x over all steps and rows.
 Expr overSteps(Expr d, Expr x) {
-  auto rows = [](Expr v) {
-    const int64_t last = v.shape().back();
-    return v.reshape({v.type().getNumElements() / last, last});
-  };
   Expr a = rows(d), b = rows(x);
   return a.make<MatmulOp>(a.v, b.v, Value(), true, false, StringAttr());
 }

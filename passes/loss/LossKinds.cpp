@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/loss/LossKinds.h"
+#include "passes/gradients/Matrices.h"
 #include <limits>
 
 using namespace mlir;
@@ -78,8 +79,7 @@ Value belowSigmoid(Value out, const LossOptions &) {
 Value itself(Value out, const LossOptions &) { return out; }
 
 Expr rowsOfClasses(Expr x, const LossOptions &options) {
-  const int64_t axis = *classAxis(x.rank(), options), last = x.rank() - 1,
-                classes = x.shape()[axis];
+  const int64_t axis = *classAxis(x.rank(), options), last = x.rank() - 1;
   if (axis != last) {
     SmallVector<int64_t> perm;
     for (int64_t d = 0; d <= last; ++d)
@@ -88,7 +88,7 @@ Expr rowsOfClasses(Expr x, const LossOptions &options) {
     perm.push_back(axis);
     x = x.make<ir::TransposeOp>(x.v, perm);
   }
-  return x.reshape({x.type().getNumElements() / classes, classes});
+  return ir::rows(x);
 }
 
 Expr constantOf(Expr like, const std::vector<double> &numbers) {
