@@ -157,9 +157,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
   /// own place, with zeros elsewhere. Row numbers are sent as differences from
   /// an invalid number, so that 0 means no row.
   LogicalResult exchangeRows(Step &step, OpBuilder &b, ir::GradientOp g) {
-    ir::StateOp state = step.findState("rng.rank");
-    if (!state && !(state = step.addScalar("rng.rank", b.getI64Type(),
-                                           ir::Role::step, 0)))
+    ir::StateOp state = step.rank();
+    if (!state)
       return failure();
     const int64_t
         world = options.allReduce.partners(),

@@ -77,10 +77,10 @@ struct Randomize : impl::RandomizeBase<Randomize> {
 
   LogicalResult randomize(func::FuncOp f, bool isTraining) {
     Step step(f);
-    for (const char *name : {"rng.draw", "rng.rank"})
-      if (!added &&
-          !step.addScalar(name, step.builder.getI64Type(), ir::Role::step, 0))
-        return failure();
+    if (!added && (!step.addScalar("rng.draw", step.builder.getI64Type(),
+                                   ir::Role::step, 0) ||
+                   !step.rank()))
+      return failure();
     added = true;
     Draws draws(f, options.random.seed, countRandom(f));
     for (Operation &op : llvm::make_early_inc_range(f.front())) {

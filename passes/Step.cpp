@@ -78,6 +78,13 @@ ir::StateOp Step::addScalar(StringRef name, Type element, ir::Role role,
   return addState(name, RankedTensorType::get({}, element), role, value);
 }
 
+ir::StateOp Step::rank() {
+  constexpr StringLiteral name = "rng.rank";
+  ir::StateOp state = findState(name);
+  return state ? state
+               : addScalar(name, builder.getI64Type(), ir::Role::step, 0);
+}
+
 ir::Expr Step::read(ir::StateOp state) {
   return expr(ir::ReadOp::create(builder, f.getLoc(), state.getType(),
                                  state.getSymName()));

@@ -51,6 +51,9 @@ public:
   ir::StateOp findState(llvm::StringRef name) {
     return symbols.lookup<ir::StateOp>(name);
   }
+  /// The state of the rank's number, which the runtime sets; a new one if there
+  /// is none.
+  ir::StateOp rank();
 
   ir::Expr expr(mlir::Value v) { return ir::Expr(builder, f.getLoc(), v); }
   ir::Expr read(ir::StateOp state);

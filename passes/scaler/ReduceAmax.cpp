@@ -33,10 +33,8 @@ struct ReduceAmax : impl::ReduceAmaxBase<ReduceAmax> {
 
   LogicalResult reduce(func::FuncOp f, ir::WriteOp write) {
     Step step(f);
-    ir::StateOp state = step.findState("rng.rank");
-    if (!state &&
-        !(state = step.addScalar("rng.rank", step.builder.getI64Type(),
-                                 ir::Role::step, 0)))
+    ir::StateOp state = step.rank();
+    if (!state)
       return failure();
     OpBuilder b(write);
     // The column of this step, in front of those of earlier ones.
