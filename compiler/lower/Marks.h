@@ -25,11 +25,8 @@ constexpr llvm::StringLiteral kJoined = "dlc.joined";
 constexpr llvm::StringLiteral kMoved = "dlc.moved";
 
 /// On a launch whose items are sharded over ranks: the number of elements of an
-/// item, which dlc-number-parts sets.
-constexpr llvm::StringLiteral kShard = "shard";
-
-/// Marks of launches that the plan's commands have, too.
-constexpr llvm::StringLiteral kOfCommands[] = {kShard};
+/// item, which dlc-number-parts sets. Plans have it, too (plan::itemOf).
+constexpr llvm::StringLiteral kItem = "shard";
 
 /// On such a launch: the indices of results that are all-gathered after it.
 constexpr llvm::StringLiteral kGather = "gather";

@@ -137,9 +137,8 @@ private:
         return launch.emitError("runs a kernel without a schedule");
       c.set_flops(kernel.getScheduleAttr().getValue().flops);
       NamedAttrList attrs(attributesOf(kernel));
-      for (StringRef mark : kOfCommands)
-        if (Attribute value = launch->getAttr(mark))
-          attrs.set(mark, value);
+      if (Attribute elements = launch->getAttr(kItem))
+        attrs.set(kItem, elements);
       return finish(c, "kernel", launch.getInputs(), launch.getOutputs(),
                     attrs.getDictionary(op->getContext()));
     }

@@ -182,7 +182,7 @@ private:
     for (OpResult r : op->getResults())
       if (llvm::any_of(r.getUsers(), llvm::IsaPred<ir::AllGatherOp>))
         whole.push_back(r.getResultNumber());
-    launch->setAttr(kShard, b.getUnitAttr());
+    launch->setAttr(kItem, b.getUnitAttr());
     const auto of = ir::splitOf(op.getOutputs().front());
     auto parameter = SymbolTable::lookupNearestSymbolFrom<ir::StateOp>(op, of);
     if (Attribute together = parameter->getAttr(kTogether))

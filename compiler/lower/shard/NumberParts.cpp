@@ -44,7 +44,7 @@ public:
     const Part part{0, 0, schedule.extent(), elements, 0};
     launches[launch] = part;
     kernel.setParted(true);
-    launch->setAttr(kShard, Builder(launch).getI64IntegerAttr(elements));
+    launch->setAttr(kItem, Builder(launch).getI64IntegerAttr(elements));
     for (Value v : launch->getOperands()) {
       exec::BufferOp buffer = declarationOf(v);
       const int64_t begin = buffer.getOffset();
@@ -119,7 +119,7 @@ public:
       if (isa<exec::BufferOp, exec::PortOp>(op))
         continue;
       auto launch = dyn_cast<exec::LaunchOp>(op);
-      if (launch && launch->hasAttr(kShard))
+      if (launch && launch->hasAttr(kItem))
         gather(launch);
       else if (llvm::any_of(op.getOperands(), [](Value v) {
                  return declarationOf(v).getRegion() == "param";
@@ -155,7 +155,7 @@ private:
              const Part &part, NamedAttrList arguments, int64_t bucket) {
     arguments.set("bucket", b.getI64IntegerAttr(bucket));
     arguments.set("extent", b.getI64IntegerAttr(part.extent));
-    arguments.set(kShard, b.getI64IntegerAttr(part.elements));
+    arguments.set(kItem, b.getI64IntegerAttr(part.elements));
     exec::CallOp::create(b, at, kind, from, to,
                          arguments.getDictionary(b.getContext()));
   }
@@ -238,7 +238,7 @@ struct NumberParts : impl::NumberPartsBase<NumberParts> {
     Parts parts;
     for (auto program : getOperation().getOps<exec::ProgramOp>())
       for (auto launch : program.getBody().front().getOps<exec::LaunchOp>())
-        if (launch->hasAttr(kShard))
+        if (launch->hasAttr(kItem))
           parts.number(launch,
                        symbols.lookup<exec::KernelOp>(launch.getKernel()));
     for (auto program : getOperation().getOps<exec::ProgramOp>())
