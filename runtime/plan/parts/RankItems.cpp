@@ -17,12 +17,13 @@ Items itemsOf(int64_t extent, int rank, int ranks) {
   return {at(rank), at(rank + 1)};
 }
 
-Status checkGroup(const Plan &plan, int64_t group, int64_t ranks) {
+Status checkGroup(const Plan &plan, const std::string &path,
+                  std::string_view given, int64_t group, int64_t ranks) {
   if (group != 0 && plan.parts_size() == 0)
-    return usageError("--zero-group={}: no state of the model has shards: "
-                      "compile it with --zero=1 and an optimizer that has "
-                      "moments, or with --zero=3",
-                      group);
+    return usageError("--zero-group={}: no state of '{}' has shards: compile "
+                      "it with --zero=1 and an optimizer that has moments, or "
+                      "with --zero=3",
+                      given, path);
   if (group != 0 && ranks % group != 0)
     return usageError("--zero-group={} does not divide {} ranks: use a "
                       "divisor, or --zero-group=0, which shards over all ranks",

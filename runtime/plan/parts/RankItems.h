@@ -17,8 +17,10 @@ struct Items {
 };
 Items itemsOf(int64_t extent, int rank, int ranks);
 // Code::Usage unless `ranks` consist of groups of `group` ranks, each of which
-// has all parts, and the plan has parts; 0: no groups.
-Status checkGroup(const Plan &plan, int64_t group, int64_t ranks);
+// has all parts, and the plan at `path` has parts; 0: no groups. `given` is the
+// value of --zero-group.
+Status checkGroup(const Plan &plan, const std::string &path,
+                  std::string_view given, int64_t group, int64_t ranks);
 // Number of bytes of each rank, of `bytes` in total.
 std::vector<size_t> piecesOf(uint64_t bytes, int64_t extent, uint64_t item,
                              int ranks);

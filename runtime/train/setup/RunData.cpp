@@ -31,7 +31,10 @@ static std::string artifactPath(const TrainOptions &options) {
 // that its length and averages are as requested, unless any number is allowed.
 Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
   const auto found = static_cast<uint32_t>(ranks.size());
-  DLC_TRY(plan::checkGroup(plan, group, ranks.size()));
+  const std::string given =
+      options.zeroGroup < 0 ? "host" : std::to_string(options.zeroGroup);
+  DLC_TRY(plan::checkGroup(plan, artifactPath(options), given, group,
+                           ranks.size()));
   if (!options.resume.empty() || options.anyRanks || plan.world_size() == found)
     return {};
   return wrongNumberOfRanks(plan.world_size(), found);
