@@ -23,17 +23,11 @@ axesOf(const Node &n, size_t i, std::vector<int64_t> axes, int64_t rank) {
     std::iota(axes.begin(), axes.end(), 0);
   }
   if (n.has(i)) {
-    auto known = n.integers(i, "axes");
-    if (failed(known))
-      return failure();
-    axes = *known;
+    DLC_GET(axes, n.integers(i, "axes"));
   }
   std::set<int64_t> seen;
   for (int64_t &axis : axes) {
-    auto normal = normalizeAxis(axis, rank);
-    if (!normal.ok())
-      return n.fail(normal.status());
-    axis = *normal;
+    DLC_GET(axis, n.checked(normalizeAxis(axis, rank)));
     if (!seen.insert(axis).second)
       return n.fail() << "axis " << axis << " is given twice";
   }
@@ -48,21 +42,15 @@ FailureOr<Pads> padsOf(const Node &n, const Shape &shape) {
   const int64_t rank = shape.size();
   std::vector<int64_t> given = n.integers("pads");
   if (n.has(1)) {
-    auto known = n.integers(1, "pads");
-    if (failed(known))
-      return failure();
-    given = *known;
+    DLC_GET(given, n.integers(1, "pads"));
   }
-  auto axes = axesOf(n, 3, {}, rank);
-  if (failed(axes))
-    return failure();
-  if (given.size() != 2 * axes->size())
-    return n.fail() << given.size() << " pads for " << axes->size() << " axes";
+  DLC_GET(auto axes, axesOf(n, 3, {}, rank));
+  if (given.size() != 2 * axes.size())
+    return n.fail() << given.size() << " pads for " << axes.size() << " axes";
   Pads pads{Shape(rank, 0), Shape(rank, 0)};
   Shape padded = shape;
-  for (size_t i = 0; i < axes->size(); ++i) {
-    const int64_t axis = (*axes)[i], low = given[i],
-                  high = given[axes->size() + i];
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i], low = given[i], high = given[axes.size() + i];
     if (std::max(std::abs(low), std::abs(high)) > kMostPad ||
         std::min<int64_t>(low, 0) + std::min<int64_t>(high, 0) + shape[axis] <
             0)
@@ -72,8 +60,7 @@ FailureOr<Pads> padsOf(const Node &n, const Shape &shape) {
     pads.high[axis] = high;
     padded[axis] += low + high;
   }
-  if (failed(checkFits(n, padded, "the padded value")))
-    return failure();
+  DLC_CHECK(checkFits(n, padded, "the padded value"));
   return pads;
 }
 
@@ -106,16 +93,14 @@ LogicalResult padConstant(const Node &n, Expr x, const Pads &pads) {
                       << " elements, expected 1";
     return n.result(padAll(x, pads, value->number(0)));
   }
-  auto value = input(n, 2);
-  if (failed(value))
-    return failure();
-  if (sizeOf(shapeOf(*value)) != 1)
+  DLC_GET(auto value, input(n, 2));
+  if (sizeOf(shapeOf(value)) != 1)
     return n.fail() << "the padding value has shape "
-                    << toString(shapeOf(*value)) << ", expected one element";
+                    << toString(shapeOf(value)) << ", expected one element";
   Expr inner =
       padAll(filled(n, shapeOf(x), x.type().getElementType(), 1), pads, 0);
   Expr here = compare(ir::Predicate::ne, inner, inner.scalar(0));
-  return n.result(select(here, padAll(x, pads, 0), value->reshape({})));
+  return n.result(select(here, padAll(x, pads, 0), value.reshape({})));
 }
 
 /// The index that the element at `i` of a padded dimension is copied from.
@@ -164,29 +149,20 @@ FailureOr<Expr> padBy(const Node &n, Expr x, int64_t axis, int64_t low,
 }
 
 LogicalResult pad(const Node &n) {
-  auto x = input(n, 0);
-  if (failed(x))
-    return failure();
+  DLC_GET(auto x, input(n, 0));
   const std::string mode = n.text("mode", "constant");
   if (mode != "constant" && mode != "edge" && mode != "reflect" &&
       mode != "wrap")
     return n.fail() << "mode '" << mode << "' is not supported, expected "
                     << "constant, edge, reflect or wrap";
-  auto pads = padsOf(n, shapeOf(*x));
-  if (failed(pads))
-    return failure();
-  Expr y = cropped(*x, *pads);
+  DLC_GET(auto pads, padsOf(n, shapeOf(x)));
+  Expr y = cropped(x, pads);
   if (mode == "constant")
-    return padConstant(n, y, *pads);
+    return padConstant(n, y, pads);
   for (int64_t d = 0; d < y.rank(); ++d) {
-    const Status worked = n.table.budget().work(
-        uint64_t(pads->low[d]) + pads->high[d] + y.shape()[d], "padding");
-    if (!worked.ok())
-      return n.fail(worked);
-    auto next = padBy(n, y, d, pads->low[d], pads->high[d], mode);
-    if (failed(next))
-      return failure();
-    y = *next;
+    DLC_CHECK(n.check(n.table.budget().work(
+        uint64_t(pads.low[d]) + pads.high[d] + y.shape()[d], "padding")));
+    DLC_GET(y, padBy(n, y, d, pads.low[d], pads.high[d], mode));
   }
   return n.result(y);
 }
@@ -211,63 +187,50 @@ FailureOr<bool> areTogether(const Node &n) {
 }
 
 LogicalResult depthToSpace(const Node &n) {
-  auto x = input(n, 0);
-  if (failed(x))
-    return failure();
-  const Shape s = shapeOf(*x);
-  auto block = blockOf(n, s);
-  auto together = areTogether(n);
-  if (failed(block) || failed(together))
-    return failure();
-  const int64_t b = *block, depth = s[1] / (b * b);
+  DLC_GET(auto x, input(n, 0));
+  const Shape s = shapeOf(x);
+  DLC_GET(auto block, blockOf(n, s));
+  DLC_GET(auto together, areTogether(n));
+  const int64_t b = block, depth = s[1] / (b * b);
   if (s[1] % (b * b) != 0)
     return n.fail() << s[1] << " channels do not divide by blocksize " << b
                     << " squared";
-  Expr y = *together ? transposed(x->reshape({s[0], depth, b, b, s[2], s[3]}),
-                                  {0, 1, 4, 2, 5, 3})
-                     : transposed(x->reshape({s[0], b, b, depth, s[2], s[3]}),
-                                  {0, 3, 4, 1, 5, 2});
+  Expr y = together ? transposed(x.reshape({s[0], depth, b, b, s[2], s[3]}),
+                                 {0, 1, 4, 2, 5, 3})
+                    : transposed(x.reshape({s[0], b, b, depth, s[2], s[3]}),
+                                 {0, 3, 4, 1, 5, 2});
   return n.result(y.reshape({s[0], depth, s[2] * b, s[3] * b}));
 }
 
 LogicalResult spaceToDepth(const Node &n) {
-  auto x = input(n, 0);
-  if (failed(x))
-    return failure();
-  const Shape s = shapeOf(*x);
-  auto block = blockOf(n, s);
-  auto together = areTogether(n);
-  if (failed(block) || failed(together))
-    return failure();
-  const int64_t b = *block;
+  DLC_GET(auto x, input(n, 0));
+  const Shape s = shapeOf(x);
+  DLC_GET(auto block, blockOf(n, s));
+  DLC_GET(auto together, areTogether(n));
+  const int64_t b = block;
   if (s[2] % b != 0 || s[3] % b != 0)
     return n.fail() << "an image of " << s[2] << " x " << s[3]
                     << " does not divide by blocksize " << b;
-  Expr y = transposed(x->reshape({s[0], s[1], s[2] / b, b, s[3] / b, b}),
-                      *together ? std::vector<int64_t>{0, 1, 3, 5, 2, 4}
-                                : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
+  Expr y = transposed(x.reshape({s[0], s[1], s[2] / b, b, s[3] / b, b}),
+                      together ? std::vector<int64_t>{0, 1, 3, 5, 2, 4}
+                               : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
   return n.result(y.reshape({s[0], s[1] * b * b, s[2] / b, s[3] / b}));
 }
 
 /// Crops or zero-pads x around its centre to a shape.
 LogicalResult centerCropPad(const Node &n) {
-  auto x = input(n, 0);
-  auto target = n.integers(1, "the shape");
-  if (failed(x) || failed(target))
-    return failure();
-  auto axes = axesOf(n, n.inputs(), n.integers("axes"), x->rank());
-  if (failed(axes))
-    return failure();
-  if (axes->size() != target->size())
-    return n.fail() << "a shape of " << target->size() << " dimensions for "
-                    << axes->size() << " axes";
-  Shape result = shapeOf(*x);
-  for (size_t i = 0; i < axes->size(); ++i)
-    result[(*axes)[i]] = (*target)[i];
-  if (failed(checkFits(n, result, "the result")))
-    return failure();
-  Expr y = *x;
-  for (int64_t axis : *axes) {
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto target, n.integers(1, "the shape"));
+  DLC_GET(auto axes, axesOf(n, n.inputs(), n.integers("axes"), x.rank()));
+  if (axes.size() != target.size())
+    return n.fail() << "a shape of " << target.size() << " dimensions for "
+                    << axes.size() << " axes";
+  Shape result = shapeOf(x);
+  for (size_t i = 0; i < axes.size(); ++i)
+    result[axes[i]] = target[i];
+  DLC_CHECK(checkFits(n, result, "the result"));
+  Expr y = x;
+  for (int64_t axis : axes) {
     const int64_t more = result[axis] - y.shape()[axis];
     y = more < 0 ? part(y, axis, -more / 2, result[axis])
                  : padded(y, axis, more / 2, more - more / 2);
@@ -296,30 +259,25 @@ struct Along {
 };
 
 FailureOr<std::vector<Along>> blocksOf(const Node &n) {
-  auto image = n.integers(1, "the image's shape"),
-       block = n.integers(2, "the block's shape");
-  if (failed(image) || failed(block))
-    return failure();
-  const size_t dims = image->size();
-  auto dilations = perDim(n, "dilations", Shape(dims, 1), 1);
-  auto strides = perDim(n, "strides", Shape(dims, 1), 1);
-  auto pads = perDim(n, "pads", Shape(2 * dims, 0), 0);
-  if (failed(dilations) || failed(strides) || failed(pads))
-    return failure();
+  DLC_GET(auto image, n.integers(1, "the image's shape"));
+  DLC_GET(auto block, n.integers(2, "the block's shape"));
+  const size_t dims = image.size();
+  DLC_GET(auto dilations, perDim(n, "dilations", Shape(dims, 1), 1));
+  DLC_GET(auto strides, perDim(n, "strides", Shape(dims, 1), 1));
+  DLC_GET(auto pads, perDim(n, "pads", Shape(2 * dims, 0), 0));
   std::vector<Along> along;
-  for (size_t d = 0; d < dims && dims == block->size(); ++d) {
-    Along a{(*block)[d], (*dilations)[d], (*strides)[d], (*pads)[d], 0, 0};
+  for (size_t d = 0; d < dims && dims == block.size(); ++d) {
+    Along a{block[d], dilations[d], strides[d], pads[d], 0, 0};
     constexpr int64_t kMost = int64_t(1) << 31;
-    if (a.block < 1 || a.block > kMost || (*image)[d] < 1 ||
-        (*image)[d] > kMost)
+    if (a.block < 1 || a.block > kMost || image[d] < 1 || image[d] > kMost)
       break;
-    a.size = (*image)[d] + a.low + (*pads)[dims + d];
+    a.size = image[d] + a.low + pads[dims + d];
     a.count = (a.size - a.dilation * (a.block - 1) - 1) / a.stride + 1;
     along.push_back(a);
   }
   if (along.size() != dims || dims == 0 || dims > 3)
-    return n.fail() << "blocks of shape " << toString(*block)
-                    << " in images of shape " << toString(*image)
+    return n.fail() << "blocks of shape " << toString(block)
+                    << " in images of shape " << toString(image)
                     << " are not supported, expected 1 to 3 positive sizes";
   return along;
 }
@@ -327,32 +285,28 @@ FailureOr<std::vector<Along>> blocksOf(const Node &n) {
 /// Sums blocks at their positions: columns [N, C, K..., L...] of each block
 /// element K are dilated by the strides and added.
 LogicalResult col2Im(const Node &n) {
-  auto x = input(n, 0);
-  if (failed(x))
-    return failure();
-  auto along = blocksOf(n);
-  if (failed(along))
-    return failure();
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto along, blocksOf(n));
   int64_t inBlock = 1, blocks = 1;
-  for (const Along &a : *along) {
+  for (const Along &a : along) {
     inBlock *= a.block;
     blocks *= std::max<int64_t>(a.count, 0);
   }
-  const Shape s = shapeOf(*x);
+  const Shape s = shapeOf(x);
   if (s.size() != 3 || inBlock > 1024 || s[1] % inBlock != 0 || s[2] != blocks)
     return n.fail() << "columns of shape " << toString(s)
                     << " are not supported for " << blocks << " blocks of "
                     << inBlock << " elements";
   Shape split{s[0], s[1] / inBlock, inBlock};
-  for (const Along &a : *along)
+  for (const Along &a : along)
     split.push_back(a.count);
-  Expr columns = x->reshape(split);
+  Expr columns = x.reshape(split);
   std::optional<Expr> sum;
   for (int64_t k = 0; k < inBlock; ++k) {
     Expr spread = squeezed(part(columns, 2, k, 1), 2);
     int64_t rest = k;
-    for (size_t d = along->size(); d-- > 0;) {
-      const Along &a = (*along)[d];
+    for (size_t d = along.size(); d-- > 0;) {
+      const Along &a = along[d];
       const int64_t low = rest % a.block * a.dilation;
       rest /= a.block;
       spread =
@@ -362,16 +316,14 @@ LogicalResult col2Im(const Node &n) {
     sum = sum ? *sum + spread : spread;
   }
   auto image = n.integers(1, "the image's shape");
-  for (size_t d = 0; d < along->size(); ++d)
-    sum = part(*sum, 2 + d, (*along)[d].low, (*image)[d]);
+  for (size_t d = 0; d < along.size(); ++d)
+    sum = part(*sum, 2 + d, along[d].low, (*image)[d]);
   return n.result(*sum);
 }
 
 LogicalResult eyeLike(const Node &n) {
-  auto x = input(n, 0);
-  if (failed(x))
-    return failure();
-  Type element = x->type().getElementType();
+  DLC_GET(auto x, input(n, 0));
+  Type element = x.type().getElementType();
   if (n.has("dtype")) {
     const int to = n.integer("dtype", 0);
     auto dtype = toDType(to);
@@ -379,7 +331,7 @@ LogicalResult eyeLike(const Node &n) {
       return n.fail() << "dtype " << onnxTypeName(to) << " is not supported";
     element = toMlir(*dtype, n.b.getContext());
   }
-  const Shape shape = shapeOf(*x);
+  const Shape shape = shapeOf(x);
   if (shape.size() != 2)
     return n.fail() << "rank " << shape.size() << ", expected 2";
   Expr distance = iota(n, shape, 1) - iota(n, shape, 0);

@@ -83,8 +83,7 @@ LogicalResult addPast(const Node &n, Heads &h) {
   for (auto [i, x] : {std::pair(0, &h.k), std::pair(1, &h.v)}) {
     if (n.has(4 + i))
       *x = n.make<ir::ConcatOp>(ValueRange({n.in(4 + i), *x}), uint64_t(2));
-    if (failed(n.result(1 + i, *x)))
-      return failure();
+    DLC_CHECK(n.result(1 + i, *x));
   }
   return success();
 }
@@ -146,9 +145,7 @@ bool isBool(Value x) { return ir::elementType(x).isInteger(1); }
 FailureOr<Value> givenMask(const Node &n, int64_t keys) {
   if (!n.has(3))
     return Value();
-  Value mask = n.in(3);
-  if (!mask)
-    return failure();
+  DLC_GET(Value mask, n.in(3));
   Shape shape = shapeOf(mask);
   if (shape.empty() || shape.size() > 4)
     return n.fail() << "attn_mask has shape " << toString(shape)
@@ -280,22 +277,17 @@ LogicalResult arrange(const Node &n, Heads &h) {
 }
 
 LogicalResult attention(const Node &n) {
-  auto heads = headsOf(n);
-  if (failed(heads))
-    return failure();
-  Heads h = *heads;
+  DLC_GET(auto heads, headsOf(n));
+  Heads h = heads;
   const bool isFlat = h.isFlat;
-  if (failed(arrange(n, h)))
-    return failure();
+  DLC_CHECK(arrange(n, h));
   const int64_t queries = h.steps(h.q), keys = h.steps(h.k);
-  auto given = givenMask(n, keys);
-  if (failed(given))
-    return failure();
-  const bool isOut = needsScores(n) || (*given && isMoved(*given));
+  DLC_GET(auto given, givenMask(n, keys));
+  const bool isOut = needsScores(n) || (given && isMoved(given));
   if (isOut)
     putHeadsFirst(n, h);
   const bool byOp = !isOut && !hasPlaces(n);
-  Value mask = maskOf(n, *given, byOp ? Value() : placesSeen(n, queries, keys));
+  Value mask = maskOf(n, given, byOp ? Value() : placesSeen(n, queries, keys));
   Value y = isOut ? writtenOut(n, h, mask)
                   : fused(n, h, mask, byOp && n.integer("is_causal", 0));
   if (!y || !isFlat)
@@ -322,10 +314,8 @@ FailureOr<Value> modified(const Node &n, Value x, const char *name) {
   const std::string given = n.table.unusedName(prefix + "/" + inside);
   n.table.define(given, x);
   n.table.use(given);
-  auto results = e.run(graph, prefix, {{inside, given}});
-  if (failed(results))
-    return failure();
-  Value y = n.table.value(results->front(), n.loc);
+  DLC_GET(auto results, e.run(graph, prefix, {{inside, given}}));
+  Value y = n.table.value(results.front(), n.loc);
   if (!y || shapeOf(y) != shapeOf(x))
     return n.fail() << name << " is expected to give a tensor of shape "
                     << toString(shapeOf(x))
@@ -352,10 +342,8 @@ LogicalResult flexAttention(const Node &n) {
       return x ? n.fail() << "expected Q, K and V of rank 4, found "
                           << toString(shapeOf(x))
                : failure();
-  auto heads = headsOf(n);
-  if (failed(heads))
-    return failure();
-  Heads h = *heads;
+  DLC_GET(auto heads, headsOf(n));
+  Heads h = heads;
   const Type type = ir::elementType(h.q);
   auto precision = precisionOf(n, type);
   if (failed(precision) || failed(spreadGroups(n, h)))
@@ -368,17 +356,12 @@ LogicalResult flexAttention(const Node &n) {
   auto scaled = [&](Value x) {
     return n.make<ir::MulOp>(x, n.constant(root, x));
   };
-  Value scores =
-      multiplied(n, scaled(h.q), scaled(n.transpose(h.k, {0, 1, 3, 2})));
-  if (!scores)
-    return failure();
-  auto bent = modified(n, n.cast(scores, *precision), "score_mod");
-  if (failed(bent))
-    return failure();
-  auto p = modified(n, n.make<ir::SoftmaxOp>(*bent, uint64_t(3)), "prob_mod");
-  if (failed(p))
-    return failure();
-  return n.result(n.cast(multiplied(n, *p, n.cast(h.v, *precision)), type));
+  DLC_GET(Value scores,
+          multiplied(n, scaled(h.q), scaled(n.transpose(h.k, {0, 1, 3, 2}))));
+  DLC_GET(auto bent, modified(n, n.cast(scores, *precision), "score_mod"));
+  DLC_GET(auto p,
+          modified(n, n.make<ir::SoftmaxOp>(bent, uint64_t(3)), "prob_mod"));
+  return n.result(n.cast(multiplied(n, p, n.cast(h.v, *precision)), type));
 }
 
 /// Rotates each pair: the first element becomes (cos, -sin) times the pair, the
@@ -436,9 +419,7 @@ Value headsToTurn(const Node &n, Value x, Value cos) {
 /// X [B, H, T, D] or [B, T, H * D].
 LogicalResult rotary(const Node &n, Value cosTable, Value sinTable,
                      Value positions) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.in(0));
   const Shape given = shapeOf(x);
   if (given.size() != 3 && given.size() != 4)
     return n.fail() << "expected an input of rank 3 or 4, found "

@@ -35,14 +35,12 @@ public:
       value->set_type(onnx::AttributeProto::TENSOR);
       *value->mutable_t() = tensor;
       constant.add_output(tensor.name());
-      if (failed(add(constant, prefix, names, made)))
-        return mlir::failure();
+      DLC_CHECK(add(constant, prefix, names, made));
     }
     if (graph.sparse_initializer_size())
       return n.fail() << "sparse initializers of a body are not supported";
     for (const auto &node : graph.node())
-      if (failed(add(node, prefix, names, made)))
-        return mlir::failure();
+      DLC_CHECK(add(node, prefix, names, made));
     std::vector<std::string> outputs;
     for (const auto &output : graph.output()) {
       auto it = names.find(output.name());
@@ -50,8 +48,7 @@ public:
       n.table.use(outputs.back());
     }
     for (const auto &node : made)
-      if (failed(import(node)))
-        return mlir::failure();
+      DLC_CHECK(import(node));
     for (const std::string &output : outputs)
       if (!n.table.isDefined(output))
         return n.fail() << "output '" << printable(output)
@@ -79,8 +76,7 @@ public:
       attribute->set_type(onnx::AttributeProto::INT);
       attribute->set_i(*axis);
     }
-    if (failed(import(node)))
-      return mlir::failure();
+    DLC_CHECK(import(node));
     return node.output(0);
   }
 
@@ -117,10 +113,8 @@ private:
   LogicalResult add(const onnx::NodeProto &node, const std::string &prefix,
                     GraphNames &names,
                     std::vector<onnx::NodeProto> &made) const {
-    Status kept = n.table.budget().keep(node.ByteSizeLong() + kMadeNodeBytes,
-                                        "expanding '" + label + "'");
-    if (!kept.ok())
-      return n.fail(kept);
+    DLC_CHECK(n.check(n.table.budget().keep(
+        node.ByteSizeLong() + kMadeNodeBytes, "expanding '" + label + "'")));
     onnx::NodeProto copy = node;
     renameReferences(copy, names);
     copy.set_name(prefix + "/" +

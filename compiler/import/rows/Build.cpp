@@ -7,19 +7,15 @@ using namespace mlir;
 namespace dlc::import {
 
 FailureOr<Expr> input(const Node &n, size_t i) {
-  Value value = n.in(i);
-  if (!value)
-    return failure();
+  DLC_GET(Value value, n.in(i));
   return Expr(n.b, n.loc, value);
 }
 
 LogicalResult checkFits(const Node &n, const Shape &shape, const char *what,
                         int64_t most) {
-  auto count = countElements(shape, what);
-  if (!count.ok())
-    return n.fail(count.status());
-  if (*count > most)
-    return n.fail() << what << " would have " << *count << " elements of shape "
+  DLC_GET(auto count, n.checked(countElements(shape, what)));
+  if (count > most)
+    return n.fail() << what << " would have " << count << " elements of shape "
                     << toString(shape) << ", and more than " << most
                     << " are not supported";
   return success();
@@ -58,9 +54,7 @@ FailureOr<Expr> known(const Node &n, HostTensor value, const char *what) {
   while (n.table.isUsed(name) || n.table.type(name))
     name += "'";
   n.table.define(name, std::move(value));
-  Value constant = n.table.value(name, n.loc);
-  if (!constant)
-    return failure();
+  DLC_GET(Value constant, n.table.value(name, n.loc));
   return Expr(n.b, n.loc, constant);
 }
 

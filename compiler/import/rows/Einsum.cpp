@@ -101,22 +101,17 @@ FailureOr<Equation> parse(const Node &n, ArrayRef<Expr> operands) {
   }
   Equation e;
   for (auto [term, x] : llvm::zip_equal(terms, operands)) {
-    auto labels = labelsOf(n, term, ellipsisOf(term, x.rank()));
-    if (failed(labels))
-      return failure();
-    if (int64_t(labels->size()) != x.rank())
+    DLC_GET(auto labels, labelsOf(n, term, ellipsisOf(term, x.rank())));
+    if (int64_t(labels.size()) != x.rank())
       return n.fail() << "equation: '" << term << "' does not fit to shape "
                       << toString(shapeOf(x));
-    e.operands.push_back(*labels);
+    e.operands.push_back(labels);
   }
   if (!StringRef(text).contains("->")) {
     e.result = impliedResult(e.operands, ellipsis);
     return e;
   }
-  auto result = labelsOf(n, right, ellipsis);
-  if (failed(result))
-    return failure();
-  e.result = *result;
+  DLC_GET(e.result, labelsOf(n, right, ellipsis));
   return e;
 }
 
@@ -231,8 +226,7 @@ FailureOr<Term> matrixProduct(const Node &n, const Term &a, const Term &b,
   Shape shape;
   for (Label label : labels)
     shape.push_back(sizes.at(label));
-  if (failed(checkFits(n, shape, "a product of Einsum")))
-    return failure();
+  DLC_CHECK(checkFits(n, shape, "a product of Einsum"));
   const int64_t batch = countOf(r.batch, sizes), left = countOf(r.left, sizes),
                 right = countOf(r.right, sizes), sum = countOf(r.sum, sizes);
   Expr x = arranged(a, r.batch + r.left + r.sum);
@@ -253,9 +247,8 @@ FailureOr<Term> plainProduct(const Node &n, const Term &a, const Term &b,
   Shape shape;
   for (Label label : all)
     shape.push_back(sizes.at(label));
-  if (failed(checkFits(n, shape, "a product of Einsum",
-                       r.sum.empty() ? int64_t(1) << 40 : kMostTerms)))
-    return failure();
+  DLC_CHECK(checkFits(n, shape, "a product of Einsum",
+                      r.sum.empty() ? int64_t(1) << 40 : kMostTerms));
   Expr z = arranged(a, all) * arranged(b, all);
   if (!r.sum.empty())
     z = z.sum(ir::axesBetween(kept.size(), all.size()));
@@ -274,22 +267,16 @@ FailureOr<Term> multiplied(const Node &n, const Term &a, const Term &b,
 LogicalResult einsum(const Node &n) {
   std::vector<Expr> operands;
   for (size_t i = 0; i < n.inputs(); ++i) {
-    auto x = input(n, i);
-    if (failed(x))
-      return failure();
-    operands.push_back(*x);
+    DLC_GET(auto x, input(n, i));
+    operands.push_back(x);
   }
-  auto equation = parse(n, operands);
-  if (failed(equation))
-    return failure();
-  auto sizes = sizesOf(n, *equation, operands);
-  if (failed(sizes))
-    return failure();
+  DLC_GET(auto equation, parse(n, operands));
+  DLC_GET(auto sizes, sizesOf(n, equation, operands));
   std::vector<Term> terms;
-  for (auto [x, labels] : llvm::zip_equal(operands, equation->operands))
-    terms.push_back(distinct(x, labels, *sizes));
+  for (auto [x, labels] : llvm::zip_equal(operands, equation.operands))
+    terms.push_back(distinct(x, labels, sizes));
   // Labels that the result and the remaining operands need.
-  std::set<Label> own(equation->result.begin(), equation->result.end());
+  std::set<Label> own(equation.result.begin(), equation.result.end());
   std::vector<std::set<Label>> needed(terms.size(), own);
   for (size_t i = terms.size() - 1; i-- > 0;) {
     needed[i] = needed[i + 1];
@@ -300,19 +287,15 @@ LogicalResult einsum(const Node &n) {
   for (size_t i = 1; i < terms.size(); ++i) {
     std::set<Label> here = needed[i];
     here.insert(product.labels.begin(), product.labels.end());
-    auto next =
-        multiplied(n, product, summed(terms[i], here), needed[i], *sizes);
-    if (failed(next))
-      return failure();
-    product = *next;
+    DLC_GET(product,
+            multiplied(n, product, summed(terms[i], here), needed[i], sizes));
   }
   Shape shape;
-  for (Label label : equation->result)
-    shape.push_back(sizes->at(label));
-  if (failed(checkFits(n, shape, "the result")))
-    return failure();
+  for (Label label : equation.result)
+    shape.push_back(sizes.at(label));
+  DLC_CHECK(checkFits(n, shape, "the result"));
   return n.result(
-      arranged(summed(product, own), equation->result).broadcast(shape));
+      arranged(summed(product, own), equation.result).broadcast(shape));
 }
 
 } // namespace

@@ -70,17 +70,12 @@ FailureOr<Expr> elementPlaces(const Node &n, Expr index, const Shape &shape,
 }
 
 LogicalResult gatherElements(const Node &n) {
-  auto data = input(n, 0), index = input(n, 1);
-  if (failed(data) || failed(index))
-    return failure();
-  Shape shape = shapeOf(*data);
-  auto axis = n.axis("axis", 0, shape.size());
-  if (failed(axis))
-    return failure();
-  auto places = elementPlaces(n, *index, shape, *axis);
-  if (failed(places))
-    return failure();
-  return n.result(gathered(data->reshape({sizeOf(shape)}), *places, 0));
+  DLC_GET(auto data, input(n, 0));
+  DLC_GET(auto index, input(n, 1));
+  Shape shape = shapeOf(data);
+  DLC_GET(auto axis, n.axis("axis", 0, shape.size()));
+  DLC_GET(auto places, elementPlaces(n, index, shape, axis));
+  return n.result(gathered(data.reshape({sizeOf(shape)}), places, 0));
 }
 
 /// The dimensions [from, to) of a shape.
@@ -125,19 +120,14 @@ FailureOr<Tuples> tuplesOf(const Node &n, Expr data, Expr index,
 }
 
 LogicalResult gatherND(const Node &n) {
-  auto data = input(n, 0), index = input(n, 1);
-  if (failed(data) || failed(index))
-    return failure();
-  auto tuples = tuplesOf(n, *data, *index, n.integer("batch_dims", 0));
-  if (failed(tuples))
-    return failure();
-  if (failed(
-          checkFits(n,
-                    shapeOf(tuples->places) +
-                        between(shapeOf(tuples->rows), 1, tuples->rows.rank()),
-                    "the result")))
-    return failure();
-  return n.result(gathered(tuples->rows, tuples->places, 0));
+  DLC_GET(auto data, input(n, 0));
+  DLC_GET(auto index, input(n, 1));
+  DLC_GET(auto tuples, tuplesOf(n, data, index, n.integer("batch_dims", 0)));
+  DLC_CHECK(checkFits(n,
+                      shapeOf(tuples.places) +
+                          between(shapeOf(tuples.rows), 1, tuples.rows.rank()),
+                      "the result"));
+  return n.result(gathered(tuples.rows, tuples.places, 0));
 }
 
 /// A float type that can represent sums of `element`s; 64-bit integers are
@@ -216,8 +206,7 @@ FailureOr<Expr> pairwise(const Node &n, const std::string &reduction, Expr data,
   own.push_back(updates.shape().back());
   const std::string what =
       "comparing indices for reduction '" + reduction + "'";
-  if (failed(checkFits(n, own, what.c_str(), kMostPairs)))
-    return failure();
+  DLC_CHECK(checkFits(n, own, what.c_str(), kMostPairs));
   Shape line(axis + 1, 1);
   line[axis - 1] = shape.back();
   Expr hit = compare(ir::Predicate::eq, unsqueezed(places, axis - 1),
@@ -270,146 +259,125 @@ FailureOr<Expr> pairwiseElements(const Node &n, const std::string &reduction,
     places = padded(places, d, 0, missing, -1);
     updates = padded(updates, d, 0, missing);
   }
-  auto y = pairwise(n, reduction, moved(data, axis, last),
-                    moved(places, axis, last), moved(updates, axis, last));
-  if (failed(y))
-    return failure();
-  return moved(*y, last, axis);
+  DLC_GET(auto y,
+          pairwise(n, reduction, moved(data, axis, last),
+                   moved(places, axis, last), moved(updates, axis, last)));
+  return moved(y, last, axis);
 }
 
 LogicalResult scatterElements(const Node &n) {
-  auto data = input(n, 0), index = input(n, 1), updates = input(n, 2);
-  auto reduction = reductionOf(n);
-  if (failed(data) || failed(index) || failed(updates) || failed(reduction))
-    return failure();
-  Shape shape = shapeOf(*data);
-  auto axis = n.axis("axis", 0, shape.size());
-  if (failed(axis))
-    return failure();
-  if (updates->shape() != index->shape())
-    return n.fail() << "updates have shape " << toString(shapeOf(*updates))
+  DLC_GET(auto data, input(n, 0));
+  DLC_GET(auto index, input(n, 1));
+  DLC_GET(auto updates, input(n, 2));
+  DLC_GET(auto reduction, reductionOf(n));
+  Shape shape = shapeOf(data);
+  DLC_GET(auto axis, n.axis("axis", 0, shape.size()));
+  if (updates.shape() != index.shape())
+    return n.fail() << "updates have shape " << toString(shapeOf(updates))
                     << ", expected that of the indices, "
-                    << toString(shapeOf(*index));
-  auto places = elementPlaces(n, *index, shape, *axis);
-  if (failed(places))
-    return failure();
-  if (!isSparse(*reduction, *data)) {
-    auto y = pairwiseElements(n, *reduction, *data, *index, *updates, *axis);
+                    << toString(shapeOf(index));
+  DLC_GET(auto places, elementPlaces(n, index, shape, axis));
+  if (!isSparse(reduction, data)) {
+    auto y = pairwiseElements(n, reduction, data, index, updates, axis);
     return failed(y) ? failure() : n.result(*y);
   }
-  const int64_t count = sizeOf(shapeOf(*index));
-  Expr y = sparse(n, *reduction, data->reshape({sizeOf(shape)}),
-                  places->reshape({count}), updates->reshape({count}));
+  const int64_t count = sizeOf(shapeOf(index));
+  Expr y = sparse(n, reduction, data.reshape({sizeOf(shape)}),
+                  places.reshape({count}), updates.reshape({count}));
   return n.result(y.reshape(shape));
 }
 
 LogicalResult scatterND(const Node &n) {
-  auto data = input(n, 0), index = input(n, 1), updates = input(n, 2);
-  auto reduction = reductionOf(n);
-  if (failed(data) || failed(index) || failed(updates) || failed(reduction))
-    return failure();
-  auto tuples = tuplesOf(n, *data, *index, 0);
-  if (failed(tuples))
-    return failure();
-  Expr rows = tuples->rows;
-  Shape places = shapeOf(tuples->places),
+  DLC_GET(auto data, input(n, 0));
+  DLC_GET(auto index, input(n, 1));
+  DLC_GET(auto updates, input(n, 2));
+  DLC_GET(auto reduction, reductionOf(n));
+  DLC_GET(auto tuples, tuplesOf(n, data, index, 0));
+  Expr rows = tuples.rows;
+  Shape places = shapeOf(tuples.places),
         slice = between(shapeOf(rows), 1, rows.rank());
-  if (shapeOf(*updates) != places + slice)
-    return n.fail() << "updates have shape " << toString(shapeOf(*updates))
+  if (shapeOf(updates) != places + slice)
+    return n.fail() << "updates have shape " << toString(shapeOf(updates))
                     << ", expected " << toString(places + slice);
   const int64_t count = sizeOf(places), inner = sizeOf(slice);
-  Expr at = tuples->places.reshape({count});
-  if (isSparse(*reduction, *data)) {
+  Expr at = tuples.places.reshape({count});
+  if (isSparse(reduction, data)) {
     Expr y =
-        sparse(n, *reduction, rows, at, updates->reshape(Shape{count} + slice));
-    return n.result(y.reshape(shapeOf(*data)));
+        sparse(n, reduction, rows, at, updates.reshape(Shape{count} + slice));
+    return n.result(y.reshape(shapeOf(data)));
   }
   const int64_t size = rows.shape()[0];
-  auto y = pairwise(n, *reduction, moved(rows.reshape({size, inner}), 0, 1),
+  auto y = pairwise(n, reduction, moved(rows.reshape({size, inner}), 0, 1),
                     refusing(n, at, size).reshape({1, count}),
-                    moved(updates->reshape({count, inner}), 0, 1));
+                    moved(updates.reshape({count, inner}), 0, 1));
   return failed(y) ? failure()
-                   : n.result(moved(*y, 0, 1).reshape(shapeOf(*data)));
+                   : n.result(moved(*y, 0, 1).reshape(shapeOf(data)));
 }
 
 /// values[1] at the given index of the new dimension, else values[0].
 LogicalResult oneHot(const Node &n) {
-  auto index = input(n, 0), values = input(n, 2);
-  auto depth = n.number(1, "the depth");
-  if (failed(index) || failed(values) || failed(depth))
-    return failure();
-  Shape shape = shapeOf(*index);
-  auto axis = n.axis("axis", -1, shape.size() + 1);
-  if (failed(axis))
-    return failure();
-  if (shapeOf(*values) != Shape{2})
-    return n.fail() << "values have shape " << toString(shapeOf(*values))
+  DLC_GET(auto index, input(n, 0));
+  DLC_GET(auto values, input(n, 2));
+  DLC_GET(auto depth, n.number(1, "the depth"));
+  Shape shape = shapeOf(index);
+  DLC_GET(auto axis, n.axis("axis", -1, shape.size() + 1));
+  if (shapeOf(values) != Shape{2})
+    return n.fail() << "values have shape " << toString(shapeOf(values))
                     << ", expected [2]";
-  const int64_t size = truncated(*depth);
+  const int64_t size = truncated(depth);
   Shape line(shape.size() + 1, 1);
-  line[*axis] = size;
-  shape.insert(shape.begin() + *axis, size);
-  if (failed(checkFits(n, shape, "the result")))
-    return failure();
-  Expr at = unsqueezed(index->cast(n.b.getI64Type()), *axis);
-  Expr hit =
-      compare(ir::Predicate::eq, wrapped(at, size), iota(n, line, *axis));
-  Expr off = part(*values, 0, 0, 1).reshape({}),
-       on = part(*values, 0, 1, 1).reshape({});
+  line[axis] = size;
+  shape.insert(shape.begin() + axis, size);
+  DLC_CHECK(checkFits(n, shape, "the result"));
+  Expr at = unsqueezed(index.cast(n.b.getI64Type()), axis);
+  Expr hit = compare(ir::Predicate::eq, wrapped(at, size), iota(n, line, axis));
+  Expr off = part(values, 0, 0, 1).reshape({}),
+       on = part(values, 0, 1, 1).reshape({});
   return n.result(select(hit, on, off).broadcast(shape));
 }
 
 /// Reverses the first sequence_lens steps of each batch element.
 LogicalResult reverseSequence(const Node &n) {
-  auto x = input(n, 0), lengths = input(n, 1);
-  if (failed(x) || failed(lengths))
-    return failure();
-  auto batch = n.axis("batch_axis", 1, x->rank());
-  auto time = n.axis("time_axis", 0, x->rank());
-  if (failed(batch) || failed(time))
-    return failure();
-  if (*batch == *time || lengths->rank() != 1 ||
-      lengths->shape()[0] != x->shape()[*batch])
-    return n.fail() << "batch_axis " << *batch << " and time_axis " << *time
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto lengths, input(n, 1));
+  DLC_GET(auto batch, n.axis("batch_axis", 1, x.rank()));
+  DLC_GET(auto time, n.axis("time_axis", 0, x.rank()));
+  if (batch == time || lengths.rank() != 1 ||
+      lengths.shape()[0] != x.shape()[batch])
+    return n.fail() << "batch_axis " << batch << " and time_axis " << time
                     << " do not fit to an input of shape "
-                    << toString(shapeOf(*x)) << " and lengths of shape "
-                    << toString(shapeOf(*lengths));
+                    << toString(shapeOf(x)) << " and lengths of shape "
+                    << toString(shapeOf(lengths));
   // [batch, time, ...] with the first two dimensions flattened
-  const int64_t from = *time + (*time < *batch ? 1 : 0);
-  Expr front = moved(moved(*x, *batch, 0), from, 1);
+  const int64_t from = time + (time < batch ? 1 : 0);
+  Expr front = moved(moved(x, batch, 0), from, 1);
   Shape shape = shapeOf(front), grid = between(shape, 0, 2);
   Expr step = iota(n, grid, 1),
-       length =
-           refusingNegative(n, *lengths, grid[1] + 1).reshape({grid[0], 1});
+       length = refusingNegative(n, lengths, grid[1] + 1).reshape({grid[0], 1});
   Expr source = select(compare(ir::Predicate::lt, step, length),
                        length - 1.0 - step, step) +
                 iota(n, grid, 0) * double(grid[1]);
   Expr rows =
       front.reshape(Shape{grid[0] * grid[1]} + between(shape, 2, shape.size()));
   Expr y = gathered(rows, source, 0);
-  return n.result(moved(moved(y, 1, from), 0, *batch));
+  return n.result(moved(moved(y, 1, from), 0, batch));
 }
 
 /// Selects slices by a condition, which determines the result's shape.
 LogicalResult compress(const Node &n) {
-  auto x = input(n, 0);
-  auto keep = n.integers(1, "the condition");
-  if (failed(x) || failed(keep))
-    return failure();
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto keep, n.integers(1, "the condition"));
   int64_t axis = 0;
-  Expr rows = x->reshape({sizeOf(shapeOf(*x))});
+  Expr rows = x.reshape({sizeOf(shapeOf(x))});
   if (n.has("axis")) {
-    auto given = n.axis("axis", 0, x->rank());
-    if (failed(given))
-      return failure();
-    axis = *given;
-    rows = *x;
+    DLC_GET(axis, n.axis("axis", 0, x.rank()));
+    rows = x;
   }
-  if (int64_t(keep->size()) > rows.shape()[axis])
-    return n.fail() << "the condition has " << keep->size()
+  if (int64_t(keep.size()) > rows.shape()[axis])
+    return n.fail() << "the condition has " << keep.size()
                     << " elements for a dimension of " << rows.shape()[axis];
   std::vector<int64_t> chosen;
-  for (auto [i, is] : llvm::enumerate(*keep))
+  for (auto [i, is] : llvm::enumerate(keep))
     if (is)
       chosen.push_back(i);
   auto index = known(n, HostTensor::list(std::move(chosen)), "chosen");
@@ -419,34 +387,28 @@ LogicalResult compress(const Node &n) {
 /// past_cache with `update` written along the axis from write_indices[batch]
 /// on.
 LogicalResult tensorScatter(const Node &n) {
-  auto past = input(n, 0), update = input(n, 1);
-  if (failed(past) || failed(update))
-    return failure();
-  Shape shape = shapeOf(*past), added = shapeOf(*update);
-  auto axis = n.axis("axis", -2, shape.size());
-  if (failed(axis))
-    return failure();
+  DLC_GET(auto past, input(n, 0));
+  DLC_GET(auto update, input(n, 1));
+  Shape shape = shapeOf(past), added = shapeOf(update);
+  DLC_GET(auto axis, n.axis("axis", -2, shape.size()));
   const bool circular = n.text("mode", "linear") == "circular";
   Shape same = added;
   if (same.size() == shape.size())
-    same[*axis] = shape[*axis];
-  if (*axis == 0 || same != shape || added[*axis] > shape[*axis])
+    same[axis] = shape[axis];
+  if (axis == 0 || same != shape || added[axis] > shape[axis])
     return n.fail() << "an update of shape " << toString(added)
                     << " does not fit into " << toString(shape)
-                    << " along axis " << *axis;
-  const int64_t batch = shape[0], size = shape[*axis], steps = added[*axis];
+                    << " along axis " << axis;
+  const int64_t batch = shape[0], size = shape[axis], steps = added[axis];
   if (sizeOf(added) == 0)
-    return n.result(*past);
+    return n.result(past);
   Expr first = filled(n, {batch}, n.b.getI64Type(), 0);
   if (n.has(2)) {
-    auto given = input(n, 2);
-    if (failed(given))
-      return failure();
-    if (shapeOf(*given) != Shape{batch})
-      return n.fail() << "write_indices have shape "
-                      << toString(shapeOf(*given)) << ", expected [" << batch
-                      << "]";
-    first = circular ? *given : refusingNegative(n, *given, size - steps + 1);
+    DLC_GET(auto given, input(n, 2));
+    if (shapeOf(given) != Shape{batch})
+      return n.fail() << "write_indices have shape " << toString(shapeOf(given))
+                      << ", expected [" << batch << "]";
+    first = circular ? given : refusingNegative(n, given, size - steps + 1);
   }
   Expr at = iota(n, {batch, size}, 1) - first.reshape({batch, 1});
   if (circular)
@@ -454,14 +416,14 @@ LogicalResult tensorScatter(const Node &n) {
   Expr hit = inside(at, steps);
   Expr row =
       select(hit, at, at.scalar(0)) + iota(n, {batch, size}, 0) * double(steps);
-  Expr front = moved(*update, *axis, 1);
+  Expr front = moved(update, axis, 1);
   Shape rest = between(shapeOf(front), 2, front.rank());
   Expr y = moved(gathered(front.reshape(Shape{batch * steps} + rest), row, 0),
-                 1, *axis);
+                 1, axis);
   Shape line(shape.size(), 1);
   line[0] = batch;
-  line[*axis] = size;
-  return n.result(select(hit.reshape(line), y, *past));
+  line[axis] = size;
+  return n.result(select(hit.reshape(line), y, past));
 }
 
 /// Folds if its input is known; else its result has no static shape.

@@ -188,9 +188,7 @@ LogicalResult power(const Node &n) {
 
 /// Each sign can be disabled.
 LogicalResult isInf(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.in(0));
   const bool above = n.integer("detect_positive", 1);
   const bool below = n.integer("detect_negative", 1);
   if (!above && !below)
@@ -330,11 +328,9 @@ LogicalResult fromCodes(const Node &n, const Packed &type, Expr codes) {
   HostTensor values(DType::F32, {int64_t(1) << type.bits});
   for (auto [code, value] : llvm::enumerate(valuesOf(type)))
     values.setNumber(int64_t(code), value);
-  auto table = known(n, std::move(values), "values");
-  if (failed(table))
-    return failure();
+  DLC_GET(auto table, known(n, std::move(values), "values"));
   codes = lowBits(codes, (1 << type.bits) - 1);
-  return n.result(gathered(*table, codes.cast(n.b.getI64Type()), 0));
+  return n.result(gathered(table, codes.cast(n.b.getI64Type()), 0));
 }
 
 /// Reinterprets the bits of x as integers.
@@ -367,10 +363,8 @@ LogicalResult bitCast(const Node &n) {
                        "place in a program";
   Type word = held.isF64() || element.isF64() ? n.b.getI64Type()
                                               : Type(n.b.getI32Type());
-  auto x = input(n, 0);
-  if (failed(x))
-    return failure();
-  Expr bits = bitsFrom(n, from, *x, word);
+  DLC_GET(auto x, input(n, 0));
+  Expr bits = bitsFrom(n, from, x, word);
   if (const Packed *small = smallFloatOf(to))
     return fromCodes(n, *small, bits.cast(word));
   if (isa<FloatType>(element))

@@ -94,10 +94,8 @@ LogicalResult fusedMatMul(const Node &n) {
 
 /// Laplace expansion: minors of the first rows for each set of columns.
 LogicalResult determinant(const Node &n) {
-  auto x = input(n, 0);
-  if (failed(x))
-    return failure();
-  const Shape shape = shapeOf(*x);
+  DLC_GET(auto x, input(n, 0));
+  const Shape shape = shapeOf(x);
   constexpr int64_t kLargest = 6;
   if (shape.size() < 2 || shape.back() != shape.end()[-2] || shape.back() < 1 ||
       shape.back() > kLargest)
@@ -106,7 +104,7 @@ LogicalResult determinant(const Node &n) {
                     << kLargest << " rows";
   const int64_t size = shape.back(), rank = shape.size();
   auto element = [&](int64_t i, int64_t j) {
-    Expr row = part(*x, rank - 2, i, 1);
+    Expr row = part(x, rank - 2, i, 1);
     return squeezed(squeezed(part(row, rank - 1, j, 1), rank - 1), rank - 2);
   };
   std::map<unsigned, Expr> minors;

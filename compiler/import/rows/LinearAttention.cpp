@@ -31,14 +31,12 @@ Expr product(const Expr &a, const Expr &b, Transposed which = kNone) {
 
 /// Input `i`, [B, T, heads * D], reshaped to [B, heads, T, D].
 FailureOr<Expr> byHead(const Node &n, size_t i, int64_t heads) {
-  auto x = input(n, i);
-  if (failed(x))
-    return failure();
-  const Shape s = shapeOf(*x);
+  DLC_GET(auto x, input(n, i));
+  const Shape s = shapeOf(x);
   if (s.size() != 3 || s[2] % heads != 0 || s[1] < 1)
     return n.fail() << "input " << i << " has shape " << toString(s)
                     << ", expected [batch, steps, " << heads << " * size]";
-  return transposed(ir::wide(*x).reshape({s[0], s[1], heads, s[2] / heads}),
+  return transposed(ir::wide(x).reshape({s[0], s[1], heads, s[2] / heads}),
                     {0, 2, 1, 3});
 }
 
@@ -84,25 +82,23 @@ FailureOr<LinearAttention> linearAttentionOf(const Node &n) {
                     << (isGated ? "a" : "no") << " decay and "
                     << (isDelta ? "a" : "no") << " beta, found inputs that "
                     << "differ";
-  auto q = byHead(n, 0, queries), k = byHead(n, 1, heads);
-  auto v = byHead(n, 2, heads);
-  if (failed(q) || failed(k) || failed(v))
-    return failure();
-  const Shape sk = shapeOf(*k), sv = shapeOf(*v);
+  DLC_GET(auto q, byHead(n, 0, queries));
+  DLC_GET(auto k, byHead(n, 1, heads));
+  DLC_GET(auto v, byHead(n, 2, heads));
+  const Shape sk = shapeOf(k), sv = shapeOf(v);
   LinearAttention l{sk[0], sk[2], heads, queries / heads, sk[3], sv[3]};
-  if (shapeOf(*q) != Shape{sk[0], queries, sk[2], sk[3]} ||
+  if (shapeOf(q) != Shape{sk[0], queries, sk[2], sk[3]} ||
       sv != Shape{sk[0], heads, sk[2], sv[3]})
     return n.fail() << "query, key and value have the shapes "
                     << toString(n.shape(0)) << ", " << toString(n.shape(1))
                     << " and " << toString(n.shape(2))
                     << ", which do not fit together";
   // Queries of a head are grouped.
-  l.q = transposed(q->reshape({l.batch, heads, l.groups, l.steps, l.keys}),
+  l.q = transposed(q.reshape({l.batch, heads, l.groups, l.steps, l.keys}),
                    {0, 1, 3, 2, 4});
-  l.k = *k;
-  l.v = *v;
-  if (failed(addGates(n, l)))
-    return failure();
+  l.k = k;
+  l.v = v;
+  DLC_CHECK(addGates(n, l));
   return l;
 }
 
@@ -277,20 +273,15 @@ Value inChunks(const Node &n, const LinearAttention &l, Expr &state) {
 }
 
 LogicalResult linearAttention(const Node &n) {
-  auto given = linearAttentionOf(n);
-  if (failed(given))
-    return failure();
-  const LinearAttention &l = *given;
+  DLC_GET(auto given, linearAttentionOf(n));
+  const LinearAttention &l = given;
   const Shape inner{l.batch, l.heads, l.keys, l.values};
-  if (failed(checkInputShape(n, 3, "past_state", inner)))
-    return failure();
+  DLC_CHECK(checkInputShape(n, 3, "past_state", inner));
   const Type type = n.type(0).getElementType();
   Expr state = filled(n, inner, l.k->type().getElementType(), 0);
   if (n.has(3)) {
-    auto past = input(n, 3);
-    if (failed(past))
-      return failure();
-    state = past->cast(state.type().getElementType());
+    DLC_GET(auto past, input(n, 3));
+    state = past.cast(state.type().getElementType());
   }
   constexpr int64_t kMostSteps = 1 << 13; // scores are quadratic
   const bool isLong = l.decay || l.beta || l.steps > kMostSteps;

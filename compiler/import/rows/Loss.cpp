@@ -64,10 +64,8 @@ FailureOr<Targets> targetsOf(const Node &n, Value scores) {
   if (n.shape(2) != Shape{classes})
     return n.fail() << "expected weights of shape " << toString({classes})
                     << ", found " << toString(n.shape(2));
-  Value each = n.make<ir::GatherOp>(n.in(2), targets.known(0).v, uint64_t(0),
-                                    IntegerAttr());
-  if (!each)
-    return failure();
+  DLC_GET(Value each, n.make<ir::GatherOp>(n.in(2), targets.known(0).v,
+                                           uint64_t(0), IntegerAttr()));
   Expr weights(n.b, n.loc, each);
   targets.weights = targets.ignored
                         ? select(*targets.ignored, weights.scalar(0), weights)
@@ -98,47 +96,40 @@ LogicalResult reduced(const Node &n, Expr loss, const Targets &targets) {
 
 LogicalResult softmaxCrossEntropy(const Node &n) {
   Value scores = n.in(0);
-  auto targets = targetsOf(n, scores);
-  if (failed(targets))
-    return failure();
+  DLC_GET(auto targets, targetsOf(n, scores));
   if (n.uses(1)) {
     Value logProb = n.make<ir::LogSoftmaxOp>(scores, uint64_t(1));
-    if (failed(n.result(1, logProb)))
-      return failure();
+    DLC_CHECK(n.result(1, logProb));
   }
   IntegerAttr ignore;
-  if (targets->ignored)
+  if (targets.ignored)
     ignore = n.b.getI64IntegerAttr(n.integer("ignore_index", 0));
-  Operation *op = n.makeOp<ir::SoftmaxCrossEntropyOp>(
-      2, rowsOf(n, scores), targets->labels.v, ignore);
+  Operation *op = n.makeOp<ir::SoftmaxCrossEntropyOp>(2, rowsOf(n, scores),
+                                                      targets.labels.v, ignore);
   if (!op)
     return failure();
-  return reduced(n, Expr(n.b, n.loc, op->getResult(0)), *targets);
+  return reduced(n, Expr(n.b, n.loc, op->getResult(0)), targets);
 }
 
 /// The negative score of each row's label. An invalid label gives NaN, which
 /// training reports.
 LogicalResult negativeLogLikelihood(const Node &n) {
   Value scores = n.in(0);
-  auto targets = targetsOf(n, scores);
-  if (failed(targets))
-    return failure();
-  Value rows = rowsOf(n, scores);
-  if (!rows)
-    return failure();
+  DLC_GET(auto targets, targetsOf(n, scores));
+  DLC_GET(Value rows, rowsOf(n, scores));
   Expr x(n.b, n.loc, rows);
   const int64_t count = x.shape()[0], classes = x.shape()[1];
   auto type = RankedTensorType::get({count, classes}, n.b.getI64Type());
-  Expr index = x.make<ir::IotaOp>(type, 1), labels = targets->known(-1);
+  Expr index = x.make<ir::IotaOp>(type, 1), labels = targets.known(-1);
   Expr hit = compare(ir::Predicate::eq, index, labels.reshape({count, 1}));
   Expr loss = -select(hit, x, x.scalar(0)).sum({1});
   auto isOutside = [&](ir::Predicate p, int64_t bound) {
-    return compare(p, targets->known(0), labels.scalar(double(bound)));
+    return compare(p, targets.known(0), labels.scalar(double(bound)));
   };
   Expr outside = x.make<ir::OrOp>(isOutside(ir::Predicate::lt, 0).v,
                                   isOutside(ir::Predicate::ge, classes).v);
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  return reduced(n, select(outside, loss.scalar(nan), loss), *targets);
+  return reduced(n, select(outside, loss.scalar(nan), loss), targets);
 }
 
 } // namespace

@@ -12,38 +12,29 @@ namespace {
 
 /// Scale and bias have the shape of the normalised dimensions.
 LogicalResult layerNorm(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.in(0));
   Shape shape = shapeOf(x);
-  auto axis = n.axis("axis", -1, shape.size());
-  if (failed(axis))
-    return failure();
-  Shape inner(shape.begin() + *axis, shape.end());
+  DLC_GET(auto axis, n.axis("axis", -1, shape.size()));
+  Shape inner(shape.begin() + axis, shape.end());
   Value scale = n.broadcast(n.in(1), inner);
   Value bias = n.has(2) ? n.in(2) : n.constant(0, scale);
   bias = n.broadcast(bias, inner);
   Operation *op =
-      n.makeOp<ir::LayerNormOp>(3, x, scale, bias, uint64_t(*axis),
+      n.makeOp<ir::LayerNormOp>(3, x, scale, bias, uint64_t(axis),
                                 llvm::APFloat(n.number("epsilon", 1e-5)));
   if (!op)
     return failure();
   for (size_t i = 0; i < 3; ++i)
-    if (failed(n.result(i, op->getResult(i))))
-      return failure();
+    DLC_CHECK(n.result(i, op->getResult(i)));
   return success();
 }
 
 /// x / sqrt(mean(x^2) + epsilon) * scale
 LogicalResult rmsNorm(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
-  auto axis = n.axis("axis", -1, shapeOf(x).size());
-  if (failed(axis))
-    return failure();
+  DLC_GET(Value x, n.in(0));
+  DLC_GET(auto axis, n.axis("axis", -1, shapeOf(x).size()));
   std::vector<int64_t> axes;
-  for (int64_t d = *axis; d < int64_t(shapeOf(x).size()); ++d)
+  for (int64_t d = axis; d < int64_t(shapeOf(x).size()); ++d)
     axes.push_back(d);
   Value square = n.make<ir::MulOp>(x, x);
   Value mean = n.make<ir::ReduceMeanOp>(square, ArrayRef<int64_t>(axes), true);
@@ -54,28 +45,18 @@ LogicalResult rmsNorm(const Node &n) {
 }
 
 template <typename Op> LogicalResult softmax(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
-  auto axis = n.axis("axis", -1, shapeOf(x).size());
-  if (failed(axis))
-    return failure();
-  return n.result(n.make<Op>(x, uint64_t(*axis)));
+  DLC_GET(Value x, n.in(0));
+  DLC_GET(auto axis, n.axis("axis", -1, shapeOf(x).size()));
+  return n.result(n.make<Op>(x, uint64_t(axis)));
 }
 
 /// 1 at the first maximum, 0 elsewhere.
 LogicalResult hardmax(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
-  auto axis = n.axis("axis", -1, shapeOf(x).size());
-  if (failed(axis))
-    return failure();
-  Value best = n.make<ir::ArgMaxOp>(x, ArrayRef<int64_t>(*axis), true);
-  if (!best)
-    return failure();
+  DLC_GET(Value x, n.in(0));
+  DLC_GET(auto axis, n.axis("axis", -1, shapeOf(x).size()));
+  DLC_GET(Value best, n.make<ir::ArgMaxOp>(x, ArrayRef<int64_t>(axis), true));
   auto type = RankedTensorType::get(shapeOf(x), ir::elementType(best));
-  Value index = ir::IotaOp::create(n.b, n.loc, type, *axis);
+  Value index = ir::IotaOp::create(n.b, n.loc, type, axis);
   Value hit = n.make<ir::CompareOp>(ir::Predicate::eq, index, best);
   return n.result(n.cast(hit, ir::elementType(x)));
 }
@@ -140,13 +121,10 @@ FailureOr<int64_t> channelsOf(const Node &n, const Shape &shape, size_t least) {
 LogicalResult normByValues(const Node &n, Value input, Value scale, Value bias,
                            Value mean, Value variance) {
   Shape shape = shapeOf(input);
-  auto channels = channelsOf(n, shape, 2);
-  if (failed(channels))
-    return failure();
+  DLC_GET(auto channels, channelsOf(n, shape, 2));
   for (size_t i = 1; i < 5; ++i)
-    if (failed(expectVector(n, i, *channels, "a vector")))
-      return failure();
-  Shape vector = perChannel(*channels, shape.size());
+    DLC_CHECK(expectVector(n, i, channels, "a vector"));
+  Shape vector = perChannel(channels, shape.size());
   Expr x = ir::wide(Expr(n.b, n.loc, input));
   Expr middle = ir::wide(Expr(n.b, n.loc, n.reshape(mean, vector)));
   Expr spread = ir::wide(Expr(n.b, n.loc, n.reshape(variance, vector)));
@@ -189,9 +167,7 @@ LogicalResult batchNorm(const Node &n) {
 }
 
 LogicalResult instanceNorm(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.in(0));
   Shape shape = shapeOf(x);
   auto channels = channelsOf(n, shape, 3);
   if (failed(channels) || failed(expectVector(n, 1, *channels, "a scale")) ||
@@ -202,44 +178,36 @@ LogicalResult instanceNorm(const Node &n) {
 }
 
 LogicalResult groupNorm(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.in(0));
   Shape shape = shapeOf(x);
-  auto channels = channelsOf(n, shape, 3);
-  if (failed(channels))
-    return failure();
+  DLC_GET(auto channels, channelsOf(n, shape, 3));
   const int64_t groups = n.integer("num_groups", 0);
-  if (groups < 1 || *channels % groups)
+  if (groups < 1 || channels % groups)
     return n.fail() << "num_groups is " << groups
-                    << ", which does not divide the " << *channels
+                    << ", which does not divide the " << channels
                     << " channels";
-  if (failed(expectVector(n, 1, *channels, "a scale")) ||
-      failed(expectVector(n, 2, *channels, "a bias")))
+  if (failed(expectVector(n, 1, channels, "a scale")) ||
+      failed(expectVector(n, 2, channels, "a bias")))
     return failure();
   Shape grouped = shape;
-  grouped[1] = *channels / groups;
+  grouped[1] = channels / groups;
   grouped.insert(grouped.begin() + 1, groups);
   Value y =
       standardized(n, n.reshape(x, grouped), 2, n.number("epsilon", 1e-5));
   return scaled(n, n.reshape(y, shape), n.in(1), n.in(2),
-                perChannel(*channels, shape.size()));
+                perChannel(channels, shape.size()));
 }
 
 /// x / norm along one axis; 0 if the norm is 0, which is replaced by 1 so that
 /// the gradient is finite.
 LogicalResult lpNormalization(const Node &n) {
-  Value input = n.in(0);
-  if (!input)
-    return failure();
-  auto axis = n.axis("axis", -1, shapeOf(input).size());
-  if (failed(axis))
-    return failure();
+  DLC_GET(Value input, n.in(0));
+  DLC_GET(auto axis, n.axis("axis", -1, shapeOf(input).size()));
   const int64_t p = n.integer("p", 2);
   if (p != 1 && p != 2)
     return n.fail() << "p is " << p << ", expected 1 or 2";
   Expr x(n.b, n.loc, input), wide = ir::wide(x);
-  Expr sum = (p == 1 ? abs(wide) : wide * wide).sum({*axis}, true);
+  Expr sum = (p == 1 ? abs(wide) : wide * wide).sum({axis}, true);
   Expr safe = select(compare(ir::Predicate::eq, sum, sum.scalar(0)),
                      sum.scalar(1), sum);
   Expr y = wide / (p == 1 ? safe : sqrt(safe));
@@ -249,28 +217,23 @@ LogicalResult lpNormalization(const Node &n) {
 /// x / (bias + alpha / size * (sum of squares of adjacent channels))^beta; the
 /// mean over a window of channels is an average pool of [N, 1, C, D...].
 LogicalResult lrn(const Node &n) {
-  Value input = n.in(0);
-  if (!input)
-    return failure();
+  DLC_GET(Value input, n.in(0));
   Shape shape = shapeOf(input);
-  auto channels = channelsOf(n, shape, 2);
-  if (failed(channels))
-    return failure();
+  DLC_GET(auto channels, channelsOf(n, shape, 2));
   const int64_t size = n.integer("size", 0);
-  if (size < 1 || size > 2 * *channels)
-    return n.fail() << "size is " << size << ", expected 1 to " << 2 * *channels
-                    << " for " << *channels << " channels";
+  if (size < 1 || size > 2 * channels)
+    return n.fail() << "size is " << size << ", expected 1 to " << 2 * channels
+                    << " for " << channels << " channels";
   Expr x(n.b, n.loc, input);
   const int64_t rest =
-      x.type().getNumElements() / std::max<int64_t>(1, shape[0] * *channels);
-  Expr squares = (x * x).reshape({shape[0], 1, *channels, rest});
+      x.type().getNumElements() / std::max<int64_t>(1, shape[0] * channels);
+  Expr squares = (x * x).reshape({shape[0], 1, channels, rest});
   const int64_t kernel[] = {size, 1}, ones[] = {1, 1};
   const int64_t pads[] = {(size - 1) / 2, 0, size / 2, 0};
-  Value means = n.make<ir::AvgPoolOp>(
-      squares.v, ArrayRef(kernel), ArrayRef(ones), ArrayRef(pads),
-      ArrayRef(ones), "nchw", /*count_include_pad=*/true);
-  if (!means)
-    return failure();
+  DLC_GET(Value means,
+          n.make<ir::AvgPoolOp>(squares.v, ArrayRef(kernel), ArrayRef(ones),
+                                ArrayRef(pads), ArrayRef(ones), "nchw",
+                                /*count_include_pad=*/true));
   Expr mean = Expr(n.b, n.loc, means).reshape(shape);
   Expr base = mean * n.number("alpha", 1e-4) + n.number("bias", 1);
   return n.result(x * pow(base, x.scalar(-n.number("beta", 0.75))));
@@ -279,16 +242,12 @@ LogicalResult lrn(const Node &n) {
 /// (x - mean) / (deviation + 1e-9); if the deviation is 0, it is replaced by 1,
 /// and the result is 0.
 LogicalResult meanVariance(const Node &n) {
-  Value input = n.in(0);
-  if (!input)
-    return failure();
-  auto axes =
-      normalizeAxes(n.integers("axes", {0, 2, 3}), shapeOf(input).size());
-  if (!axes.ok())
-    return n.fail(axes.status());
+  DLC_GET(Value input, n.in(0));
+  DLC_GET(auto axes, n.checked(normalizeAxes(n.integers("axes", {0, 2, 3}),
+                                             shapeOf(input).size())));
   Expr x = ir::wide(Expr(n.b, n.loc, input));
-  Expr centered = x - x.mean(*axes, true);
-  Expr variance = (centered * centered).mean(*axes, true);
+  Expr centered = x - x.mean(axes, true);
+  Expr variance = (centered * centered).mean(axes, true);
   Expr safe = select(compare(ir::Predicate::eq, variance, variance.scalar(0)),
                      variance.scalar(1), variance);
   return n.result(

@@ -51,27 +51,25 @@ FailureOr<Expr> spread(const Node &n, Value v, const Shape &x) {
   Shape shape = shapeOf(v);
   if (shape.empty() || shape == Shape{1})
     return e.reshape({});
-  auto axis = n.axis("axis", 1, x.size());
-  if (failed(axis))
-    return failure();
-  const int64_t block = n.integer("block_size", 0), size = x[*axis];
+  DLC_GET(auto axis, n.axis("axis", 1, x.size()));
+  const int64_t block = n.integer("block_size", 0), size = x[axis];
   if (shape == Shape{size}) {
     Shape kept(x.size(), 1);
-    kept[*axis] = size;
+    kept[axis] = size;
     return e.reshape(kept);
   }
   Shape blocks = x;
   if (block > 0 && block <= size)
-    blocks[*axis] = (size + block - 1) / block;
+    blocks[axis] = (size + block - 1) / block;
   if (block < 1 || block > size || shape != blocks)
     return n.fail() << "a scale or zero point of shape " << toString(shape)
                     << " for a tensor of shape " << toString(x) << ", axis "
-                    << *axis << " and block_size " << block;
+                    << axis << " and block_size " << block;
   Shape split = blocks, filled = x, merged = x;
-  split.insert(split.begin() + *axis + 1, 1);
+  split.insert(split.begin() + axis + 1, 1);
   filled = split;
-  filled[*axis + 1] = block;
-  merged[*axis] = blocks[*axis] * block;
+  filled[axis + 1] = block;
+  merged[axis] = blocks[axis] * block;
   SliceBounds bounds{Shape(x.size(), 0), x, Shape(x.size(), 1)};
   Value all = e.reshape(split).broadcast(filled).reshape(merged);
   return Expr(n.b, n.loc, n.slice(all, bounds));
@@ -82,9 +80,7 @@ FailureOr<Expr> zeroPointOf(const Node &n, size_t i, const Shape &x,
                             Type type) {
   if (!n.has(i))
     return Expr(n.b, n.loc, n.constant(HostTensor::scalar(toDType(type), 0)));
-  Value v = n.in(i);
-  if (!v)
-    return failure();
+  DLC_GET(Value v, n.in(i));
   auto zero = spread(n, v, x);
   return failed(zero) ? zero : FailureOr<Expr>(zero->cast(type));
 }
@@ -119,19 +115,15 @@ LogicalResult quantizeLinear(const Node &n) {
   if (failed(precision) || failed(scale))
     return failure();
   Expr scaled = Expr(n.b, n.loc, x).cast(*precision) / scale->cast(*precision);
-  auto zero = zeroPointOf(n, 2, shape, wideType(*precision));
-  if (failed(zero))
-    return failure();
+  DLC_GET(auto zero, zeroPointOf(n, 2, shape, wideType(*precision)));
   if (smallFloat(to)) {
-    Expr y = wide(scaled) + *zero;
+    Expr y = wide(scaled) + zero;
     Value small = narrowed(n, y, to, n.integer("saturate", 1));
     return n.result(n.cast(small, n.b.getF32Type()));
   }
-  auto range = integerRange(n, to);
-  if (failed(range))
-    return failure();
+  DLC_GET(auto range, integerRange(n, to));
   Type type = toMlir(*toDType(to), n.b.getContext());
-  return n.result(quantized(scaled, *zero, *range, type));
+  return n.result(quantized(scaled, zero, range, type));
 }
 
 LogicalResult dequantizeLinear(const Node &n) {
@@ -143,14 +135,12 @@ LogicalResult dequantizeLinear(const Node &n) {
   if (auto cast = x.getDefiningOp<ir::CastOp>(); cast && cast->hasAttr(kWhole))
     x = cast.getX();
   Type computed = wideType(precision);
-  auto scale = spread(n, s, shape);
-  auto zero = zeroPointOf(n, 2, shape, computed);
-  auto type = typeNamed(n, "output_dtype", precision);
-  if (failed(scale) || failed(zero) || failed(type))
-    return failure();
+  DLC_GET(auto scale, spread(n, s, shape));
+  DLC_GET(auto zero, zeroPointOf(n, 2, shape, computed));
+  DLC_GET(auto type, typeNamed(n, "output_dtype", precision));
   Expr y =
-      (Expr(n.b, n.loc, n.cast(x, computed)) - *zero) * scale->cast(computed);
-  return n.result(y.cast(*type));
+      (Expr(n.b, n.loc, n.cast(x, computed)) - zero) * scale.cast(computed);
+  return n.result(y.cast(type));
 }
 
 /// ai.dlc.LearnedScale(s, x): s, a trained scale of x. Multiplies its gradient,
@@ -175,9 +165,7 @@ LogicalResult learnedScale(const Node &n) {
 
 /// Quantises to u8, with the range of x extended to 0.
 LogicalResult dynamicQuantizeLinear(const Node &n) {
-  Value input = n.in(0);
-  if (!input)
-    return failure();
+  DLC_GET(Value input, n.in(0));
   Expr x(n.b, n.loc, input), zero = x.scalar(0);
   auto all = ir::axesBetween(0, x.rank());
   auto extremum = [&](auto over) { return all.empty() ? x : over(); };
@@ -200,9 +188,7 @@ LogicalResult dynamicQuantizeLinear(const Node &n) {
 /// Input `i` of a product as f32 minus its zero point, input `zero`, which may
 /// be per row or column.
 FailureOr<Expr> centred(const Node &n, size_t i, size_t zero, bool perRow) {
-  Value x = n.in(i);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.in(i));
   if (shapeOf(x).size() < 2)
     return n.fail() << "operands of rank " << shapeOf(x).size()
                     << " are not supported, expected at least 2";
@@ -210,15 +196,11 @@ FailureOr<Expr> centred(const Node &n, size_t i, size_t zero, bool perRow) {
   Value whole = n.cast(x, f32);
   if (!n.has(zero))
     return Expr(n.b, n.loc, whole);
-  Value point = n.in(zero);
-  if (!point)
-    return failure();
+  DLC_GET(Value point, n.in(zero));
   Shape shape = shapeOf(point);
   if (perRow && shape.size() == 1 && shape[0] != 1)
     point = n.reshape(point, {shape[0], 1});
-  Value y = n.make<ir::SubOp>(whole, n.cast(point, f32));
-  if (!y)
-    return failure();
+  DLC_GET(Value y, n.make<ir::SubOp>(whole, n.cast(point, f32)));
   if (shapeOf(y) != shapeOf(x))
     return n.fail() << "a zero point of shape " << toString(shape)
                     << " for an operand of shape " << toString(shapeOf(x));
@@ -227,10 +209,9 @@ FailureOr<Expr> centred(const Node &n, size_t i, size_t zero, bool perRow) {
 
 FailureOr<Expr> integerMatmul(const Node &n, size_t a, size_t aZero, size_t b,
                               size_t bZero) {
-  auto x = centred(n, a, aZero, true), w = centred(n, b, bZero, false);
-  if (failed(x) || failed(w))
-    return failure();
-  return exactProduct(n, *x, *w, x->shape().back(), [&](Expr p, Expr q) {
+  DLC_GET(auto x, centred(n, a, aZero, true));
+  DLC_GET(auto w, centred(n, b, bZero, false));
+  return exactProduct(n, x, w, x.shape().back(), [&](Expr p, Expr q) {
     return n.make<ir::MatmulOp>(p.v, q.v, Value(), false, false, StringAttr());
   });
 }
@@ -263,9 +244,7 @@ Value perChannel(const Node &n, size_t i, size_t rank) {
 /// Input `i` as f32 minus its zero point, input `zero`.
 FailureOr<Expr> wholeImage(const Node &n, size_t i, size_t zero,
                            bool isWeights) {
-  Value x = n.in(i);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.in(i));
   const Shape shape = shapeOf(x);
   Expr whole = Expr(n.b, n.loc, x).cast(n.b.getF32Type());
   if (!n.has(zero))
@@ -275,22 +254,18 @@ FailureOr<Expr> wholeImage(const Node &n, size_t i, size_t zero,
   if (!isOne && (!isWeights || shape.empty() || given != Shape{shape[0]}))
     return n.fail() << "a zero point of shape " << toString(given)
                     << " for an operand of shape " << toString(shape);
-  Value point = perChannel(n, zero, shape.size());
-  if (!point)
-    return failure();
+  DLC_GET(Value point, perChannel(n, zero, shape.size()));
   return whole - Expr(n.b, n.loc, point).cast(n.b.getF32Type());
 }
 
 FailureOr<Expr> integerConvolution(const Node &n, size_t x, size_t xZero,
                                    size_t w, size_t wZero) {
-  auto image = wholeImage(n, x, xZero, false);
-  auto weights = wholeImage(n, w, wZero, true);
-  if (failed(image) || failed(weights))
-    return failure();
-  const Shape shape = shapeOf(*weights);
+  DLC_GET(auto image, wholeImage(n, x, xZero, false));
+  DLC_GET(auto weights, wholeImage(n, w, wZero, true));
+  const Shape shape = shapeOf(weights);
   const int64_t terms =
       shape.empty() ? 0 : sizeOf(shape) / std::max<int64_t>(1, shape[0]);
-  return exactProduct(n, *image, *weights, terms, [&](Expr p, Expr q) {
+  return exactProduct(n, image, weights, terms, [&](Expr p, Expr q) {
     return convolution(n, p, q, Value());
   });
 }
@@ -308,9 +283,7 @@ LogicalResult qLinearConv(const Node &n) {
   // The channel dimension precedes the spatial ones.
   const size_t rank = size_t(y->rank()) - 1;
   if (n.has(8)) {
-    Value bias = perChannel(n, 8, rank);
-    if (!bias)
-      return failure();
+    DLC_GET(Value bias, perChannel(n, 8, rank));
     y = Expr(n.b, n.loc, n.make<ir::AddOp>(y->v, bias));
   }
   Value scale = n.make<ir::MulOp>(n.reshape(a, {}), perChannel(n, 4, rank));
@@ -340,9 +313,7 @@ FailureOr<Expr> exactProduct(const Node &n, Expr x, Expr w, int64_t terms,
   std::optional<Expr> sum;
   for (auto [p, fp] : halvesOf(x, splitsX))
     for (auto [q, fq] : halvesOf(w, splitsW)) {
-      Value part = product(p, q);
-      if (!part)
-        return failure();
+      DLC_GET(Value part, product(p, q));
       Expr y = Expr(n.b, n.loc, part).cast(n.b.getI32Type());
       if (fp * fq != 1)
         y = y * (fp * fq);

@@ -18,8 +18,7 @@ LogicalResult dropoutWithMask(const Node &n, Value x, double ratio) {
       ones, llvm::APFloat(ratio), llvm::ArrayRef<int64_t>(), n.proto.output(0));
   Value kept =
       n.make<ir::CompareOp>(ir::Predicate::ne, factor, n.constant(0, factor));
-  if (failed(n.result(1, kept)))
-    return failure();
+  DLC_CHECK(n.result(1, kept));
   return n.result(n.make<ir::MulOp>(x, factor));
 }
 
@@ -28,16 +27,12 @@ LogicalResult dropout(const Node &n) {
   bool training = false;
   double ratio = 0.5;
   if (n.has(1)) {
-    auto given = n.number(1, "ratio");
-    if (failed(given))
-      return failure();
-    ratio = *given;
+    DLC_GET(auto given, n.number(1, "ratio"));
+    ratio = given;
   }
   if (n.has(2)) {
-    auto given = n.number(2, "training_mode");
-    if (failed(given))
-      return failure();
-    training = *given != 0;
+    DLC_GET(auto given, n.number(2, "training_mode"));
+    training = given != 0;
   }
   if (!(ratio >= 0 && ratio <= 1))
     return n.fail() << "expected a ratio from 0 to 1, found " << ratio;
@@ -54,8 +49,7 @@ LogicalResult dropout(const Node &n) {
   }
   if (x && n.uses(1)) {
     Value kept = n.constant(HostTensor::scalar(DType::Bool, 1));
-    if (failed(n.result(1, n.broadcast(kept, shapeOf(x)))))
-      return failure();
+    DLC_CHECK(n.result(1, n.broadcast(kept, shapeOf(x))));
   }
   return n.result(x);
 }
@@ -74,21 +68,18 @@ FailureOr<Type> elementOf(const Node &n, Type like) {
 /// scale * number + offset, with uniform or normal numbers in f32.
 LogicalResult noise(const Node &n, const Shape &shape, Type like, bool normal,
                     double scale, double offset) {
-  auto element = elementOf(n, like);
-  if (failed(element))
-    return failure();
-  if (!llvm::isa<FloatType>(*element))
+  DLC_GET(auto element, elementOf(n, like));
+  if (!llvm::isa<FloatType>(element))
     return n.fail() << "expected a float type of random numbers, found "
-                    << *element;
-  if (auto count = countElements(shape, "the result"); !count.ok())
-    return n.fail(count.status());
+                    << element;
+  DLC_CHECK(n.check(countElements(shape, "the result").status()));
   auto type = RankedTensorType::get(shape, n.b.getF32Type());
   Value x = ir::NoiseOp::create(n.b, n.loc, type, normal, n.proto.output(0));
   if (scale != 1)
     x = n.make<ir::MulOp>(x, n.constant(scale, x));
   if (offset != 0)
     x = n.make<ir::AddOp>(x, n.constant(offset, x));
-  return n.result(n.cast(x, *element));
+  return n.result(n.cast(x, element));
 }
 
 LogicalResult uniform(const Node &n, const Shape &shape, Type like) {
@@ -113,9 +104,7 @@ template <Maker make> LogicalResult shaped(const Node &n) {
 
 /// 1 if a uniform number is below the probability.
 LogicalResult bernoulli(const Node &n) {
-  Value p = n.in(0);
-  if (!p)
-    return failure();
+  DLC_GET(Value p, n.in(0));
   auto type = RankedTensorType::get(shapeOf(p), n.b.getF32Type());
   Value u = ir::NoiseOp::create(n.b, n.loc, type, false, n.proto.output(0));
   Value hit =

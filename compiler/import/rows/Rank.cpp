@@ -28,21 +28,16 @@ Expr argMax(Expr x, int64_t axis, bool keepdims) {
 }
 
 LogicalResult argExtremum(const Node &n, bool smallest) {
-  auto x = input(n, 0);
-  if (failed(x))
-    return failure();
-  auto axis = n.axis("axis", 0, x->rank());
-  if (failed(axis))
-    return failure();
-  const int64_t size = x->shape()[*axis];
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto axis, n.axis("axis", 0, x.rank()));
+  const int64_t size = x.shape()[axis];
   if (size == 0)
-    return n.fail() << "dimension " << *axis << " is empty";
-  Expr y = smallest ? opposite(n, *x) : *x;
+    return n.fail() << "dimension " << axis << " is empty";
+  Expr y = smallest ? opposite(n, x) : x;
   const bool keepdims = n.integer("keepdims", 1) != 0;
   if (!n.integer("select_last_index", 0))
-    return n.result(argMax(y, *axis, keepdims));
-  return n.result(double(size - 1) -
-                  argMax(reversed(y, *axis), *axis, keepdims));
+    return n.result(argMax(y, axis, keepdims));
+  return n.result(double(size - 1) - argMax(reversed(y, axis), axis, keepdims));
 }
 
 /// Indices [..., k] of the k largest along the last axis, ties by index: an
@@ -96,63 +91,52 @@ FailureOr<Expr> largest(const Node &n, Expr x, int64_t k) {
   const bool isFloat = isa<FloatType>(x.type().getElementType());
   if (isFloat && k <= 64 && k < size / 8 && (!count.ok() || *count > kFewPairs))
     return oneByOne(n, x, k);
-  if (failed(
-          checkFits(n, pairs, "comparing all pairs for TopK", kMostCompared)))
-    return failure();
+  DLC_CHECK(checkFits(n, pairs, "comparing all pairs for TopK", kMostCompared));
   return byRank(n, x, k);
 }
 
 LogicalResult topK(const Node &n) {
-  auto x = input(n, 0);
-  if (failed(x))
-    return failure();
+  DLC_GET(auto x, input(n, 0));
   int64_t k = n.integer("k", 0);
   if (n.has(1)) {
-    auto known = n.number(1, "k");
-    if (failed(known))
-      return failure();
-    k = truncated(*known);
+    DLC_GET(auto known, n.number(1, "k"));
+    k = truncated(known);
   }
-  auto axis = n.axis("axis", -1, x->rank());
-  if (failed(axis))
-    return failure();
-  const int64_t last = x->rank() - 1, size = x->shape()[*axis];
+  DLC_GET(auto axis, n.axis("axis", -1, x.rank()));
+  const int64_t last = x.rank() - 1, size = x.shape()[axis];
   if (k < 0 || k > size)
     return n.fail() << "k is " << k << " for a dimension of " << size;
-  Expr rows = moved(*x, *axis, last);
+  Expr rows = moved(x, axis, last);
   if (k == 0) {
-    Expr none = part(*x, *axis, 0, 0);
+    Expr none = part(x, axis, 0, 0);
     return success(succeeded(n.result(0, none)) &&
                    succeeded(n.result(1, none.cast(n.b.getI64Type()))));
   }
-  auto at = largest(n, n.integer("largest", 1) ? rows : opposite(n, rows), k);
-  if (failed(at))
-    return failure();
+  DLC_GET(auto at,
+          largest(n, n.integer("largest", 1) ? rows : opposite(n, rows), k));
   const int64_t lines = sizeOf(shapeOf(rows)) / std::max<int64_t>(size, 1);
-  Expr places = at->reshape({lines, k}) + iota(n, {lines, k}, 0) * double(size);
+  Expr places = at.reshape({lines, k}) + iota(n, {lines, k}, 0) * double(size);
   Expr values = gathered(rows.reshape({lines * size}), places, 0);
-  if (failed(n.result(0, moved(values.reshape(shapeOf(*at)), last, *axis))))
+  if (failed(n.result(0, moved(values.reshape(shapeOf(at)), last, axis))))
     return failure();
-  return n.result(1, moved(*at, last, *axis));
+  return n.result(1, moved(at, last, axis));
 }
 
 /// Prefix combination by doubling: in steps 1, 2, 4, ... combines each element
 /// with the one that many before it.
 template <Expr (*combine)(Expr, Expr)>
 LogicalResult cumulate(const Node &n, double neutral) {
-  auto x = input(n, 0);
-  auto given = n.integers(1, "the axis");
-  if (failed(x) || failed(given))
-    return failure();
-  auto axis = normalizeAxis(given->empty() ? 0 : given->front(), x->rank());
-  if (given->size() != 1 || !axis.ok())
-    return given->size() == 1
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto given, n.integers(1, "the axis"));
+  auto axis = normalizeAxis(given.empty() ? 0 : given.front(), x.rank());
+  if (given.size() != 1 || !axis.ok())
+    return given.size() == 1
                ? n.fail(axis.status())
                : LogicalResult(n.fail()
-                               << "expected one axis, found " << given->size());
-  const int64_t size = x->shape()[*axis];
+                               << "expected one axis, found " << given.size());
+  const int64_t size = x.shape()[*axis];
   const bool isReversed = n.integer("reverse", 0) != 0;
-  Expr y = isReversed ? reversed(*x, *axis) : *x;
+  Expr y = isReversed ? reversed(x, *axis) : x;
   auto delayed = [&](Expr v, int64_t by) {
     return padded(part(v, *axis, 0, size - by), *axis, by, 0, neutral);
   };

@@ -56,9 +56,7 @@ LogicalResult findValid(const Node &n, RecurrentLayer &l) {
         return n.fail() << "sequence_lens has " << length << ", expected 0 to "
                         << l.steps;
   }
-  Value lengths = n.in(kLengths);
-  if (!lengths)
-    return failure();
+  DLC_GET(Value lengths, n.in(kLengths));
   auto type =
       RankedTensorType::get({l.steps, l.batch}, ir::elementType(lengths));
   Value step = n.makeAs<ir::IotaOp>(type, uint64_t(0));
@@ -206,8 +204,7 @@ LogicalResult giveOutputs(const Node &n, const RecurrentLayer &l,
     Value y = joinDirections(n, out.h, 1); // [T, D, B, H]
     if (y && l.batchFirst)
       y = n.transpose(y, {2, 0, 1, 3});
-    if (failed(n.result(0, y)))
-      return failure();
+    DLC_CHECK(n.result(0, y));
   }
   if (n.uses(1) && failed(n.result(1, joinDirections(n, out.lastH, ofStates))))
     return failure();
@@ -242,8 +239,7 @@ public:
       c = kept(cell, c);
       return mul(shown, activate(2, cell));
     };
-    if (failed(run(x, step, out)))
-      return failure();
+    DLC_CHECK(run(x, step, out));
     out.lastC.push_back(c);
     return success();
   }
@@ -279,10 +275,8 @@ private:
   LogicalResult run(Value x, function_ref<Value(Value, Value, Value)> step,
                     LayerOutputs &out) {
     constexpr size_t kStepBytes = 16 << 10; // the ops of a step
-    Status kept = n.table.budget().keep(size_t(l.steps) * kStepBytes,
-                                        "a recurrent layer step by step");
-    if (!kept.ok())
-      return n.fail(kept);
+    DLC_CHECK(n.check(n.table.budget().keep(size_t(l.steps) * kStepBytes,
+                                            "a recurrent layer step by step")));
     Value r = ofDirection(n, kR, direction),
           h = stateBefore(n, l, kInitialH, direction);
     if (!x || !r || !h)
@@ -336,21 +330,18 @@ LogicalResult lstmLayer(const Node &n) {
   if (failed(l) || failed(checkInputShape(n, kPeepholes, "P",
                                           {l->directions, 3 * l->units})))
     return failure();
-  auto gates = findGates(n, l->directions, standard);
-  if (failed(gates))
-    return failure();
+  DLC_GET(auto gates, findGates(n, l->directions, standard));
   if (n.has(kPeepholes)) {
     const HostTensor *known = n.host(kPeepholes);
     const bool isZero = known && known->isSplat() && known->number(0) == 0;
-    if (!isZero && !(gates->peepholes = n.in(kPeepholes)))
+    if (!isZero && !(gates.peepholes = n.in(kPeepholes)))
       return failure();
   }
-  const bool isStandard = gates->isStandard(standard);
+  const bool isStandard = gates.isStandard(standard);
   LayerOutputs out;
   for (int64_t d = 0; d < l->directions; ++d) {
     if (!isStandard) {
-      if (failed(Stepwise(n, *l, *gates, d).lstm(out)))
-        return failure();
+      DLC_CHECK(Stepwise(n, *l, gates, d).lstm(out));
       continue;
     }
     Value x = gatesOfInput(n, *l, d, wholeBias(n, *l, d));
@@ -367,18 +358,15 @@ LogicalResult lstmLayer(const Node &n) {
 /// The op has a separate recurrent bias of the candidate.
 LogicalResult gruLayer(const Node &n) {
   const StringRef standard[] = {"Sigmoid", "Tanh"};
-  auto l = describeLayer(n, 3);
-  if (failed(l))
-    return failure();
-  auto gates = findGates(n, l->directions, standard);
-  if (failed(gates))
-    return failure();
+  DLC_GET(auto l, describeLayer(n, 3));
+  auto gates = findGates(n, l.directions, standard);
+  DLC_CHECK(gates);
   const bool isStandard = gates->isStandard(standard),
              isLinear = n.integer("linear_before_reset", 0) != 0;
-  const int64_t rows = 3 * l->units, two = 2 * l->units;
+  const int64_t rows = 3 * l.units, two = 2 * l.units;
   LayerOutputs out;
-  for (int64_t d = 0; d < l->directions; ++d) {
-    Value ofInput, ofCandidate = zerosLike(n, {l->units}, l->x);
+  for (int64_t d = 0; d < l.directions; ++d) {
+    Value ofInput, ofCandidate = zerosLike(n, {l.units}, l.x);
     if (n.has(kB)) {
       Value both = ofDirection(n, kB, d);
       Value gates = n.make<ir::AddOp>(elementsOf(n, both, 0, 0, two),
@@ -387,44 +375,37 @@ LogicalResult gruLayer(const Node &n) {
       ofInput = n.make<ir::ConcatOp>(ValueRange(parts), uint64_t(0));
       ofCandidate = elementsOf(n, both, 0, rows + two, 2 * rows);
     }
-    Value x = gatesOfInput(n, *l, d, ofInput);
+    Value x = gatesOfInput(n, l, d, ofInput);
     if (!isStandard) {
-      if (failed(Stepwise(n, *l, *gates, d).gru(x, ofCandidate, isLinear, out)))
-        return failure();
+      DLC_CHECK(Stepwise(n, l, *gates, d).gru(x, ofCandidate, isLinear, out));
       continue;
     }
     Operation *op = n.makeOp<ir::GruOp>(
         2, x, ofDirection(n, kR, d), ofCandidate,
-        stateBefore(n, *l, kInitialH, d), l->valid, isLinear, l->isReverse(d));
-    if (!op || failed(addStates(n, *l, op->getResult(0), d, out)))
+        stateBefore(n, l, kInitialH, d), l.valid, isLinear, l.isReverse(d));
+    if (!op || failed(addStates(n, l, op->getResult(0), d, out)))
       return failure();
   }
-  return giveOutputs(n, *l, out);
+  return giveOutputs(n, l, out);
 }
 
 LogicalResult rnnLayer(const Node &n) {
-  auto l = describeLayer(n, 1);
-  if (failed(l))
-    return failure();
-  auto gates = findGates(n, l->directions, StringRef("Tanh"));
-  if (failed(gates))
-    return failure();
-  const bool relu = gates->isStandard(StringRef("Relu")),
-             isStandard = relu || gates->isStandard(StringRef("Tanh"));
+  DLC_GET(auto l, describeLayer(n, 1));
+  DLC_GET(auto gates, findGates(n, l.directions, StringRef("Tanh")));
+  const bool relu = gates.isStandard(StringRef("Relu")),
+             isStandard = relu || gates.isStandard(StringRef("Tanh"));
   LayerOutputs out;
-  for (int64_t d = 0; d < l->directions; ++d) {
+  for (int64_t d = 0; d < l.directions; ++d) {
     if (!isStandard) {
-      if (failed(Stepwise(n, *l, *gates, d).rnn(out)))
-        return failure();
+      DLC_CHECK(Stepwise(n, l, gates, d).rnn(out));
       continue;
     }
     Value h = n.make<ir::RnnOp>(
-        gatesOfInput(n, *l, d, wholeBias(n, *l, d)), ofDirection(n, kR, d),
-        stateBefore(n, *l, kInitialH, d), l->valid, relu, l->isReverse(d));
-    if (failed(addStates(n, *l, h, d, out)))
-      return failure();
+        gatesOfInput(n, l, d, wholeBias(n, l, d)), ofDirection(n, kR, d),
+        stateBefore(n, l, kInitialH, d), l.valid, relu, l.isReverse(d));
+    DLC_CHECK(addStates(n, l, h, d, out));
   }
-  return giveOutputs(n, *l, out);
+  return giveOutputs(n, l, out);
 }
 
 } // namespace

@@ -16,30 +16,21 @@ FailureOr<std::optional<std::vector<int64_t>>> axesOf(const Node &n,
                                                       int64_t rank) {
   std::vector<int64_t> given = n.integers("axes");
   if (n.has(1)) {
-    auto known = n.integers(1, "axes");
-    if (failed(known))
-      return failure();
-    given = *known;
+    DLC_GET(given, n.integers(1, "axes"));
   }
   if (given.empty() && n.integer("noop_with_empty_axes", 0))
     return std::optional<std::vector<int64_t>>();
-  auto axes = normalizeAxes(given, rank);
-  if (!axes.ok())
-    return n.fail(axes.status());
-  return std::optional(*axes);
+  DLC_GET(auto axes, n.checked(normalizeAxes(given, rank)));
+  return std::optional(axes);
 }
 
 /// Reduces a value over axes, possibly none.
 using Reducer = Expr (*)(Expr, ArrayRef<int64_t>, bool);
 
 LogicalResult reduceBy(const Node &n, Reducer reducer) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
-  auto axes = axesOf(n, shapeOf(x).size());
-  if (failed(axes))
-    return failure();
-  return n.result(reducer(Expr(n.b, n.loc, x), axes->value_or(Shape()),
+  DLC_GET(Value x, n.in(0));
+  DLC_GET(auto axes, axesOf(n, shapeOf(x).size()));
+  return n.result(reducer(Expr(n.b, n.loc, x), axes.value_or(Shape()),
                           n.integer("keepdims", 1) != 0));
 }
 template <Reducer reducer> LogicalResult by(const Node &n) {

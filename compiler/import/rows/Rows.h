@@ -15,6 +15,26 @@ using mlir::FailureOr;
 using mlir::LogicalResult;
 using mlir::Value;
 
+inline bool isThere(Value x) { return bool(x); }
+inline Value taken(Value x) { return x; }
+template <class T> bool isThere(const FailureOr<T> &x) { return succeeded(x); }
+template <class T> T taken(FailureOr<T> &&x) { return *std::move(x); }
+
+/// DLC_GET(auto x, input(n, 0)): assigns the value. If there is none, an error
+/// was reported, and the function fails.
+#define DLC_GET(lhs, ...)                                                      \
+  auto DLC_CONCAT(dlcFound, __LINE__) = (__VA_ARGS__);                         \
+  if (!::dlc::import::isThere(DLC_CONCAT(dlcFound, __LINE__)))                 \
+    return ::mlir::failure();                                                  \
+  lhs = ::dlc::import::taken(std::move(DLC_CONCAT(dlcFound, __LINE__)))
+/// DLC_CHECK(checkFits(n, shape, "x")): fails if the LogicalResult is a
+/// failure.
+#define DLC_CHECK(...)                                                         \
+  do {                                                                         \
+    if (::mlir::failed(__VA_ARGS__))                                           \
+      return ::mlir::failure();                                                \
+  } while (false)
+
 /// Access to values by name for rows; implemented by the importer.
 class ValueTable {
 public:
@@ -65,6 +85,15 @@ public:
 
   mlir::InFlightDiagnostic fail() const { return mlir::emitError(loc); }
   LogicalResult fail(const Status &status) const;
+  /// Success, or a reported error.
+  LogicalResult check(const Status &status) const {
+    return status.ok() ? mlir::success() : fail(status);
+  }
+  template <class T> FailureOr<T> checked(Result<T> result) const {
+    if (result.ok())
+      return *std::move(result);
+    return fail(result.status());
+  }
 
   size_t inputs() const;
   size_t outputs() const;

@@ -40,11 +40,9 @@ LogicalResult sizeOfInput(const Node &n) {
 }
 
 LogicalResult reshape(const Node &n) {
-  auto target = n.integers(1, "the shape");
-  if (failed(target))
-    return failure();
+  DLC_GET(auto target, n.integers(1, "the shape"));
   return reshapeTo(
-      n, resolveReshape(n.shape(0), *target, n.integer("allowzero", 0)));
+      n, resolveReshape(n.shape(0), target, n.integer("allowzero", 0)));
 }
 
 LogicalResult flatten(const Node &n) {
@@ -54,10 +52,7 @@ LogicalResult flatten(const Node &n) {
 LogicalResult squeeze(const Node &n) {
   std::optional<std::vector<int64_t>> axes;
   if (n.has(1)) {
-    auto known = n.integers(1, "axes");
-    if (failed(known))
-      return failure();
-    axes = *known;
+    DLC_GET(axes, n.integers(1, "axes"));
   } else if (n.has("axes")) {
     axes = n.integers("axes");
   }
@@ -67,10 +62,7 @@ LogicalResult squeeze(const Node &n) {
 LogicalResult unsqueeze(const Node &n) {
   std::vector<int64_t> axes = n.integers("axes");
   if (n.has(1)) {
-    auto known = n.integers(1, "axes");
-    if (failed(known))
-      return failure();
-    axes = *known;
+    DLC_GET(axes, n.integers(1, "axes"));
   }
   return reshapeTo(n, unsqueezeShape(n.shape(0), axes));
 }
@@ -78,41 +70,32 @@ LogicalResult unsqueeze(const Node &n) {
 LogicalResult transpose(const Node &n) {
   std::vector<int64_t> reversed(n.shape(0).size());
   std::iota(reversed.rbegin(), reversed.rend(), 0);
-  auto perm = normalizePerm(n.integers("perm", reversed), reversed.size());
-  if (!perm.ok())
-    return n.fail(perm.status());
-  return n.result(n.transpose(n.in(0), *perm));
+  DLC_GET(auto perm, n.checked(normalizePerm(n.integers("perm", reversed),
+                                             reversed.size())));
+  return n.result(n.transpose(n.in(0), perm));
 }
 
 LogicalResult expand(const Node &n) {
-  auto target = n.integers(1, "the shape");
-  if (failed(target))
-    return failure();
-  for (int64_t dim : *target)
+  DLC_GET(auto target, n.integers(1, "the shape"));
+  for (int64_t dim : target)
     if (dim < 0)
-      return n.fail() << "cannot expand to " << toString(*target);
-  auto shape = broadcastShapes(n.shape(0), *target);
-  if (!shape.ok())
-    return n.fail(shape.status());
-  return n.result(n.broadcast(n.in(0), *shape));
+      return n.fail() << "cannot expand to " << toString(target);
+  DLC_GET(auto shape, n.checked(broadcastShapes(n.shape(0), target)));
+  return n.result(n.broadcast(n.in(0), shape));
 }
 
 /// [a, b] repeated r and s times: [1, a, 1, b] to [r, a, s, b] to [ra, sb].
 /// Adjacent dimensions without repeats are merged.
 LogicalResult tile(const Node &n) {
-  auto repeats = n.integers(1, "repeats");
-  if (failed(repeats))
-    return failure();
+  DLC_GET(auto repeats, n.integers(1, "repeats"));
   Shape shape = n.shape(0), spread, filled;
-  auto merged = tileShape(shape, *repeats);
-  if (!merged.ok())
-    return n.fail(merged.status());
+  DLC_GET(auto merged, n.checked(tileShape(shape, repeats)));
   bool isWhole = false; // the last of spread has no repeats
   for (size_t d = 0; d < shape.size(); ++d) {
-    const bool repeated = (*repeats)[d] != 1;
+    const bool repeated = repeats[d] != 1;
     if (repeated) {
       spread.push_back(1);
-      filled.push_back((*repeats)[d]);
+      filled.push_back(repeats[d]);
       isWhole = false;
     }
     if (repeated && shape[d] == 1)
@@ -127,9 +110,9 @@ LogicalResult tile(const Node &n) {
   }
   if (spread.size() > kMaxRank)
     return n.fail() << "Tile of rank " << shape.size() << " by repeats "
-                    << toString(*repeats) << " is not supported";
+                    << toString(repeats) << " is not supported";
   Value y = n.broadcast(n.reshape(n.in(0), spread), filled);
-  return n.result(n.reshape(y, *merged));
+  return n.result(n.reshape(y, merged));
 }
 
 LogicalResult slice(const Node &n) {
@@ -138,16 +121,12 @@ LogicalResult slice(const Node &n) {
   for (size_t i = 0; i < 4; ++i) {
     if (i >= 2 && !n.has(i + 1))
       continue;
-    auto known = n.integers(i + 1, names[i]);
-    if (failed(known))
-      return failure();
-    bounds[i] = *known;
+    DLC_GET(bounds[i], n.integers(i + 1, names[i]));
   }
-  auto resolved =
-      resolveSlice(n.shape(0), bounds[0], bounds[1], bounds[2], bounds[3]);
-  if (!resolved.ok())
-    return n.fail(resolved.status());
-  return n.result(n.slice(n.in(0), *resolved));
+  DLC_GET(auto resolved,
+          n.checked(resolveSlice(n.shape(0), bounds[0], bounds[1], bounds[2],
+                                 bounds[3])));
+  return n.result(n.slice(n.in(0), resolved));
 }
 
 /// Splits input 0 along `axis` into parts of the given sizes.
@@ -156,15 +135,11 @@ partsOf(const Node &n, int64_t axis,
         const Result<std::vector<int64_t>> &sizes) {
   if (!sizes.ok())
     return n.fail(sizes.status());
-  Value x = n.in(0);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.in(0));
   // The number of parts of a sequence comes from the model's data.
   constexpr size_t kPartBytes = 1024;
-  if (Status s = n.table.budget().keep(sizes->size() * kPartBytes,
-                                       "splitting a tensor");
-      !s.ok())
-    return n.fail(s);
+  DLC_CHECK(n.check(
+      n.table.budget().keep(sizes->size() * kPartBytes, "splitting a tensor")));
   Shape shape = shapeOf(x);
   SliceBounds bounds{Shape(shape.size(), 0), shape, Shape(shape.size(), 1)};
   std::vector<Value> parts;
@@ -180,25 +155,18 @@ partsOf(const Node &n, int64_t axis,
 
 LogicalResult split(const Node &n) {
   Shape shape = n.shape(0);
-  auto axis = n.axis("axis", 0, shape.size());
-  if (failed(axis))
-    return failure();
+  DLC_GET(auto axis, n.axis("axis", 0, shape.size()));
   std::vector<int64_t> sizes = n.integers("split");
   if (n.has(1)) {
-    auto known = n.integers(1, "split");
-    if (failed(known))
-      return failure();
-    sizes = *known;
+    DLC_GET(auto known, n.integers(1, "split"));
+    sizes = known;
   }
   int64_t outputs = n.outputs();
-  auto resolved = splitSizes(shape[*axis], sizes,
+  auto resolved = splitSizes(shape[axis], sizes,
                              n.integer("num_outputs", outputs), outputs);
-  auto parts = partsOf(n, *axis, resolved);
-  if (failed(parts))
-    return failure();
-  for (auto [i, part] : llvm::enumerate(*parts))
-    if (failed(n.result(i, part)))
-      return failure();
+  DLC_GET(auto parts, partsOf(n, axis, resolved));
+  for (auto [i, part] : llvm::enumerate(parts))
+    DLC_CHECK(n.result(i, part));
   return success();
 }
 
@@ -206,16 +174,11 @@ LogicalResult split(const Node &n) {
 /// sizes, or absent (parts of size 1, without the dimension unless keepdims).
 LogicalResult splitToSequence(const Node &n) {
   Shape shape = n.shape(0);
-  auto axis = n.axis("axis", 0, shape.size());
-  if (failed(axis))
-    return failure();
-  int64_t size = shape[*axis];
+  DLC_GET(auto axis, n.axis("axis", 0, shape.size()));
+  int64_t size = shape[axis];
   std::vector<int64_t> sizes;
   if (n.has(1)) {
-    auto known = n.integers(1, "split");
-    if (failed(known))
-      return failure();
-    sizes = *known;
+    DLC_GET(sizes, n.integers(1, "split"));
   }
   if (!n.has(1) || n.shape(1).empty()) {
     int64_t step = n.has(1) ? sizes[0] : 1;
@@ -226,16 +189,15 @@ LogicalResult splitToSequence(const Node &n) {
     for (int64_t left = size; left > 0; left -= step)
       sizes.push_back(std::min(left, step));
   }
-  auto parts = partsOf(n, *axis, splitSizes(size, sizes, 0, sizes.size()));
-  if (failed(parts))
-    return failure();
+  DLC_GET(auto parts,
+          partsOf(n, axis, splitSizes(size, sizes, 0, sizes.size())));
   if (!n.has(1) && !n.integer("keepdims", 1))
-    for (Value &part : *parts) {
+    for (Value &part : parts) {
       Shape squeezed = shapeOf(part);
-      squeezed.erase(squeezed.begin() + *axis);
+      squeezed.erase(squeezed.begin() + axis);
       part = n.reshape(part, squeezed);
     }
-  n.table.define(n.proto.output(0), std::move(*parts));
+  n.table.define(n.proto.output(0), std::move(parts));
   return success();
 }
 
@@ -245,40 +207,31 @@ LogicalResult concat(const Node &n) {
     operands.push_back(n.in(i));
   if (operands.empty() || llvm::is_contained(operands, Value()))
     return n.fail() << "an operand is missing";
-  auto axis = n.axis("axis", 0, shapeOf(operands[0]).size());
-  if (failed(axis))
-    return failure();
-  return n.result(n.make<ir::ConcatOp>(ValueRange(operands), uint64_t(*axis)));
+  DLC_GET(auto axis, n.axis("axis", 0, shapeOf(operands[0]).size()));
+  return n.result(n.make<ir::ConcatOp>(ValueRange(operands), uint64_t(axis)));
 }
 
 LogicalResult gather(const Node &n) {
   Value data = n.in(0), indices = n.in(1);
   if (!data || !indices)
     return failure();
-  auto axis = n.axis("axis", 0, shapeOf(data).size());
-  if (failed(axis))
-    return failure();
+  DLC_GET(auto axis, n.axis("axis", 0, shapeOf(data).size()));
   indices = n.cast(indices, n.b.getI64Type());
   auto row = n.table.padding(n.proto.output(0));
   return n.result(
-      n.make<ir::GatherOp>(data, indices, uint64_t(*axis),
+      n.make<ir::GatherOp>(data, indices, uint64_t(axis),
                            row ? n.b.getI64IntegerAttr(*row) : IntegerAttr()));
 }
 
 /// A triangle of the last two dimensions: a select with a constant mask.
 LogicalResult trilu(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.in(0));
   Shape shape = shapeOf(x);
   if (shape.size() < 2)
     return n.fail() << "rank " << shape.size() << ", expected at least 2";
   double k = 0;
   if (n.has(1)) {
-    auto known = n.number(1, "k");
-    if (failed(known))
-      return failure();
-    k = *known;
+    DLC_GET(k, n.number(1, "k"));
   }
   bool upper = n.integer("upper", 1);
   auto iota = [&](int64_t axis) -> Value {

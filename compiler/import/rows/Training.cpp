@@ -71,34 +71,30 @@ LogicalResult optimize(const Node &n, size_t parts, Step step) {
     return n.fail() << "has " << n.inputs() << " inputs and " << n.outputs()
                     << " outputs, expected 2 + " << parts << " and "
                     << parts - 1 << " for each tensor";
-  auto rate = input(n, 0), steps = input(n, 1);
-  if (failed(rate) || failed(steps))
-    return failure();
+  DLC_GET(auto rate, input(n, 0));
+  DLC_GET(auto steps, input(n, 1));
   for (size_t i = 0; i < count; ++i) {
     Parts given;
     for (size_t k = 0; k < parts; ++k) {
-      auto part = input(n, 2 + k * count + i);
-      if (failed(part))
-        return failure();
-      if (k > 0 && part->v.getType() != given[0].v.getType())
+      DLC_GET(auto part, input(n, 2 + k * count + i));
+      if (k > 0 && part.v.getType() != given[0].v.getType())
         return n.fail() << "input " << 2 + k * count + i << " has shape "
-                        << toString(shapeOf(*part)) << ", expected "
+                        << toString(shapeOf(part)) << ", expected "
                         << toString(shapeOf(given[0])) << " as '"
                         << n.inputName(2 + i) << "'";
-      given.push_back(*part);
+      given.push_back(part);
     }
     const Type type = given[0].type().getElementType();
-    if (sizeOf(shapeOf(*rate)) != 1 || sizeOf(shapeOf(*steps)) != 1)
+    if (sizeOf(shapeOf(rate)) != 1 || sizeOf(shapeOf(steps)) != 1)
       return n.fail() << "expected one number for the rate and one for the "
                          "count of steps, found shapes "
-                      << toString(shapeOf(*rate)) << " and "
-                      << toString(shapeOf(*steps));
-    const Progress now{rate->reshape({}).cast(type),
-                       steps->reshape({}).cast(type)};
+                      << toString(shapeOf(rate)) << " and "
+                      << toString(shapeOf(steps));
+    const Progress now{rate.reshape({}).cast(type),
+                       steps.reshape({}).cast(type)};
     Parts made = step(n, now, given);
     for (size_t k = 0; k < made.size(); ++k)
-      if (failed(n.result(k * count + i, made[k])))
-        return failure();
+      DLC_CHECK(n.result(k * count + i, made[k]));
   }
   return success();
 }
@@ -149,9 +145,7 @@ Between between(Value y, ArrayRef<Value> xs) {
 FailureOr<SmallVector<Value>> derivatives(const Node &n, Value y,
                                           ArrayRef<Value> xs) {
   Between path = between(y, xs);
-  if (Status status = n.table.budget().work(path.ops.size(), "differentiating");
-      !status.ok())
-    return n.fail(status);
+  DLC_CHECK(n.check(n.table.budget().work(path.ops.size(), "differentiating")));
   llvm::DenseMap<Value, Value> sums;
   sums[y] = filled(n, shapeOf(y), ir::elementType(y), 1);
   for (Operation *op : llvm::reverse(path.ops)) {
@@ -164,8 +158,7 @@ FailureOr<SmallVector<Value>> derivatives(const Node &n, Value y,
     if (!rule)
       return n.fail() << "'" << op->getName().getStringRef()
                       << "' between it and the inputs has no gradient";
-    if (failed(rule.buildGradient(n.b, dy, dx)))
-      return failure();
+    DLC_CHECK(rule.buildGradient(n.b, dy, dx));
     for (auto [v, d] : llvm::zip(op->getOperands(), dx))
       if (d && path.moving.contains(v)) {
         Value &sum = sums[v];
@@ -232,18 +225,15 @@ LogicalResult gradient(const Node &n) {
   if (!isa<FloatType>(ir::elementType(y)))
     return n.fail() << "y '" << target << "' holds no floats";
   given.resize(xs.size());
-  auto found = derivatives(n, y, given);
-  if (failed(found))
-    return failure();
-  for (auto [i, d] : llvm::enumerate(*found)) {
+  DLC_GET(auto found, derivatives(n, y, given));
+  for (auto [i, d] : llvm::enumerate(found)) {
     if (!d && !n.uses(i))
       continue;
     if (!d)
       return n.fail() << "'" << target << "' does not depend on '" << xs[i]
                       << "' in a way that has a derivative, or only by values "
                          "known at compile time";
-    if (failed(n.result(i, d)))
-      return failure();
+    DLC_CHECK(n.result(i, d));
   }
   return success();
 }

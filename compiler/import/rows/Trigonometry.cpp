@@ -80,9 +80,7 @@ Value atanh(const Node &n, Value x) {
 
 template <Value (*function)(const Node &, Value)>
 LogicalResult row(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.in(0));
   Type element = ir::elementType(x);
   Value wide = ir::isHalf(element) ? n.cast(x, n.b.getF32Type()) : x;
   return n.result(n.cast(function(n, wide), element));
@@ -210,60 +208,47 @@ FailureOr<Transform> transformOf(const Node &n, int64_t length, bool isInverse,
                     << ", expected at least 1";
   const Transform t{length, isHalf && !isInverse ? length / 2 + 1 : length,
                     isInverse, isHalf};
-  if (failed(checkFits(n, {t.length, t.kept}, "a table of angles",
-                       int64_t(1) << 26)))
-    return failure();
+  DLC_CHECK(
+      checkFits(n, {t.length, t.kept}, "a table of angles", int64_t(1) << 26));
   return t;
 }
 
 /// x as real or complex numbers of at least 32 bits. A signal [batch, length]
 /// of STFT is real, as in torch's exporter and ONNX Runtime.
 FailureOr<Expr> signalOf(const Node &n, size_t least) {
-  auto x = input(n, 0);
-  if (failed(x))
-    return failure();
-  const Shape shape = shapeOf(*x);
+  DLC_GET(auto x, input(n, 0));
+  const Shape shape = shapeOf(x);
   if (least == 3 && shape.size() == 2)
-    return unsqueezed(ir::wide(*x), 2);
+    return unsqueezed(ir::wide(x), 2);
   if (shape.size() < least || shape.back() < 1 || shape.back() > 2)
     return n.fail() << "expected a signal of at least " << least
                     << " dimensions, 1 or 2 numbers in the last, found "
                     << toString(shape);
-  return ir::wide(*x);
+  return ir::wide(x);
 }
 
 LogicalResult dft(const Node &n) {
-  auto x = signalOf(n, 2);
-  if (failed(x))
-    return failure();
+  DLC_GET(auto x, signalOf(n, 2));
   int64_t axis = -2;
   if (n.has(2)) {
-    auto given = n.number(2, "axis");
-    if (failed(given))
-      return failure();
-    axis = int64_t(*given);
+    DLC_GET(auto given, n.number(2, "axis"));
+    axis = int64_t(given);
   }
-  auto resolved = normalizeAxis(axis, size_t(x->rank()));
-  if (!resolved.ok())
-    return n.fail(resolved.status());
-  if (*resolved == x->rank() - 1)
+  DLC_GET(auto resolved, n.checked(normalizeAxis(axis, size_t(x.rank()))));
+  if (resolved == x.rank() - 1)
     return n.fail() << "axis " << axis << " is that of the complex parts";
   const bool isInverse = n.integer("inverse", 0);
   const bool isHalf = n.integer("onesided", 0);
-  int64_t length = x->shape()[*resolved];
+  int64_t length = x.shape()[resolved];
   if (isInverse && isHalf)
     length = 2 * (length - 1);
   if (n.has(1)) {
-    auto given = n.number(1, "dft_length");
-    if (failed(given))
-      return failure();
-    length = int64_t(*given);
+    DLC_GET(auto given, n.number(1, "dft_length"));
+    length = int64_t(given);
   }
-  auto t = transformOf(n, length, isInverse, isHalf);
-  if (failed(t))
-    return failure();
-  Expr y = isInverse && isHalf ? realInverse(n, *x, *resolved, *t)
-                               : forward(n, *x, *resolved, *t);
+  DLC_GET(auto t, transformOf(n, length, isInverse, isHalf));
+  Expr y = isInverse && isHalf ? realInverse(n, x, resolved, t)
+                               : forward(n, x, resolved, t);
   return n.result(y.cast(n.type(0).getElementType()));
 }
 
@@ -274,45 +259,36 @@ FailureOr<Expr> framesOf(const Node &n, Expr x, int64_t length, int64_t step) {
     return n.fail() << "frames of " << length << " places, " << step
                     << " apart, of a signal of " << size;
   const Shape shape{(size - length) / step + 1, length};
-  if (failed(checkFits(n, {x.shape()[0], shape[0], length}, "the frames",
-                       int64_t(1) << 32)))
-    return failure();
+  DLC_CHECK(checkFits(n, {x.shape()[0], shape[0], length}, "the frames",
+                      int64_t(1) << 32));
   Expr place = iota(n, shape, 0) * double(step) + iota(n, shape, 1);
   return gathered(x, place, 1);
 }
 
 LogicalResult stft(const Node &n) {
-  auto x = signalOf(n, 3);
-  auto step = n.number(1, "frame_step");
-  if (failed(x) || failed(step))
-    return failure();
-  if (x->rank() != 3)
+  DLC_GET(auto x, signalOf(n, 3));
+  DLC_GET(auto step, n.number(1, "frame_step"));
+  if (x.rank() != 3)
     return n.fail() << "expected a signal [batch, length, 1 or 2], found "
-                    << toString(shapeOf(*x));
-  int64_t length = x->shape()[1];
+                    << toString(shapeOf(x));
+  int64_t length = x.shape()[1];
   if (n.has(2))
     length = n.shape(2).size() == 1 ? n.shape(2)[0] : 0;
   if (n.has(3)) {
-    auto given = n.number(3, "frame_length");
-    if (failed(given))
-      return failure();
-    length = int64_t(*given);
+    DLC_GET(auto given, n.number(3, "frame_length"));
+    length = int64_t(given);
   }
   if (n.has(2) && n.shape(2) != Shape{length})
     return n.fail() << "the window has shape " << toString(n.shape(2))
                     << ", expected that of a frame, [" << length << "]";
-  auto frames = framesOf(n, *x, length, int64_t(*step));
-  auto t = transformOf(n, length, false, n.integer("onesided", 1));
-  if (failed(frames) || failed(t))
-    return failure();
+  DLC_GET(auto frames, framesOf(n, x, length, int64_t(step)));
+  DLC_GET(auto t, transformOf(n, length, false, n.integer("onesided", 1)));
   if (n.has(2)) {
-    auto window = input(n, 2);
-    if (failed(window))
-      return failure();
-    Expr each = window->cast(frames->type().getElementType());
-    frames = *frames * each.reshape({length, 1});
+    DLC_GET(auto window, input(n, 2));
+    Expr each = window.cast(frames.type().getElementType());
+    frames = frames * each.reshape({length, 1});
   }
-  return n.result(forward(n, *frames, 2, *t).cast(n.type(0).getElementType()));
+  return n.result(forward(n, frames, 2, t).cast(n.type(0).getElementType()));
 }
 
 bool fits(const Node &n, size_t input, const Shape &shape) {
@@ -330,10 +306,9 @@ FailureOr<Expr> behindPast(const Node &n, Expr x, int64_t before) {
 /// Convolves each channel of [B, C, L] with its taps [C, 1, K] over the current
 /// and K - 1 earlier steps.
 LogicalResult causalConv(const Node &n) {
-  auto x = input(n, 0), w = input(n, 1);
-  if (failed(x) || failed(w))
-    return failure();
-  const Shape sx = shapeOf(*x), sw = shapeOf(*w);
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto w, input(n, 1));
+  const Shape sx = shapeOf(x), sw = shapeOf(w);
   if (sx.size() != 3 || sw.size() != 3 || sw != Shape{sx[1], 1, sw[2]} ||
       sw[2] < 1)
     return n.fail() << "expected an input [batch, channels, length] and "
@@ -348,15 +323,13 @@ LogicalResult causalConv(const Node &n) {
   if (!fits(n, 2, {channels}) || !fits(n, 3, past))
     return n.fail() << "expected a bias [" << channels
                     << "] and a past_state of shape " << toString(past);
-  auto all = behindPast(n, *x, before);
-  if (failed(all))
-    return failure();
+  DLC_GET(auto all, behindPast(n, x, before));
   const int64_t one = 1, none[] = {0, 0};
   Value y =
-      n.make<ir::ConvOp>(all->v, w->v, n.has(2) ? n.in(2) : Value(),
+      n.make<ir::ConvOp>(all.v, w.v, n.has(2) ? n.in(2) : Value(),
                          ArrayRef<int64_t>(one), ArrayRef<int64_t>(none),
                          ArrayRef<int64_t>(one), uint64_t(channels), "nchw");
-  if (!y || failed(n.result(1, part(*all, 2, length, before))))
+  if (!y || failed(n.result(1, part(all, 2, length, before))))
     return failure();
   if (activation == "none")
     return n.result(y);

@@ -121,8 +121,7 @@ void givePresent(Composer &c, const Heads &h, const Names &results, size_t at) {
 
 /// Attention with one projection of the input to [B, T, Dq + Dk + Dv].
 LogicalResult attention(const Node &n) {
-  if (failed(refuseInputs(n, {6})))
-    return failure();
+  DLC_CHECK(refuseInputs(n, {6}));
   Composer c(n);
   const std::string projected =
       c.sum(c.add("MatMul", {c.in(0), c.in(1)}), c.in(2));
@@ -186,8 +185,7 @@ Names unpacked(Composer &c) {
 }
 
 LogicalResult multiHeadAttention(const Node &n) {
-  if (failed(refuseInputs(n, {8, 9})))
-    return failure();
+  DLC_CHECK(refuseInputs(n, {8, 9}));
   Composer c(n);
   Names qkv = unpacked(c);
   if (n.has(3)) {
@@ -311,8 +309,7 @@ LogicalResult withCache(Composer &c, Heads h, const std::string &lengths,
 
 /// Reports unsupported forms.
 LogicalResult checkGroups(const Node &n) {
-  if (failed(refuseInputs(n, {12, 13})))
-    return failure();
+  DLC_CHECK(refuseInputs(n, {12, 13}));
   for (const char *name : {"k_quant_type", "v_quant_type"})
     if (n.text(name, "NONE") != "NONE")
       return n.fail() << name << " " << n.text(name, "")
@@ -327,8 +324,7 @@ LogicalResult checkGroups(const Node &n) {
 }
 
 LogicalResult groupQueryAttention(const Node &n) {
-  if (failed(checkGroups(n)))
-    return failure();
+  DLC_CHECK(checkGroups(n));
   Composer c(n);
   Heads h{c.in(0), c.in(1), c.in(2), c.in(10)};
   h.count = n.integer("num_heads", 0);

@@ -46,12 +46,11 @@ int64_t bucketOf(int64_t distance, int64_t count, int64_t most, bool isBoth) {
 }
 
 LogicalResult relativePositionBias(const Node &n) {
-  auto queries = n.number(1, "query_length"), keys = n.number(2, "key_length");
-  if (failed(queries) || failed(keys))
-    return failure();
+  DLC_GET(auto queries, n.number(1, "query_length"));
+  DLC_GET(auto keys, n.number(2, "key_length"));
   Composer c(n);
   const Shape table = c.shape(c.in(0));
-  const int64_t rows = int64_t(*queries), columns = int64_t(*keys);
+  const int64_t rows = int64_t(queries), columns = int64_t(keys);
   const int64_t most = n.integer("max_distance", 128);
   const bool isBoth = n.integer("is_bidirectional", 0);
   if (table.size() != 2 || rows < 1 || columns < 1 || rows > (1 << 15) ||
@@ -59,9 +58,8 @@ LogicalResult relativePositionBias(const Node &n) {
     return c.fail(fmt::format("a table of shape {} for {} queries and {} keys "
                               "is not supported",
                               toString(table), rows, columns));
-  if (Status s = n.table.budget().work(uint64_t(rows * columns), "buckets");
-      !s.ok())
-    return n.fail(s);
+  DLC_CHECK(
+      n.check(n.table.budget().work(uint64_t(rows * columns), "buckets")));
   std::vector<int64_t> all;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
@@ -108,13 +106,11 @@ LogicalResult biasSoftmax(const Node &n) {
   Composer c(n);
   std::string x = c.add("Add", {c.in(0), c.in(1)});
   const Shape shape = c.shape(x);
-  auto axis = n.axis("axis", 1, int64_t(shape.size()));
-  if (failed(axis))
-    return failure();
+  DLC_GET(auto axis, n.axis("axis", 1, int64_t(shape.size())));
   int64_t rows = 1;
-  for (int64_t i = 0; i < *axis; ++i)
+  for (int64_t i = 0; i < axis; ++i)
     rows *= shape[size_t(i)];
-  const bool isLast = *axis + 1 == int64_t(shape.size());
+  const bool isLast = axis + 1 == int64_t(shape.size());
   x = c.add("Softmax", {isLast ? x : c.reshape(x, {rows, -1})},
             {{"axis", int64_t(-1)}});
   c.give(0, isLast ? x : c.reshape(x, shape));
@@ -124,8 +120,7 @@ LogicalResult biasSoftmax(const Node &n) {
 /// WavLM's position bias, multiplied per head by a gate computed from the
 /// query.
 LogicalResult gatedPositionBias(const Node &n) {
-  if (failed(refuseInputs(n, {6})))
-    return failure();
+  DLC_CHECK(refuseInputs(n, {6}));
   Composer c(n);
   const Shape query = c.shape(c.in(0)), weight = c.shape(c.in(3));
   const int64_t heads = n.integer("num_heads", 0);

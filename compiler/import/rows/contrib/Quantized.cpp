@@ -50,8 +50,7 @@ LogicalResult matmulBits(const Node &n) {
   if (n.integer("weight_prepacked", 0))
     return n.fail() << "weight_prepacked is not supported: weights are in the "
                        "order of one device";
-  if (failed(refuseInputs(n, {4})))
-    return failure();
+  DLC_CHECK(refuseInputs(n, {4}));
   Composer c(n);
   const int64_t blocks = ceilOf(size, block);
   const Shape spread{rows, blocks, 1, 1};
@@ -136,11 +135,9 @@ LogicalResult gatherBits(const Node &n) {
   Composer c(n);
   const Shape table = c.shape(c.in(0)), scales = c.shape(c.in(2));
   const int64_t rank = int64_t(table.size());
-  auto axis = n.axis("quantize_axis", 1, rank);
-  auto over = n.axis("gather_axis", 0, rank);
-  if (failed(axis) || failed(over))
-    return failure();
-  if (*over != 0 || *axis != rank - 1 || rank < 2 ||
+  DLC_GET(auto axis, n.axis("quantize_axis", 1, rank));
+  DLC_GET(auto over, n.axis("gather_axis", 0, rank));
+  if (over != 0 || axis != rank - 1 || rank < 2 ||
       scales.size() != table.size())
     return c.fail("expected gather_axis 0, quantize_axis the last one, and "
                   "scales of the rank of the data");

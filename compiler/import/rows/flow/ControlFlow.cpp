@@ -25,12 +25,9 @@ LogicalResult checkBodyOutputs(const Node &n, const onnx::GraphProto &graph,
 
 LogicalResult expandKnown(const BodyExpander &e, const onnx::GraphProto &graph,
                           const char *name) {
-  auto results = e.run(graph, e.label + "/" + name, {});
-  if (failed(results))
-    return failure();
-  for (auto [i, result] : llvm::enumerate(*results))
-    if (failed(e.give(int(i), result)))
-      return failure();
+  DLC_GET(auto results, e.run(graph, e.label + "/" + name, {}));
+  for (auto [i, result] : llvm::enumerate(results))
+    DLC_CHECK(e.give(int(i), result));
   return success();
 }
 
@@ -39,11 +36,8 @@ FailureOr<std::string> choose(const BodyExpander &e, std::string condition,
                               const std::string &a, const std::string &b) {
   if (e.type(condition).getRank() > e.type(a).getRank()) {
     auto shape = e.define(e.label + "/shape", HostTensor::list({}));
-    auto scalar =
-        e.apply("Reshape", {condition, shape}, e.label + "/condition");
-    if (failed(scalar))
-      return failure();
-    condition = *scalar;
+    DLC_GET(condition,
+            e.apply("Reshape", {condition, shape}, e.label + "/condition"));
   }
   return e.apply("Where", {condition, a, b}, e.label + "/chosen");
 }
@@ -52,13 +46,9 @@ FailureOr<std::string> choose(const BodyExpander &e, std::string condition,
 LogicalResult chooseBetween(const BodyExpander &e, const onnx::GraphProto &yes,
                             const onnx::GraphProto &no) {
   const Node &n = e.n;
-  auto whenTrue = e.run(yes, e.label + "/then_branch", {});
-  auto whenFalse = failed(whenTrue)
-                       ? FailureOr<std::vector<std::string>>(failure())
-                       : e.run(no, e.label + "/else_branch", {});
-  if (failed(whenFalse))
-    return failure();
-  for (auto [i, names] : llvm::enumerate(llvm::zip(*whenTrue, *whenFalse))) {
+  DLC_GET(auto whenTrue, e.run(yes, e.label + "/then_branch", {}));
+  DLC_GET(auto whenFalse, e.run(no, e.label + "/else_branch", {}));
+  for (auto [i, names] : llvm::enumerate(llvm::zip(whenTrue, whenFalse))) {
     auto &[a, b] = names;
     RankedTensorType ta = e.type(a), tb = e.type(b);
     if (!ta || !tb)
@@ -108,20 +98,17 @@ FailureOr<std::string> stackIterations(const BodyExpander &e,
     if (!type || e.type(part) != type)
       return n.fail() << what << " differ in type or shape between iterations, "
                       << "or are sequences";
-  auto at = normalizeAxis(axis, type.getRank() + 1);
-  if (!at.ok())
-    return n.fail(at.status());
+  DLC_GET(auto at, n.checked(normalizeAxis(axis, type.getRank() + 1)));
   Shape shape(type.getShape());
-  shape.insert(shape.begin() + *at, 1);
+  shape.insert(shape.begin() + at, 1);
   std::string wanted = e.define(e.label + "/shape", HostTensor::list(shape));
   std::vector<std::string> wide;
   for (const std::string &part : parts) {
-    auto made = e.apply("Reshape", {part, wanted}, part + "/unsqueezed");
-    if (failed(made))
-      return failure();
-    wide.push_back(*made);
+    DLC_GET(auto made,
+            e.apply("Reshape", {part, wanted}, part + "/unsqueezed"));
+    wide.push_back(made);
   }
-  return e.apply("Concat", wide, e.label + "/stacked", *at);
+  return e.apply("Concat", wide, e.label + "/stacked", at);
 }
 
 /// Name of an iteration: LABEL[i].
@@ -183,10 +170,7 @@ public:
       active = condition;
       return success();
     }
-    auto both = e.apply("And", {active, condition}, e.label + "/active");
-    if (failed(both))
-      return failure();
-    active = *both;
+    DLC_GET(active, e.apply("And", {active, condition}, e.label + "/active"));
     return success();
   }
   /// `now` if the iteration is active, else `before`.
@@ -199,10 +183,7 @@ public:
                         << printable(now)
                         << "' is a sequence or differs in type or shape "
                            "between iterations";
-    auto chosen = choose(e, active, now, before);
-    if (failed(chosen))
-      return failure();
-    now = *chosen;
+    DLC_GET(now, choose(e, active, now, before));
     return success();
   }
   bool isUsed() const { return !active.empty(); }
@@ -219,8 +200,7 @@ LogicalResult giveResults(BodyExpander &e,
                           const std::vector<int64_t> &axes) {
   const int states = int(state.size());
   for (int i = 0; i < states; ++i)
-    if (failed(e.give(i, state[i])))
-      return failure();
+    DLC_CHECK(e.give(i, state[i]));
   for (auto [k, parts] : llvm::enumerate(stacked)) {
     if (!e.n.uses(states + k))
       continue;
@@ -234,9 +214,7 @@ LogicalResult giveResults(BodyExpander &e,
 LogicalResult unrollLoop(const Node &n) {
   BodyExpander e(n);
   const auto &body = graphAttribute(n, "body");
-  auto most = mostTrips(n);
-  if (failed(most))
-    return failure();
+  DLC_GET(auto most, mostTrips(n));
   const int states = int(n.inputs()) - 2,
             scans = body.output_size() - 1 - states;
   if (body.input_size() != states + 2 || scans < 0 ||
@@ -251,19 +229,16 @@ LogicalResult unrollLoop(const Node &n) {
   std::string condition = n.inputName(1);
   std::vector<std::vector<std::string>> stacked(scans);
   Masked masked(e);
-  for (int64_t i = 0; i < *most; ++i) {
+  for (int64_t i = 0; i < most; ++i) {
     if (!condition.empty()) {
-      auto more = goesOn(n, condition, *most);
-      if (failed(more))
-        return failure();
-      if (*more == More::No)
+      DLC_GET(auto more, goesOn(n, condition, most));
+      if (more == More::No)
         break;
-      if (*more == More::Unknown && failed(masked.require(condition)))
+      if (more == More::Unknown && failed(masked.require(condition)))
         return failure();
     }
     const std::string prefix = iterationOf(e, i);
-    if (failed(keepIteration(e, body)))
-      return failure();
+    DLC_CHECK(keepIteration(e, body));
     GraphNames names;
     names[body.input(0).name()] =
         e.define(prefix + "/iteration", HostTensor::scalar(DType::I64, i));
@@ -273,16 +248,13 @@ LogicalResult unrollLoop(const Node &n) {
                           : condition;
     for (int k = 0; k < states; ++k)
       names[body.input(k + 2).name()] = state[k];
-    auto results = e.run(body, prefix, names);
-    if (failed(results))
-      return failure();
-    condition = (*results)[0];
+    DLC_GET(auto results, e.run(body, prefix, names));
+    condition = results[0];
     for (int k = 0; k < states; ++k)
-      if (failed(masked.keep(state[k], (*results)[1 + k])))
-        return failure();
-    std::copy_n(results->begin() + 1, states, state.begin());
+      DLC_CHECK(masked.keep(state[k], results[1 + k]));
+    std::copy_n(results.begin() + 1, states, state.begin());
     for (size_t k = 0; k < stacked.size(); ++k)
-      stacked[k].push_back((*results)[1 + states + k]);
+      stacked[k].push_back(results[1 + states + k]);
   }
   for (int k = 0; masked.isUsed() && k < scans; ++k)
     if (n.uses(states + k))
@@ -314,20 +286,16 @@ struct ScanInput {
 
 FailureOr<std::vector<ScanInput>> scanInputs(const Node &n, int states,
                                              int count) {
-  auto axes = numberEach(n, "scan_input_axes", count),
-       directions = numberEach(n, "scan_input_directions", count);
-  if (failed(axes) || failed(directions))
-    return failure();
+  DLC_GET(auto axes, numberEach(n, "scan_input_axes", count));
+  DLC_GET(auto directions, numberEach(n, "scan_input_directions", count));
   std::vector<ScanInput> all;
   for (int i = 0; i < count; ++i) {
     RankedTensorType type = n.type(states + i);
     if (!type)
       return n.fail() << "scan input " << i << " is a sequence";
-    auto axis = normalizeAxis((*axes)[i], type.getRank());
-    if (!axis.ok())
-      return n.fail(axis.status());
-    all.push_back({n.inputName(states + i), *axis, type.getDimSize(*axis),
-                   (*directions)[i] != 0});
+    DLC_GET(auto axis, n.checked(normalizeAxis(axes[i], type.getRank())));
+    all.push_back({n.inputName(states + i), axis, type.getDimSize(axis),
+                   directions[i] != 0});
     if (all[i].steps != all[0].steps)
       return n.fail() << "scan inputs have " << all[0].steps << " and "
                       << all[i].steps << " steps, expected one number";
@@ -344,17 +312,13 @@ FailureOr<std::string> stepOf(const BodyExpander &e, const ScanInput &input,
     auto index = e.define(name + "/index", HostTensor::scalar(DType::I64, at));
     return e.apply("Gather", {input.name, index}, name, input.axis);
   }
-  Value x = n.table.value(input.name, n.loc);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.table.value(input.name, n.loc));
   Shape shape = shapeOf(x);
   SliceBounds bounds{Shape(shape.size(), 0), shape, Shape(shape.size(), 1)};
   bounds.starts[input.axis] = at;
   bounds.sizes[input.axis] = 1;
   shape.erase(shape.begin() + input.axis);
-  Value part = n.slice(x, bounds);
-  if (!part)
-    return failure();
+  DLC_GET(Value part, n.slice(x, bounds));
   const std::string made = n.table.unusedName(name);
   n.table.define(made, n.reshape(part, shape));
   return made;
@@ -377,41 +341,35 @@ LogicalResult unrollScan(const Node &n) {
                     << " inputs, " << n.proto.output_size()
                     << " outputs, and a body of " << body.input_size()
                     << " inputs and " << outputs << " outputs";
-  auto over = scanInputs(n, states, count);
-  auto axes = numberEach(n, "scan_output_axes", outputs - states),
-       directions = numberEach(n, "scan_output_directions", outputs - states);
-  if (failed(over) || failed(axes) || failed(directions))
-    return failure();
+  DLC_GET(auto over, scanInputs(n, states, count));
+  DLC_GET(auto axes, numberEach(n, "scan_output_axes", outputs - states));
+  DLC_GET(auto directions,
+          numberEach(n, "scan_output_directions", outputs - states));
   std::vector<std::string> state;
   for (int i = 0; i < states; ++i)
     state.push_back(n.inputName(i));
   std::vector<std::vector<std::string>> stacked(outputs - states);
-  const int64_t steps = over->front().steps;
+  const int64_t steps = over.front().steps;
   for (int64_t i = 0; i < steps; ++i) {
     const std::string prefix = iterationOf(e, i);
-    if (failed(keepIteration(e, body)))
-      return failure();
+    DLC_CHECK(keepIteration(e, body));
     GraphNames names;
     for (int k = 0; k < states; ++k)
       names[body.input(k).name()] = state[k];
-    for (auto [k, input] : llvm::enumerate(*over)) {
+    for (auto [k, input] : llvm::enumerate(over)) {
       const int64_t at = input.backward ? steps - 1 - i : i;
-      auto part = stepOf(e, input, at, prefix);
-      if (failed(part))
-        return failure();
-      names[body.input(states + int(k)).name()] = *part;
+      DLC_GET(auto part, stepOf(e, input, at, prefix));
+      names[body.input(states + int(k)).name()] = part;
     }
-    auto results = e.run(body, prefix, names);
-    if (failed(results))
-      return failure();
-    std::copy_n(results->begin(), states, state.begin());
+    DLC_GET(auto results, e.run(body, prefix, names));
+    std::copy_n(results.begin(), states, state.begin());
     for (size_t k = 0; k < stacked.size(); ++k)
-      stacked[k].push_back((*results)[states + k]);
+      stacked[k].push_back(results[states + k]);
   }
   for (auto [k, parts] : llvm::enumerate(stacked))
-    if ((*directions)[k])
+    if (directions[k])
       std::reverse(parts.begin(), parts.end());
-  return giveResults(e, state, stacked, *axes);
+  return giveResults(e, state, stacked, axes);
 }
 
 } // namespace

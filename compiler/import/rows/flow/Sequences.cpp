@@ -9,10 +9,8 @@ namespace dlc::import {
 
 LogicalResult giveSequence(const Node &n, std::vector<Value> parts) {
   constexpr size_t kPartBytes = 2 * sizeof(Value); // copies included
-  Status kept =
-      n.table.budget().keep(parts.size() * kPartBytes, "a sequence of tensors");
-  if (!kept.ok())
-    return n.fail(kept);
+  DLC_CHECK(n.check(n.table.budget().keep(parts.size() * kPartBytes,
+                                          "a sequence of tensors")));
   n.table.define(n.proto.output(0), std::move(parts));
   return success();
 }
@@ -32,14 +30,12 @@ const Parts *sequenceOf(const Node &n, size_t i) {
 
 /// Input `i` as one of `count` positions; negative ones are from the end.
 FailureOr<size_t> placeOf(const Node &n, size_t i, size_t count, size_t most) {
-  auto at = n.integers(i, "the position");
-  if (failed(at))
-    return failure();
+  DLC_GET(auto at, n.integers(i, "the position"));
   const auto places = int64_t(count);
-  if (at->size() != 1)
-    return n.fail() << "the position has " << at->size()
+  if (at.size() != 1)
+    return n.fail() << "the position has " << at.size()
                     << " numbers, expected one";
-  const int64_t place = at->front();
+  const int64_t place = at.front();
   if (place < -places || place > int64_t(most))
     return n.fail() << "position " << place << " is outside of a sequence of "
                     << places;
@@ -76,14 +72,11 @@ LogicalResult at(const Node &n) {
 /// Inserts before a position, or at the end.
 LogicalResult insert(const Node &n) {
   const Parts *from = sequenceOf(n, 0);
-  Value part = from ? n.in(1) : Value();
-  if (!part)
-    return failure();
+  DLC_GET(Value part, from ? n.in(1) : Value());
   FailureOr<size_t> place = from->size();
   if (n.has(2))
     place = placeOf(n, 2, from->size(), from->size());
-  if (failed(place))
-    return failure();
+  DLC_CHECK(place);
   Parts parts;
   parts.reserve(from->size() + 1); // an insert could allocate twice as much
   parts = *from;
@@ -101,8 +94,7 @@ LogicalResult erase(const Node &n) {
   FailureOr<size_t> place = parts.size() - 1;
   if (n.has(1))
     place = partOf(n, 1, parts.size());
-  if (failed(place))
-    return failure();
+  DLC_CHECK(place);
   parts.erase(parts.begin() + ptrdiff_t(*place));
   return giveSequence(n, std::move(parts));
 }
@@ -123,9 +115,7 @@ LogicalResult concat(const Node &n) {
     return n.fail() << "the sequence is empty";
   const bool isNew = n.integer("new_axis", 0) != 0;
   const auto rank = int64_t(shapeOf(from->front()).size());
-  auto axis = n.axis("axis", 0, rank + isNew);
-  if (failed(axis))
-    return failure();
+  DLC_GET(auto axis, n.axis("axis", 0, rank + isNew));
   Parts parts = *from;
   for (Value &part : parts) {
     Shape shape = shapeOf(part);
@@ -133,10 +123,10 @@ LogicalResult concat(const Node &n) {
       return n.fail() << "the sequence has tensors of rank " << rank << " and "
                       << shape.size() << ", expected one rank";
     if (isNew)
-      shape.insert(shape.begin() + *axis, 1);
+      shape.insert(shape.begin() + axis, 1);
     part = n.reshape(part, shape);
   }
-  return n.result(n.make<ir::ConcatOp>(ValueRange(parts), uint64_t(*axis)));
+  return n.result(n.make<ir::ConcatOp>(ValueRange(parts), uint64_t(axis)));
 }
 
 } // namespace

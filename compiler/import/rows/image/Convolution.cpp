@@ -94,23 +94,19 @@ LogicalResult convTranspose(const Node &n) {
   if (!x || !w)
     return failure();
   Shape sx = shapeOf(x), sw = shapeOf(w);
-  if (failed(checkImage(n, sx)))
-    return failure();
+  DLC_CHECK(checkImage(n, sx));
   int64_t group = n.integer("group", 1);
   if (sw.size() != sx.size() || sw[0] != sx[1] || group < 1 || sw[0] % group)
     return n.fail() << "weights of shape " << toString(sw) << " in " << group
                     << " groups for an input of shape " << toString(sx);
-  auto win = windowOfWeights(n, sx, sw);
-  if (failed(win))
-    return failure();
-  auto out = transposedSizes(n, ArrayRef<int64_t>(sx).drop_front(2), *win);
-  if (failed(out))
-    return failure();
+  DLC_GET(auto win, windowOfWeights(n, sx, sw));
+  DLC_GET(auto out,
+          transposedSizes(n, ArrayRef<int64_t>(sx).drop_front(2), win));
   Shape shape{sx[0], sw[1] * group};
-  shape.insert(shape.end(), out->begin(), out->end());
+  shape.insert(shape.end(), out.begin(), out.end());
   Value y = n.makeAs<ir::ConvBackwardDataOp>(
-      RankedTensorType::get(shape, ir::elementType(x)), x, w, win->strides,
-      win->pads, win->dilations, uint64_t(group), "nchw");
+      RankedTensorType::get(shape, ir::elementType(x)), x, w, win.strides,
+      win.pads, win.dilations, uint64_t(group), "nchw");
   return n.result(withBias(n, y, 2));
 }
 

@@ -24,8 +24,7 @@ struct Deform {
 
 FailureOr<Deform> deformOf(const Node &n, const Shape &x, const Shape &w) {
   Deform d{x, w, {}, n.integer("group", 1), n.integer("offset_group", 1), {}};
-  if (failed(checkImage(n, x)))
-    return failure();
+  DLC_CHECK(checkImage(n, x));
   if (w.size() != x.size() || d.group < 1 || d.offsets < 1 ||
       x[1] % d.group != 0 || x[1] % d.offsets != 0 || w[0] % d.group != 0 ||
       w[1] != x[1] / d.group)
@@ -33,10 +32,8 @@ FailureOr<Deform> deformOf(const Node &n, const Shape &x, const Shape &w) {
                     << " groups and " << d.offsets
                     << " groups of offsets do not fit to an input of shape "
                     << toString(x);
-  auto window = windowOfWeights(n, x, w);
-  if (failed(window))
-    return failure();
-  d.window = std::move(*window);
+  DLC_GET(auto window, windowOfWeights(n, x, w));
+  d.window = std::move(window);
   for (size_t i = 0; i + 2 < x.size(); ++i)
     d.out.push_back(d.window.along(i).outputs(x[2 + i]));
   if (llvm::any_of(d.out, [](int64_t size) { return size < 1; }))
@@ -48,16 +45,14 @@ FailureOr<Deform> deformOf(const Node &n, const Shape &x, const Shape &w) {
 /// Reshapes input `i` from [N, offsets * taps * each, E...] to [N, offsets,
 /// taps, each, points].
 FailureOr<Expr> perTap(const Node &n, const Deform &d, size_t i, int64_t each) {
-  auto given = input(n, i);
-  if (failed(given))
-    return failure();
+  DLC_GET(auto given, input(n, i));
   Shape expected{d.x[0], d.offsets * d.taps() * each};
   expected.insert(expected.end(), d.out.begin(), d.out.end());
-  if (shapeOf(*given) != expected)
+  if (shapeOf(given) != expected)
     return n.fail() << "input " << i << " has shape "
-                    << toString(shapeOf(*given)) << ", expected "
+                    << toString(shapeOf(given)) << ", expected "
                     << toString(expected);
-  return given->reshape({d.x[0], d.offsets, d.taps(), each, d.points()});
+  return given.reshape({d.x[0], d.offsets, d.taps(), each, d.points()});
 }
 
 /// Coordinates of the taps without offsets along dimension `at` of the input:
@@ -80,8 +75,7 @@ Expr regularPlaces(const Node &n, const Deform &d, int64_t at, Type element) {
 FailureOr<Expr> columns(const Node &n, const Deform &d, Expr x, Expr offset) {
   const int64_t batch = d.x[0], channels = d.x[1] / d.offsets;
   const Shape at{batch, d.offsets, d.taps(), d.points()};
-  if (failed(checkFits(n, {sizeOf(at), channels}, "the windows' elements")))
-    return failure();
+  DLC_CHECK(checkFits(n, {sizeOf(at), channels}, "the windows' elements"));
   Expr rows = transposed(x.reshape({batch, d.offsets, channels, d.pixels()}),
                          {0, 1, 3, 2})
                   .reshape({batch * d.offsets * d.pixels(), channels});
@@ -101,34 +95,25 @@ FailureOr<Expr> columns(const Node &n, const Deform &d, Expr x, Expr offset) {
 }
 
 LogicalResult deformConv(const Node &n) {
-  auto x = input(n, 0), w = input(n, 1);
-  if (failed(x) || failed(w))
-    return failure();
-  auto d = deformOf(n, shapeOf(*x), shapeOf(*w));
-  if (failed(d))
-    return failure();
-  auto offset = perTap(n, *d, 2, d->dims());
-  if (failed(offset))
-    return failure();
-  auto read = columns(n, *d, *x, ir::wide(*offset));
-  if (failed(read))
-    return failure();
-  Expr all = *read;
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto w, input(n, 1));
+  DLC_GET(auto d, deformOf(n, shapeOf(x), shapeOf(w)));
+  DLC_GET(auto offset, perTap(n, d, 2, d.dims()));
+  DLC_GET(auto read, columns(n, d, x, ir::wide(offset)));
+  Expr all = read;
   if (n.has(4)) {
-    auto mask = perTap(n, *d, 4, 1);
-    if (failed(mask))
-      return failure();
-    all = all * transposed(*mask, {0, 1, 2, 4, 3});
+    DLC_GET(auto mask, perTap(n, d, 4, 1));
+    all = all * transposed(mask, {0, 1, 2, 4, 3});
   }
   // [N, group, C / group * taps, points]
-  const int64_t depth = d->w[1] * d->taps(), outputs = d->w[0] / d->group;
+  const int64_t depth = d.w[1] * d.taps(), outputs = d.w[0] / d.group;
   all = transposed(all, {0, 1, 4, 2, 3})
-            .reshape({d->x[0], d->group, depth, d->points()});
-  Expr weights = w->reshape({1, d->group, outputs, depth});
+            .reshape({d.x[0], d.group, depth, d.points()});
+  Expr weights = w.reshape({1, d.group, outputs, depth});
   Value y = n.make<ir::MatmulOp>(weights.v, all.v, Value(), false, false,
                                  StringAttr());
-  Shape shape{d->x[0], d->w[0]};
-  shape.insert(shape.end(), d->out.begin(), d->out.end());
+  Shape shape{d.x[0], d.w[0]};
+  shape.insert(shape.end(), d.out.begin(), d.out.end());
   return n.result(withBias(n, n.reshape(y, shape), 3));
 }
 

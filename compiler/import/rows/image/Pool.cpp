@@ -94,23 +94,21 @@ LogicalResult maxPool(const Node &n) {
     x = n.cast(x, n.b.getF32Type());
   Shape sx = shapeOf(x);
   auto in = ArrayRef<int64_t>(sx).drop_front(2);
-  auto w = ceiledWindow(n, in);
-  if (failed(w))
-    return failure();
-  if (w->sizes().taps() <= 255) {
-    Operation *op = maxOver(n, x, *w);
+  DLC_GET(auto w, ceiledWindow(n, in));
+  if (w.sizes().taps() <= 255) {
+    Operation *op = maxOver(n, x, w);
     if (!op)
       return failure();
-    if (n.uses(1) && failed(n.result(1, placesOf(n, op->getResult(1), sx, *w))))
+    if (n.uses(1) && failed(n.result(1, placesOf(n, op->getResult(1), sx, w))))
       return failure();
     return n.result(n.cast(op->getResult(0), element));
   }
   if (n.uses(1))
     return n.fail() << "the Indices output of MaxPool is not supported for a "
                        "window of "
-                    << w->sizes().taps() << " elements, expected at most 255";
+                    << w.sizes().taps() << " elements, expected at most 255";
   for (size_t d = in.size(); d-- > 0;)
-    if (Operation *op = maxOver(n, x, only(*w, d)))
+    if (Operation *op = maxOver(n, x, only(w, d)))
       x = op->getResult(0);
     else
       return failure();
@@ -132,30 +130,24 @@ LogicalResult maxUnpool(const Node &n) {
   if (failed(x) || failed(index) || failed(checkImage(n, shapeOf(*x))))
     return failure();
   const Shape shape = shapeOf(*x);
-  auto w = window(n, ArrayRef<int64_t>(shape).drop_front(2), {});
-  if (failed(w))
-    return failure();
+  DLC_GET(auto w, window(n, ArrayRef<int64_t>(shape).drop_front(2), {}));
   if (shapeOf(*index) != shape)
     return n.fail() << "indices of shape " << toString(shapeOf(*index))
                     << " for an input of shape " << toString(shape);
   Shape least = shape;
-  for (size_t d = 0; d < w->kernel.size(); ++d) {
-    const Sliding along = w->along(d);
+  for (size_t d = 0; d < w.kernel.size(); ++d) {
+    const Sliding along = w.along(d);
     least[2 + d] = (shape[2 + d] - 1) * along.stride + along.kernel -
                    along.low - along.high;
   }
   Shape wanted = least;
   if (n.has(2)) {
-    auto given = n.integers(2, "output_shape");
-    if (failed(given))
-      return failure();
-    wanted = *given;
+    DLC_GET(wanted, n.integers(2, "output_shape"));
   }
   if (!holds(wanted, least))
     return n.fail() << "output_shape " << toString(wanted)
                     << " does not fit, expected at least " << toString(least);
-  if (failed(checkFits(n, wanted, "the result")))
-    return failure();
+  DLC_CHECK(checkFits(n, wanted, "the result"));
   const int64_t count = sizeOf(shape), places = sizeOf(least);
   Expr y = overwritten(n, filled(n, {places}, x->type().getElementType(), 0),
                        index->reshape({count}), x->reshape({count}))
@@ -197,15 +189,13 @@ LogicalResult averagePool(const Node &n) {
     return failure();
   Shape sx = shapeOf(x);
   auto in = ArrayRef<int64_t>(sx).drop_front(2);
-  auto w = window(n, in, {});
-  if (failed(w))
-    return failure();
+  DLC_GET(auto w, window(n, in, {}));
   bool includePad = n.integer("count_include_pad", 0);
-  const Window exact = *w;
-  bool added = n.integer("ceil_mode", 0) && applyCeil(in, *w);
+  const Window exact = w;
+  bool added = n.integer("ceil_mode", 0) && applyCeil(in, w);
   Value y = n.make<ir::AvgPoolOp>(
-      x, ArrayRef<int64_t>(w->kernel), ArrayRef<int64_t>(w->strides),
-      ArrayRef<int64_t>(w->pads), ArrayRef<int64_t>(w->dilations), "nchw",
+      x, ArrayRef<int64_t>(w.kernel), ArrayRef<int64_t>(w.strides),
+      ArrayRef<int64_t>(w.pads), ArrayRef<int64_t>(w.dilations), "nchw",
       includePad);
   if (added && includePad)
     y = uncounted(n, y, in, exact);
@@ -240,24 +230,19 @@ LogicalResult lpPool(const Node &n) {
     return failure();
   Shape sx = shapeOf(x);
   auto in = ArrayRef<int64_t>(sx).drop_front(2);
-  auto w = ceiledWindow(n, in);
-  if (failed(w))
-    return failure();
-  Value mean = n.make<ir::AvgPoolOp>(
-      powered(n, x, p), ArrayRef<int64_t>(w->kernel),
-      ArrayRef<int64_t>(w->strides), ArrayRef<int64_t>(w->pads),
-      ArrayRef<int64_t>(w->dilations), "nchw", true);
-  if (!mean)
-    return failure();
+  DLC_GET(auto w, ceiledWindow(n, in));
+  DLC_GET(Value mean,
+          n.make<ir::AvgPoolOp>(powered(n, x, p), ArrayRef<int64_t>(w.kernel),
+                                ArrayRef<int64_t>(w.strides),
+                                ArrayRef<int64_t>(w.pads),
+                                ArrayRef<int64_t>(w.dilations), "nchw", true));
   Value sum =
-      n.make<ir::MulOp>(mean, n.constant(double(w->sizes().taps()), mean));
+      n.make<ir::MulOp>(mean, n.constant(double(w.sizes().taps()), mean));
   return n.result(rootOf(n, sum, p));
 }
 
 template <typename Op> LogicalResult globalPool(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
+  DLC_GET(Value x, n.in(0));
   if (shapeOf(x).size() < 3)
     return n.fail() << "expected an input of rank 3 or more, found "
                     << toString(shapeOf(x));

@@ -132,9 +132,8 @@ FailureOr<Expr> maximaOf(const Node &n, const Rois &r, const Align &a) {
   const Shape s = shapeOf(r.x);
   const int64_t count = r.batch.shape()[0], lines = a.height * a.samples,
                 columns = a.width * a.samples;
-  if (failed(checkFits(n, {count, lines, columns, s[1]}, "the samples",
-                       int64_t(1) << 31)))
-    return failure();
+  DLC_CHECK(checkFits(n, {count, lines, columns, s[1]}, "the samples",
+                      int64_t(1) << 31));
   auto ys = besides(n, a, a.start(r, 1), a.bin(r, 1, a.height), a.height, s[2]),
        xs = besides(n, a, a.start(r, 0), a.bin(r, 0, a.width), a.width, s[3]);
   Expr rows = transposed(r.x, {0, 2, 3, 1}).reshape({s[0] * s[2] * s[3], s[1]});
@@ -155,18 +154,17 @@ FailureOr<Expr> maximaOf(const Node &n, const Rois &r, const Align &a) {
 }
 
 LogicalResult roiAlign(const Node &n) {
-  auto x = input(n, 0), corners = input(n, 1), batch = input(n, 2);
-  if (failed(x) || failed(corners) || failed(batch))
-    return failure();
-  const Rois r{*x, batch->cast(n.b.getI64Type()), *corners};
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto corners, input(n, 1));
+  DLC_GET(auto batch, input(n, 2));
+  const Rois r{x, batch.cast(n.b.getI64Type()), corners};
   const bool half =
       n.text("coordinate_transformation_mode",
              n.opset < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
   const Align a{n.integer("output_height", 1), n.integer("output_width", 1),
                 n.integer("sampling_ratio", 0), n.number("spatial_scale", 1),
                 half ? 0.5 : 0};
-  if (failed(checkRois(n, r, a.height, a.width)))
-    return failure();
+  DLC_CHECK(checkRois(n, r, a.height, a.width));
   const std::string mode = n.text("mode", "avg");
   if (mode != "avg" && mode != "max")
     return n.fail() << "mode '" << mode
@@ -205,27 +203,25 @@ Expr bins(const Node &n, Expr first, Expr last, int64_t count, int64_t size) {
 }
 
 LogicalResult maxRoiPool(const Node &n) {
-  auto x = input(n, 0), rois = input(n, 1);
-  if (failed(x) || failed(rois))
-    return failure();
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto rois, input(n, 1));
   const std::vector<int64_t> pooled = n.integers("pooled_shape");
-  if (pooled.size() != 2 || rois->rank() != 2 || rois->shape()[1] != 5)
-    return n.fail() << "regions of shape " << toString(shapeOf(*rois))
+  if (pooled.size() != 2 || rois.rank() != 2 || rois.shape()[1] != 5)
+    return n.fail() << "regions of shape " << toString(shapeOf(rois))
                     << " and pooled_shape " << toString(pooled)
                     << " are not supported, expected 5 numbers a region and 2 "
                        "sizes";
-  const Rois r{*x, squeezed(part(*rois, 1, 0, 1), 1).cast(n.b.getI64Type()),
-               part(*rois, 1, 1, 4)};
-  if (failed(checkRois(n, r, pooled[0], pooled[1])))
-    return failure();
+  const Rois r{x, squeezed(part(rois, 1, 0, 1), 1).cast(n.b.getI64Type()),
+               part(rois, 1, 1, 4)};
+  DLC_CHECK(checkRois(n, r, pooled[0], pooled[1]));
   const double scale = n.number("spatial_scale", 1);
   auto rounded = [&](int64_t i) { // half away from 0, for values >= 0
     return floorOf(r.corner(i) * scale + 0.5);
   };
-  const Shape s = shapeOf(*x);
+  const Shape s = shapeOf(x);
   Expr columns = bins(n, rounded(0), rounded(2), pooled[1], s[3]),
        lines = bins(n, rounded(1), rounded(3), pooled[0], s[2]);
-  Expr image = gathered(*x, r.batch, 0);
+  Expr image = gathered(x, r.batch, 0);
   Expr across = maskedMax(columns, unsqueezed(image, 3)); // [R, C, H, pw]
   Expr down = maskedMax(lines, unsqueezed(transposed(across, {0, 1, 3, 2}), 3));
   Expr empty = compare(ir::Predicate::eq, down, down.scalar(-INFINITY));

@@ -147,10 +147,8 @@ FailureOr<Expr> copied(const Node &n, Expr x, const Axis &a,
   }
   if (strides && step > 0)
     return part(x, a.axis, from[0], a.to, step);
-  auto index = known(n, HostTensor::list(from), "source");
-  if (failed(index))
-    return failure();
-  return gathered(x, *index, a.axis);
+  DLC_GET(auto index, known(n, HostTensor::list(from), "source"));
+  return gathered(x, index, a.axis);
 }
 
 bool areNear(const std::vector<double> &a, const std::vector<double> &b) {
@@ -209,11 +207,10 @@ Expr byPhases(Expr x, const Taps &t, const Axis &a, int64_t phases) {
 /// weights [to, from] times x along the axis.
 FailureOr<Expr> byMatrix(const Node &n, Expr x, const Taps &t, const Axis &a) {
   const DType dtype = toDType(x.type().getElementType());
-  auto lease = n.table.budget().take(HostTensor::bytesOf(a.to * a.from),
-                                     "the weights of a resize");
-  if (!lease.ok())
-    return n.fail(lease.status());
-  HostTensor matrix(dtype, {a.to, a.from}, std::move(*lease));
+  DLC_GET(auto lease,
+          n.checked(n.table.budget().take(HostTensor::bytesOf(a.to * a.from),
+                                          "the weights of a resize")));
+  HostTensor matrix(dtype, {a.to, a.from}, std::move(lease));
   std::vector<double> row(a.from);
   for (int64_t i = 0; i < a.to; ++i) {
     row.assign(a.from, 0);
@@ -223,21 +220,19 @@ FailureOr<Expr> byMatrix(const Node &n, Expr x, const Taps &t, const Axis &a) {
     for (int64_t j = 0; j < a.from; ++j)
       matrix.setNumber(i * a.from + j, row[j]);
   }
-  auto weights = known(n, std::move(matrix), "weights");
-  if (failed(weights))
-    return failure();
+  DLC_GET(auto weights, known(n, std::move(matrix), "weights"));
   const Shape shape = shapeOf(x);
   int64_t outer = 1, inner = 1;
   for (int64_t d = 0; d < x.rank(); ++d)
     (d < a.axis ? outer : inner) *= d == a.axis ? 1 : shape[d];
   Shape result = shape;
   result[a.axis] = a.to;
-  Expr y = inner == 1
-               ? x.make<ir::MatmulOp>(x.reshape({outer, a.from}).v, weights->v,
-                                      Value(), false, true, StringAttr())
-               : x.make<ir::MatmulOp>(weights->v,
-                                      x.reshape({outer, a.from, inner}).v,
-                                      Value(), false, false, StringAttr());
+  Expr y =
+      inner == 1
+          ? x.make<ir::MatmulOp>(x.reshape({outer, a.from}).v, weights.v,
+                                 Value(), false, true, StringAttr())
+          : x.make<ir::MatmulOp>(weights.v, x.reshape({outer, a.from, inner}).v,
+                                 Value(), false, false, StringAttr());
   return y.reshape(result);
 }
 
@@ -249,12 +244,10 @@ FailureOr<Expr> extrapolated(const Node &n, Expr y, const Taps &t,
   HostTensor mask(DType::Bool, {a.to});
   for (int64_t i = 0; i < a.to; ++i)
     mask.setInteger(i, t.outside[i]);
-  auto outside = known(n, std::move(mask), "outside");
-  if (failed(outside))
-    return failure();
+  DLC_GET(auto outside, known(n, std::move(mask), "outside"));
   Shape line(y.rank(), 1);
   line[a.axis] = a.to;
-  return select(outside->reshape(line), y.scalar(value), y);
+  return select(outside.reshape(line), y.scalar(value), y);
 }
 
 FailureOr<Expr> resizeAxis(const Node &n, Expr x, const Form &f,
@@ -270,10 +263,8 @@ FailureOr<Expr> resizeAxis(const Node &n, Expr x, const Form &f,
     return part(x, a.axis, 0, 0);
   const double reach =
       f.antialias ? 8 / std::min(a.scale, 1.0) : 8; // taps per element
-  const Status worked =
-      n.table.budget().work(uint64_t(double(a.to) * reach), "a resize");
-  if (!worked.ok())
-    return n.fail(worked);
+  DLC_CHECK(n.check(
+      n.table.budget().work(uint64_t(double(a.to) * reach), "a resize")));
   const Taps t = tapsOf(f, a);
   FailureOr<Expr> y = x;
   if (f.mode == "nearest")
@@ -341,12 +332,10 @@ bool isGiven(const Node &n, size_t i) {
 /// Result sizes as given, or with one scale for all axes.
 LogicalResult sizeBySizes(const Node &n, size_t input,
                           std::vector<Axis> &axes) {
-  auto sizes = numbers(n, input, "sizes", axes.size());
-  if (failed(sizes))
-    return failure();
+  DLC_GET(auto sizes, numbers(n, input, "sizes", axes.size()));
   const std::string policy = n.text("keep_aspect_ratio_policy", "stretch");
   double least = INFINITY, most = 0;
-  for (auto [a, size] : llvm::zip_equal(axes, *sizes)) {
+  for (auto [a, size] : llvm::zip_equal(axes, sizes)) {
     a.to = int64_t(size);
     a.scale = a.from ? size / double(a.from) : 1;
     least = std::min(least, a.scale);
@@ -397,50 +386,37 @@ FailureOr<std::vector<Axis>> axesOf(const Node &n, const Shape &shape,
   std::iota(all.begin(), all.end(), 0);
   std::vector<Axis> axes;
   for (int64_t axis : n.integers("axes", all)) {
-    auto normal = normalizeAxis(axis, shape.size());
-    if (!normal.ok())
-      return n.fail(normal.status());
-    axes.push_back({*normal, shape[*normal], shape[*normal], 1, 0, 1});
+    DLC_GET(auto normal, n.checked(normalizeAxis(axis, shape.size())));
+    axes.push_back({normal, shape[normal], shape[normal], 1, 0, 1});
   }
   if (f.coordinates == "tf_crop_and_resize") {
-    auto roi = numbers(n, 1, "numbers of roi", 2 * axes.size());
-    if (failed(roi))
-      return failure();
+    DLC_GET(auto roi, numbers(n, 1, "numbers of roi", 2 * axes.size()));
     for (size_t i = 0; i < axes.size(); ++i) {
-      axes[i].roiStart = (*roi)[i];
-      axes[i].roiEnd = (*roi)[axes.size() + i];
+      axes[i].roiStart = roi[i];
+      axes[i].roiEnd = roi[axes.size() + i];
     }
   }
-  if (failed(sizeAxes(n, axes)))
-    return failure();
+  DLC_CHECK(sizeAxes(n, axes));
   Shape result = shape;
   for (const Axis &a : axes)
     result[a.axis] = a.to;
-  if (failed(checkFits(n, result, "the result")))
-    return failure();
+  DLC_CHECK(checkFits(n, result, "the result"));
   return axes;
 }
 
 LogicalResult resize(const Node &n) {
-  auto x = input(n, 0);
-  auto form = formOf(n);
-  if (failed(x) || failed(form))
-    return failure();
-  auto axes = axesOf(n, shapeOf(*x), *form);
-  if (failed(axes))
-    return failure();
-  const Type element = x->type().getElementType();
-  if (form->mode != "nearest" && !isa<FloatType>(element))
-    return n.fail() << "mode " << form->mode << " of " << element
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto form, formOf(n));
+  DLC_GET(auto axes, axesOf(n, shapeOf(x), form));
+  const Type element = x.type().getElementType();
+  if (form.mode != "nearest" && !isa<FloatType>(element))
+    return n.fail() << "mode " << form.mode << " of " << element
                     << " is not supported; cast to a float type before it";
-  if (form->mode == "nearest" && form->antialias)
+  if (form.mode == "nearest" && form.antialias)
     return n.fail() << "antialias of mode nearest is not supported";
-  Expr y = *x;
-  for (const Axis &a : *axes) {
-    auto next = resizeAxis(n, y, *form, a);
-    if (failed(next))
-      return failure();
-    y = *next;
+  Expr y = x;
+  for (const Axis &a : axes) {
+    DLC_GET(y, resizeAxis(n, y, form, a));
   }
   return n.result(y);
 }

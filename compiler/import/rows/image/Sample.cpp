@@ -111,11 +111,10 @@ FailureOr<Grid> gridOf(const Node &n) {
 /// X [N, C, D...], grid [N, E..., dims of D] in reversed order: the last number
 /// is the coordinate of the first dimension.
 LogicalResult gridSample(const Node &n) {
-  auto x = input(n, 0), grid = input(n, 1);
-  auto form = gridOf(n);
-  if (failed(x) || failed(grid) || failed(form))
-    return failure();
-  const Shape shape = shapeOf(*x), at = shapeOf(*grid);
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto grid, input(n, 1));
+  DLC_GET(auto form, gridOf(n));
+  const Shape shape = shapeOf(x), at = shapeOf(grid);
   const int64_t dims = int64_t(shape.size()) - 2;
   if (dims < 1 || dims > 3 || at.size() != shape.size() || at[0] != shape[0] ||
       at.back() != dims || sizeOf(shape) == 0)
@@ -124,11 +123,10 @@ LogicalResult gridSample(const Node &n) {
   const int64_t batch = shape[0], channels = shape[1],
                 points = sizeOf(at) / std::max<int64_t>(batch * dims, 1),
                 pixels = sizeOf(shape) / (batch * channels);
-  if (failed(checkFits(n, {batch, points, channels}, "the result")))
-    return failure();
-  Expr rows = transposed(x->reshape({batch, channels, pixels}), {0, 2, 1})
+  DLC_CHECK(checkFits(n, {batch, points, channels}, "the result"));
+  Expr rows = transposed(x.reshape({batch, channels, pixels}), {0, 2, 1})
                   .reshape({batch * pixels, channels});
-  Expr flat = ir::wide(*grid).reshape({batch, points, dims});
+  Expr flat = ir::wide(grid).reshape({batch, points, dims});
   std::vector<Tap> taps{
       {iota(n, {batch, points}, 0) * double(pixels),
        filled(n, {batch, points}, flat.type().getElementType(), 1)}};
@@ -137,9 +135,9 @@ LogicalResult gridSample(const Node &n) {
     const int64_t size = shape[2 + d];
     stride /= size;
     Expr c = squeezed(part(flat, 2, dims - 1 - d, 1), 2);
-    c = form->align ? (c + 1.0) * (double(size - 1) / 2)
-                    : ((c + 1.0) * double(size) - 1.0) * 0.5;
-    taps = combined(taps, tapsOf(*form, c, size), stride);
+    c = form.align ? (c + 1.0) * (double(size - 1) / 2)
+                   : ((c + 1.0) * double(size) - 1.0) * 0.5;
+    taps = combined(taps, tapsOf(form, c, size), stride);
   }
   Shape result{batch, channels};
   result.insert(result.end(), at.begin() + 1, at.end() - 1);
@@ -148,32 +146,28 @@ LogicalResult gridSample(const Node &n) {
 
 /// theta [N, dims, dims + 1] times (x, y, ..., 1) at each grid position.
 LogicalResult affineGrid(const Node &n) {
-  auto theta = input(n, 0);
-  auto size = n.integers(1, "the size");
-  if (failed(theta) || failed(size))
-    return failure();
-  const int64_t dims = int64_t(size->size()) - 2;
-  if (dims < 2 || dims > 3 ||
-      shapeOf(*theta) != Shape{(*size)[0], dims, dims + 1})
-    return n.fail() << "theta of shape " << toString(shapeOf(*theta))
-                    << " does not fit to size " << toString(*size);
-  Shape result{(*size)[0]};
-  result.insert(result.end(), size->begin() + 2, size->end());
+  DLC_GET(auto theta, input(n, 0));
+  DLC_GET(auto size, n.integers(1, "the size"));
+  const int64_t dims = int64_t(size.size()) - 2;
+  if (dims < 2 || dims > 3 || shapeOf(theta) != Shape{size[0], dims, dims + 1})
+    return n.fail() << "theta of shape " << toString(shapeOf(theta))
+                    << " does not fit to size " << toString(size);
+  Shape result{size[0]};
+  result.insert(result.end(), size.begin() + 2, size.end());
   result.push_back(dims);
-  if (failed(checkFits(n, result, "the grid")))
-    return failure();
+  DLC_CHECK(checkFits(n, result, "the grid"));
   const bool align = n.integer("align_corners", 0) != 0;
-  const Type element = theta->type().getElementType();
+  const Type element = theta.type().getElementType();
   auto column = [&](int64_t j) {
     Shape shape(dims + 2, 1);
-    shape[0] = (*size)[0];
+    shape[0] = size[0];
     shape.back() = dims;
-    return part(*theta, 2, j, 1).reshape(shape);
+    return part(theta, 2, j, 1).reshape(shape);
   };
   Expr y = column(dims);
   for (int64_t d = 0; d < dims; ++d) {
-    const double count = double((*size)[2 + d]);
-    Expr at = ramp(n, dims + 2, 1 + d, (*size)[2 + d], element);
+    const double count = double(size[2 + d]);
+    Expr at = ramp(n, dims + 2, 1 + d, size[2 + d], element);
     at = align ? (count > 1 ? at * (2 / (count - 1)) - 1.0 : at)
                : (at * 2.0 + 1.0) / count - 1.0;
     y = y + at * column(dims - 1 - d);
