@@ -69,57 +69,68 @@ Option &OptionTable::add(std::string key, std::string help, std::string type) {
   return o;
 }
 
-Option &OptionTable::number(std::string key, double &field, double low,
-                            double high, std::string help) {
-  Option &o = add(std::move(key), std::move(help), "NUMBER");
-  o.set = [&field, low, high](auto &words) -> Status {
+namespace {
+
+template <class T> constexpr bool kIsOptional = false;
+template <class T> constexpr bool kIsOptional<std::optional<T>> = true;
+
+/// A row of one word, which `parse` reads and `text` writes; an optional field
+/// is unset without words.
+template <class Field, class Parse, class Text>
+Option &ofWord(Option &o, Field &field, Parse parse, Text text) {
+  o.set = [&field, parse](const Words &words) -> Status {
+    if constexpr (kIsOptional<Field>)
+      if (words.empty())
+        return field.reset(), Status();
     DLC_ASSIGN(std::string word, oneWord(words));
-    DLC_ASSIGN(field, parseNumber(word, low, high));
+    DLC_ASSIGN(field, parse(word));
     return {};
   };
-  o.get = [&field] { return Words{numberText(field)}; };
+  o.get = [&field, text]() -> std::optional<Words> {
+    if constexpr (!kIsOptional<Field>)
+      return Words{text(field)};
+    else if (field)
+      return Words{text(*field)};
+    return std::nullopt;
+  };
   return o;
 }
 
-/// Sets the field by `parse` of one word, or unsets it without words.
-template <class T, class Parse>
-static Status setOptional(std::optional<T> &field, const Words &words,
-                          Parse parse) {
-  if (words.empty()) {
-    field.reset();
-    return {};
-  }
-  DLC_ASSIGN(std::string word, oneWord(words));
-  DLC_ASSIGN(field, parse(word));
-  return {};
+template <class Field>
+Option &ofNumber(Option &o, Field &field, double low, double high) {
+  const auto parse = [low, high](const std::string &word) {
+    return parseNumber(word, low, high);
+  };
+  return ofWord(o, field, parse, numberText);
+}
+
+template <class T, class Field>
+Option &ofWhole(Option &o, Field &field, T low, T high) {
+  const auto parse = [low, high](const std::string &word) {
+    return parseWhole<T>(word, low, high);
+  };
+  return ofWord(o, field, parse, [](T n) { return std::to_string(n); });
+}
+
+} // namespace
+
+Option &OptionTable::number(std::string key, double &field, double low,
+                            double high, std::string help) {
+  return ofNumber(add(std::move(key), std::move(help), "NUMBER"), field, low,
+                  high);
 }
 
 Option &OptionTable::number(std::string key, std::optional<double> &field,
                             double low, double high, std::string help) {
-  Option &o = add(std::move(key), std::move(help), "NUMBER");
-  o.set = [&field, low, high](auto &words) {
-    return setOptional(field, words, [&](const std::string &word) {
-      return parseNumber(word, low, high);
-    });
-  };
-  o.get = [&field] {
-    return field ? std::optional(Words{numberText(*field)}) : std::nullopt;
-  };
-  return o;
+  return ofNumber(add(std::move(key), std::move(help), "NUMBER"), field, low,
+                  high);
 }
 
 template <std::integral T>
 Option &OptionTable::count(std::string key, T &field,
                            std::type_identity_t<T> low, std::string help,
                            std::type_identity_t<T> high) {
-  Option &o = add(std::move(key), std::move(help), "N");
-  o.set = [&field, low, high](auto &words) -> Status {
-    DLC_ASSIGN(std::string word, oneWord(words));
-    DLC_ASSIGN(field, parseWhole<T>(word, low, high));
-    return {};
-  };
-  o.get = [&field] { return Words{std::to_string(field)}; };
-  return o;
+  return ofWhole(add(std::move(key), std::move(help), "N"), field, low, high);
 }
 
 template Option &OptionTable::count(std::string, int &, int, std::string, int);
@@ -130,16 +141,7 @@ template Option &OptionTable::count(std::string, uint64_t &, uint64_t,
 
 Option &OptionTable::count(std::string key, std::optional<int64_t> &field,
                            int64_t low, std::string help, int64_t high) {
-  Option &o = add(std::move(key), std::move(help), "N");
-  o.set = [&field, low, high](auto &words) {
-    return setOptional(field, words, [&](const std::string &word) {
-      return parseCount(word, low, high);
-    });
-  };
-  o.get = [&field] {
-    return field ? std::optional(Words{std::to_string(*field)}) : std::nullopt;
-  };
-  return o;
+  return ofWhole(add(std::move(key), std::move(help), "N"), field, low, high);
 }
 
 Option &OptionTable::choiceAt(std::string key, Words names, std::string help,
@@ -173,13 +175,11 @@ Option &OptionTable::choice(std::string key, std::string &field, Words names,
 
 Option &OptionTable::text(std::string key, std::string &field, std::string type,
                           std::string help) {
-  Option &o = add(std::move(key), std::move(help), std::move(type));
-  o.set = [&field](auto &words) -> Status {
-    DLC_ASSIGN(field, oneWord(words));
-    return {};
+  const auto parse = [](const std::string &word) -> Result<std::string> {
+    return word;
   };
-  o.get = [&field] { return Words{field}; };
-  return o;
+  return ofWord(add(std::move(key), std::move(help), std::move(type)), field,
+                parse, [](const std::string &word) { return word; });
 }
 
 /// The truth value of a word in YAML: true, yes and on, or their opposites.
@@ -196,7 +196,7 @@ static Result<bool> parseToggle(const std::string &word) {
   return usageError("expected true or false, found '{}'", word);
 }
 
-static Words toggled(bool on) { return {on ? "true" : "false"}; }
+static std::string toggled(bool on) { return on ? "true" : "false"; }
 
 Option &OptionTable::toggle(std::string key, bool &field, std::string help) {
   Option &o = add(std::move(key), std::move(help), "");
@@ -204,20 +204,14 @@ Option &OptionTable::toggle(std::string key, bool &field, std::string help) {
     DLC_ASSIGN(field, parseToggle(fmt::format("{}", fmt::join(words, ","))));
     return {};
   };
-  o.get = [&field] { return toggled(field); };
+  o.get = [&field] { return Words{toggled(field)}; };
   return o;
 }
 
 Option &OptionTable::toggle(std::string key, std::optional<bool> &field,
                             std::string help) {
-  Option &o = add(std::move(key), std::move(help), "");
-  o.set = [&field](auto &words) {
-    return setOptional(field, words, parseToggle);
-  };
-  o.get = [&field] {
-    return field ? std::optional(toggled(*field)) : std::nullopt;
-  };
-  return o;
+  return ofWord(add(std::move(key), std::move(help), ""), field, parseToggle,
+                toggled);
 }
 
 Option &OptionTable::either(std::string key, bool &isSecond, std::string first,
@@ -262,14 +256,8 @@ Option &OptionTable::patterns(std::string key, Words &field, std::string help) {
 }
 
 Option &OptionTable::bytes(std::string key, int64_t &field, std::string help) {
-  Option &o = add(std::move(key), std::move(help), "SIZE");
-  o.set = [&field](auto &words) -> Status {
-    DLC_ASSIGN(std::string word, oneWord(words));
-    DLC_ASSIGN(field, parseBytes(word));
-    return {};
-  };
-  o.get = [&field] { return Words{exactBytes(field)}; };
-  return o;
+  return ofWord(add(std::move(key), std::move(help), "SIZE"), field, parseBytes,
+                exactBytes);
 }
 
 } // namespace dlc
