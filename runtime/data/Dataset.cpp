@@ -3,10 +3,8 @@
 
 #include "runtime/base/files/MappedFile.h"
 #include "runtime/base/numbers/Checked.h"
-#include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/base/process/Parallel.h"
-#include "runtime/data/Convert.h"
 #include "runtime/data/arrays/Advice.h"
 
 #include <algorithm>
@@ -285,7 +283,8 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
   column.scale_ = scaleOf(head, spec, options_.scale);
   const Finish finish(options_, sampleShape(spec.shape));
   const bool isFinished = isFloat(spec.dtype) && !spec.isLabel &&
-                          !spec.isShared && !finish.isNothing();
+                          !spec.isShared &&
+                          (finish.normalizes() || finish.erases());
   if (isFinished) {
     column.finish_ = finish;
     if (spec.dtype != DType::F32)
@@ -394,15 +393,6 @@ Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
     return failed("'{}' has no samples", name);
   dataset.setWorkers(0, 1);
   return dataset;
-}
-
-Result<Dataset> Dataset::open(const std::string &path,
-                              const std::vector<InputSpec> &inputs,
-                              int64_t batch, const SampleOptions &options) try {
-  DLC_ASSIGN(auto source, openSource(path, options));
-  return open(std::move(source), inputs, batch, options);
-} catch (...) {
-  return caughtException(path);
 }
 
 } // namespace dlc

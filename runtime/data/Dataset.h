@@ -2,6 +2,7 @@
 // Samples that were checked against a program's inputs.
 #pragma once
 
+#include "runtime/data/Convert.h"
 #include "runtime/data/Finish.h"
 
 #include <optional>
@@ -47,8 +48,6 @@ public:
 
 private:
   friend class Dataset;
-  using Convert = void (*)(const std::byte *from, std::byte *to, uint64_t count,
-                           double scale);
 
   Status write(const std::byte *from, int64_t row, const TrainingPass *pass,
                std::byte *to) const;
@@ -67,10 +66,10 @@ private:
   const std::byte *all_ = nullptr; // the rows if in memory, already checked
   uint64_t elements_ = 0;
   double scale_ = 1;
-  Convert convert_ = nullptr;
+  ConvertFunction convert_ = nullptr;
   // Applied to the f32 results of convert_, before narrow_ (null: none).
   std::optional<Finish> finish_;
-  Convert narrow_ = nullptr;
+  ConvertFunction narrow_ = nullptr;
   bool isOneHot_ = false; // class numbers become one-hot
 };
 
@@ -85,10 +84,6 @@ public:
   // numbers become one-hot where the program takes probabilities. Errors name
   // file and key, with expected and actual values.
   static Result<Dataset> open(std::shared_ptr<const Source> source,
-                              const std::vector<InputSpec> &inputs,
-                              int64_t batch, const SampleOptions &options);
-  // Opens the file at `path`.
-  static Result<Dataset> open(const std::string &path,
                               const std::vector<InputSpec> &inputs,
                               int64_t batch, const SampleOptions &options);
 

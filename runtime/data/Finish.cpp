@@ -41,14 +41,9 @@ void Finish::apply(std::span<float> values, int64_t row,
     return;
   const PictureSize size = layout_.size;
   const PictureBox box = drawErased(size, draws);
-  const int planes = layout_.planar ? layout_.channels : 1;
-  const int wide = layout_.planar ? 1 : layout_.channels; // values of a pixel
-  for (int p = 0; p < planes; ++p)
-    for (int y = box.top; y < box.top + box.height; ++y)
-      std::fill_n(values.begin() +
-                      (ptrdiff_t(p * size.height + y) * size.width + box.left) *
-                          wide,
-                  box.width * wide, 0.0F);
+  layout_.eachRow(box, [&](ptrdiff_t at, int count) {
+    std::fill_n(values.begin() + at, count, 0.0F);
+  });
 }
 
 PictureBox drawErased(PictureSize size, SampleDraws &draws) {

@@ -14,7 +14,6 @@ public:
 
   bool normalizes() const { return !mean_.empty(); }
   bool erases() const { return erase_ > 0; }
-  bool isNothing() const { return !normalizes() && !erases(); }
   // Applies torchvision's Normalize, and RandomErasing if there is a pass.
   void apply(std::span<float> values, int64_t row,
              const TrainingPass *pass) const;

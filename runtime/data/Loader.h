@@ -35,9 +35,6 @@ class Loader {
 public:
   Loader(std::span<const Dataset> sets, const Sampling &sampling, int64_t first,
          int64_t last);
-  Loader(const Dataset &dataset, const Sampling &sampling, int64_t first,
-         int64_t last)
-      : Loader(std::span(&dataset, 1), sampling, first, last) {}
   ~Loader();
 
   // A batch, the index of its data set, and the cursor after its update.

@@ -45,20 +45,6 @@ void blend(const float *other, float *own, uint64_t count, double share) {
     own[i] = other[i] * theirs + own[i] * mine;
 }
 
-void paste(const float *other, float *own, const PixelLayout &layout,
-           const PictureBox &box) {
-  const int planes = layout.planar ? layout.channels : 1;
-  const int wide = layout.planar ? 1 : layout.channels;
-  for (int p = 0; p < planes; ++p)
-    for (int y = box.top; y < box.top + box.height; ++y) {
-      const auto at =
-          (ptrdiff_t(p * layout.size.height + y) * layout.size.width +
-           box.left) *
-          wide;
-      std::copy_n(other + at, box.width * wide, own + at);
-    }
-}
-
 } // namespace
 
 double drawBeta(double alpha, SampleDraws &draws) {
@@ -103,7 +89,9 @@ void mixSample(const Dataset &dataset, const MixDraw &draw,
         reinterpret_cast<const float *>(from[i].data() + other * bytes);
     auto *own = reinterpret_cast<float *>(to[i].data() + at * bytes);
     if (draw.isCut && !column.spec().isLabel)
-      paste(theirs, own, *column.layout(), draw.box);
+      column.layout()->eachRow(draw.box, [&](ptrdiff_t from, int count) {
+        std::copy_n(theirs + from, count, own + from);
+      });
     else
       blend(theirs, own, bytes / sizeof(float), draw.share);
   }

@@ -5,8 +5,8 @@
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/process/MemoryLimit.h"
 
-#include <charconv>
 #include <cstring>
+#include <re2/re2.h>
 
 namespace dlc {
 namespace {
@@ -22,98 +22,35 @@ struct Header {
 };
 
 // Parses {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } and no
-// other Python.
-class HeaderParser {
-public:
-  explicit HeaderParser(std::string_view text) : text_(text) {}
-
-  Result<Header> parse() {
-    Header header;
-    bool descr = false, order = false, shape = false;
-    if (!take('{'))
-      return failed("no dictionary");
-    while (!take('}')) {
-      std::optional<std::string> key = string();
-      if (!key || !take(':'))
-        return failed("expected a key");
-      bool good = false;
-      if (*key == "descr" && !descr)
-        good = descr = readDescr(header);
-      else if (*key == "fortran_order" && !order)
-        good = order = readOrder(header);
-      else if (*key == "shape" && !shape)
-        good = shape = readShape(header);
-      if (!good)
-        return failed("cannot read '{}'", *key);
-      take(',');
-    }
-    if (!descr || !order || !shape)
-      return failed("expected descr, fortran_order and shape");
-    return header;
+// other Python. A list as descr is a structured type.
+Result<Header> parseHeader(std::string_view text) {
+  // \x22 and \x27 are the two quotes.
+  static const RE2 pattern(
+      R"((?s)\s*\{(?:\s*[\x22\x27](?:)"
+      R"(descr[\x22\x27]\s*:\s*(?:[\x22\x27]([^\x22\x27]*)[\x22\x27])"
+      R"(|(\[.*?\]))|)"
+      R"(fortran_order[\x22\x27]\s*:\s*(True|False)|)"
+      R"(shape[\x22\x27]\s*:\s*\(([\d\s,]*)\))\s*,?)*\s*\}\s*)");
+  Header header;
+  std::string structure;
+  re2::StringPiece order, shape;
+  const bool isKnown =
+      RE2::FullMatch(re2::StringPiece(text), pattern, &header.descr, &structure,
+                     &order, &shape);
+  header.descr += structure.substr(0, 40);
+  header.fortranOrder = order == "True";
+  bool isDamaged =
+      !isKnown || header.descr.empty() || order.empty() || !shape.data();
+  for (int64_t dim = 0; !isDamaged && !RE2::FullMatch(shape, R"(\s*)");) {
+    isDamaged = !RE2::Consume(&shape, R"(\s*(\d+)\s*,?)", &dim) ||
+                header.shape.size() == 32;
+    header.shape.push_back(dim);
   }
-
-private:
-  void skip() {
-    while (!text_.empty() && std::isspace(static_cast<unsigned char>(text_[0])))
-      text_.remove_prefix(1);
-  }
-  bool take(char wanted) {
-    skip();
-    if (text_.empty() || text_[0] != wanted)
-      return false;
-    text_.remove_prefix(1);
-    return true;
-  }
-  bool takeWord(std::string_view word) {
-    skip();
-    if (!text_.starts_with(word))
-      return false;
-    text_.remove_prefix(word.size());
-    return true;
-  }
-  std::optional<std::string> string() {
-    skip();
-    if (text_.empty() || (text_[0] != '\'' && text_[0] != '"'))
-      return std::nullopt;
-    size_t end = text_.find(text_[0], 1);
-    if (end == text_.npos)
-      return std::nullopt;
-    std::string result(text_.substr(1, end - 1));
-    text_.remove_prefix(end + 1);
-    return result;
-  }
-
-  bool readDescr(Header &header) {
-    std::optional<std::string> name = string();
-    // A list is a structured type; errors quote its start.
-    header.descr = name ? *name : std::string(text_.substr(0, 40));
-    if (!name)
-      text_ = text_.substr(std::min(text_.size(), text_.find("'fortran")));
-    return true;
-  }
-  bool readOrder(Header &header) {
-    header.fortranOrder = takeWord("True");
-    return header.fortranOrder || takeWord("False");
-  }
-  bool readShape(Header &header) {
-    if (!take('('))
-      return false;
-    while (!take(')')) {
-      skip();
-      int64_t dim = 0;
-      auto [end, error] =
-          std::from_chars(text_.data(), text_.data() + text_.size(), dim);
-      if (error != std::errc() || dim < 0 || header.shape.size() == 32)
-        return false;
-      header.shape.push_back(dim);
-      text_.remove_prefix(static_cast<size_t>(end - text_.data()));
-      take(',');
-    }
-    return true;
-  }
-
-  std::string_view text_;
-};
+  if (isDamaged)
+    return failed("expected descr, fortran_order and shape, found '{}'",
+                  printable(text, 200));
+  return header;
+}
 
 template <class From, class To> SharedBytes widen(const SharedBytes &from) {
   size_t count = from.bytes.size() / sizeof(From);
@@ -237,9 +174,9 @@ std::string describe(DType dtype, const std::vector<int64_t> &shape) {
 static Result<Array> parseNpyOf(const SharedBytes &content, uint64_t size) {
   size_t start = 0;
   DLC_ASSIGN(std::string_view text, headerText(content.bytes, start));
-  auto header = HeaderParser(text).parse();
+  auto header = parseHeader(text);
   if (!header)
-    return header.status().withContext(fmt::format("its header is damaged"));
+    return header.status().withContext("its header is damaged");
   DLC_ASSIGN(Kind kind, kindOf(header->descr));
   SharedBytes data{content.bytes.subspan(start), content.owner};
   std::optional<uint64_t> bytes = checkedElements(header->shape);
@@ -319,7 +256,7 @@ Result<Array> ArrayFile::head(const std::string &key) const {
   if (single_)
     return Array{single_->dtype, single_->shape, {}};
   const std::string name = key + ".npy";
-  DLC_ASSIGN(SharedBytes bytes, zip_->readStart(name, kMaxHeader + 12));
+  DLC_ASSIGN(SharedBytes bytes, zip_->read(name, kMaxHeader + 12));
   return parse(key, bytes, zip_->sizeOf(name));
 }
 

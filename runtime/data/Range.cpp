@@ -4,8 +4,6 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
 
-#include <charconv>
-
 namespace dlc {
 
 Result<std::vector<std::string>> expandRange(const std::string &path) {
@@ -13,15 +11,15 @@ Result<std::vector<std::string>> expandRange(const std::string &path) {
                close = path.find('}', open);
   if (open == path.npos || exists(path))
     return std::vector{path};
-  int64_t first = -1, last = -1;
-  const auto read = [&](size_t from, size_t to, int64_t &value) {
-    const auto [end, error] =
-        std::from_chars(path.data() + from, path.data() + to, value);
-    return error == std::errc() && end == path.data() + to && value >= 0;
+  const auto read = [&](size_t from, size_t to) {
+    return to == path.npos || to < from
+               ? -1
+               : wholeNumber<int64_t>(path.substr(from, to - from))
+                     .value_or(-1);
   };
-  if (dots == path.npos || close == path.npos || dots > close ||
-      !read(open + 1, dots, first) || !read(dots + 2, close, last) ||
-      first > last || last - first >= kMaxRange)
+  const int64_t first = read(open + 1, dots), last = read(dots + 2, close);
+  if (dots == path.npos || first < 0 || first > last ||
+      last - first >= kMaxRange)
     return usageError("'{}': expected a range of at most {} numbers, as in "
                       "train-{{000..127}}.tar",
                       printable(path), kMaxRange);

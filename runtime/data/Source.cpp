@@ -178,6 +178,22 @@ std::shared_ptr<const RowReader> readerOf(Array array) {
   return std::make_shared<const ArrayRows>(std::move(array));
 }
 
+std::shared_ptr<const RowReader>
+readerBy(std::function<Status(int64_t, const TrainingPass *, std::byte *)> f) {
+  class FunctionRows final : public RowReader {
+  public:
+    explicit FunctionRows(decltype(f) read) : read_(std::move(read)) {}
+    Status read(int64_t row, const TrainingPass *pass,
+                std::byte *to) const override {
+      return read_(row, pass, to);
+    }
+
+  private:
+    decltype(f) read_;
+  };
+  return std::make_shared<const FunctionRows>(std::move(f));
+}
+
 std::unique_ptr<SampleStream> Source::stream() const { return nullptr; }
 
 bool Source::has(const std::string &key) const {

@@ -6,6 +6,7 @@
 #include "runtime/data/Npy.h"
 #include "runtime/data/SampleOptions.h"
 
+#include <functional>
 #include <map>
 #include <span>
 
@@ -144,6 +145,9 @@ std::shared_ptr<const Source> sourceOf(std::string name,
 
 // Reads an array that is in memory or memory-mapped.
 std::shared_ptr<const RowReader> readerOf(Array array);
+// Reads rows by a function, as RowReader::read.
+std::shared_ptr<const RowReader>
+    readerBy(std::function<Status(int64_t, const TrainingPass *, std::byte *)>);
 
 // The error for a key that a source lacks.
 Status noSuchArray(const Source &source, const std::string &key);

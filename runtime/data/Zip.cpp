@@ -154,11 +154,13 @@ Status ZipFile::readDirectory() {
                       nameSize);
     readZip64(directory.subspan(46 + nameSize, extraSize),
               {&entry.size, &entry.compressed, &entry.offset});
+    // Readers differ in which member of a name they use.
+    if (!index_.emplace(entry.name, entries_.size()).second)
+      return failed("holds '{}' twice", entry.name);
     entries_.push_back(std::move(entry));
     directory = directory.subspan(46 + nameSize + extraSize + commentSize);
   }
-  DLC_TRY(checkInflated());
-  return index();
+  return checkInflated();
 }
 
 // Checks the sizes in the directory; members of other sizes are damaged.
@@ -174,14 +176,6 @@ Status ZipFile::checkInflated() const {
                       most >> 20, kMaxRatio);
       total += entry.size;
     }
-  return {};
-}
-
-// Duplicate names are errors: readers differ in which member they use.
-Status ZipFile::index() {
-  for (size_t i = 0; i < entries_.size(); ++i)
-    if (!index_.emplace(entries_[i].name, i).second)
-      return failed("holds '{}' twice", entries_[i].name);
   return {};
 }
 
@@ -229,25 +223,14 @@ Result<SharedBytes> ZipFile::extract(const Entry &entry, uint64_t size) const {
   return SharedBytes{*inflated, inflated};
 }
 
-Result<SharedBytes> ZipFile::read(const std::string &name) const {
+Result<SharedBytes> ZipFile::read(const std::string &name,
+                                  std::optional<uint64_t> first) const {
   const Entry *entry = find(name);
   if (!entry)
     return failed("'{}' has no '{}'", file_->path(), name);
-  auto result = extract(*entry, entry->size);
-  if (result && checksum(result->bytes) != entry->crc)
+  auto result = extract(*entry, std::min(first.value_or(-1), entry->size));
+  if (result && !first && checksum(result->bytes) != entry->crc)
     result = failed("its checksum is wrong: the file is damaged");
-  if (!result)
-    return result.status().withContext(
-        fmt::format("'{}': '{}'", file_->path(), name));
-  return result;
-}
-
-Result<SharedBytes> ZipFile::readStart(const std::string &name,
-                                       uint64_t size) const {
-  const Entry *entry = find(name);
-  if (!entry)
-    return failed("'{}' has no '{}'", file_->path(), name);
-  auto result = extract(*entry, std::min(size, entry->size));
   if (!result)
     return result.status().withContext(
         fmt::format("'{}': '{}'", file_->path(), name));

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -28,11 +29,10 @@ public:
   bool has(const std::string &name) const { return find(name) != nullptr; }
 
   // Content of a member, with its checksum verified; stored members are not
-  // copied.
-  Result<SharedBytes> read(const std::string &name) const;
-  // The first `size` bytes of a member, or fewer if it is shorter. Only these
-  // are inflated; the checksum is not verified.
-  Result<SharedBytes> readStart(const std::string &name, uint64_t size) const;
+  // copied. With `first` that many bytes, or fewer if it is shorter: only these
+  // are inflated, and the checksum is not verified.
+  Result<SharedBytes> read(const std::string &name,
+                           std::optional<uint64_t> first = {}) const;
   // The size in the directory.
   uint64_t sizeOf(const std::string &name) const;
 
@@ -47,7 +47,6 @@ private:
   const Entry *find(const std::string &name) const;
   Status readDirectory();
   Status checkInflated() const;
-  Status index();
   Result<SharedBytes> extract(const Entry &entry, uint64_t size) const;
   Result<std::span<const std::byte>> content(const Entry &entry) const;
 

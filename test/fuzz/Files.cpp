@@ -4,6 +4,7 @@
 #include "compiler/driver/Options.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/files/Safetensors.h"
+#include "runtime/base/process/Boundary.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/train/TrainOptions.h"
 #include "test/fuzz/Targets.h"
@@ -63,7 +64,11 @@ Status fuzzNpz(Job &job) {
   specs.push_back({"x", DType::F32, {4, 8}});
   if (!single)
     specs.push_back({"y", DType::I64, {4}, 10, true});
-  DLC_ASSIGN(const Dataset data, Dataset::open(path, specs, 4, {}));
+  const auto open = [&]() -> Result<Dataset> {
+    DLC_ASSIGN(auto source, openSource(path, {}));
+    return Dataset::open(std::move(source), specs, 4, {});
+  };
+  DLC_ASSIGN(const Dataset data, guarded(path, open));
   for (const Column &column : data.columns()) {
     std::vector<std::byte> sample(column.sampleBytes());
     for (int64_t row = 0; row < data.samples(); ++row)

@@ -107,8 +107,13 @@ protected:
     EXPECT_TRUE(writeNpz(path("data.npz"), arrays).ok());
     return path("data.npz");
   }
+  Result<Dataset> opened(const std::vector<InputSpec> &inputs, int64_t batch,
+                         const SampleOptions &options = {}) {
+    DLC_ASSIGN(auto source, openSource(path("data.npz"), options));
+    return Dataset::open(std::move(source), inputs, batch, options);
+  }
   Status open(const std::vector<InputSpec> &inputs, int64_t batch = 2) {
-    return Dataset::open(path("data.npz"), inputs, batch, {}).status();
+    return opened(inputs, batch).status();
   }
   void expectRefused(const std::vector<InputSpec> &inputs,
                      std::vector<std::string> words, int64_t batch = 2) {
@@ -262,8 +267,7 @@ TEST_F(Files, ImagesAreScaledToOne) {
   auto values = [&](std::optional<double> scale) {
     SampleOptions options;
     options.scale = scale;
-    auto data = Dataset::open(path("data.npz"), {{"x", DType::F32, {1, 2}}}, 1,
-                              options);
+    auto data = opened({{"x", DType::F32, {1, 2}}}, 1, options);
     std::array<float, 2> sample{};
     EXPECT_TRUE(
         data->columns()[0]
@@ -316,11 +320,10 @@ protected:
   }
   // The samples of steps [first, last).
   std::vector<int64_t> load(Sampling sampling, int64_t first, int64_t last) {
-    auto data = Dataset::open(path("data.npz"),
-                              {{"x", DType::I64, {sampling.batch, 1}}},
-                              sampling.batch, {});
+    auto data =
+        opened({{"x", DType::I64, {sampling.batch, 1}}}, sampling.batch);
     EXPECT_TRUE(data.ok()) << data.status().message();
-    Loader loader(*data, sampling, first, last);
+    Loader loader(std::span(&*data, 1), sampling, first, last);
     std::vector<int64_t> samples;
     for (;;) {
       const auto batch = loader.next();
@@ -431,19 +434,18 @@ TEST_F(Loading, FillsUpTheLastUpdate) {
                       .pads = true};
     const int64_t all = sampling.samplesOfUpdate(),
                   updates = (23 + all - 1) / all;
-    EXPECT_EQ(sampling.updatesPerEpoch(23), updates);
+    EXPECT_EQ(sampling.updatesPerEpoch(std::array<int64_t, 1>{23}), updates);
     EXPECT_EQ(sampling.cursorAfter(updates, 23).epoch, 1);
     EXPECT_EQ(sampling.cursorAfter(updates, 23).sample, 0);
     std::map<int64_t, int> taken;
     double last = 0; // weight of the last update
     for (sampling.rank = 0; sampling.rank < 3; ++sampling.rank) {
-      auto data = Dataset::open(
-          path("data.npz"),
+      auto data = opened(
           {{"x", DType::I64, {2, 1}},
            {.key = "w", .dtype = DType::F32, .shape = {2}, .isWeight = true}},
-          2, {});
+          2);
       ASSERT_TRUE(data.ok()) << data.status().message();
-      Loader loader(*data, sampling, 0, updates);
+      Loader loader(std::span(&*data, 1), sampling, 0, updates);
       for (int64_t batch = 0; batch < updates * window; ++batch) {
         const auto made = loader.next();
         ASSERT_TRUE(made.ok() && *made);
@@ -477,9 +479,8 @@ TEST(Cursors, ARestOfAnEpochIsFilledUp) {
 }
 
 TEST_F(Loading, StopsEarly) {
-  auto data =
-      Dataset::open(path("data.npz"), {{"x", DType::I64, {1, 1}}}, 1, {});
-  Loader loader(*data, {}, 0, 1'000'000);
+  auto data = opened({{"x", DType::I64, {1, 1}}}, 1);
+  Loader loader(std::span(&*data, 1), {}, 0, 1'000'000);
   const auto first = loader.next();
   EXPECT_TRUE(first.ok() && *first);
 }

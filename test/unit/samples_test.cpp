@@ -5,7 +5,7 @@
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/data/Loader.h"
 #include "runtime/data/Mix.h"
-#include "runtime/data/pictures/ArrayPictures.h"
+#include "runtime/data/pictures/PictureSource.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ std::vector<std::byte> load(Sampling sampling, int workers, int64_t first,
   data.setWorkers(workers, 1);
   std::vector<std::vector<std::byte>> parts;
   for (sampling.rank = 0; sampling.rank < sampling.world; ++sampling.rank) {
-    Loader loader(data, sampling, first, last);
+    Loader loader(std::span(&data, 1), sampling, first, last);
     for (size_t step = 0;; ++step) {
       const auto batch = loader.next();
       EXPECT_TRUE(batch.ok());
@@ -212,7 +212,7 @@ Mixed mixed(const SampleOptions &options, Sampling sampling) {
   Mixed result;
   std::vector<Mixed> parts;
   for (sampling.rank = 0; sampling.rank < sampling.world; ++sampling.rank) {
-    Loader loader(*data, sampling, 0, 2);
+    Loader loader(std::span(&*data, 1), sampling, 0, 2);
     for (size_t at = 0;; ++at) {
       const auto found = loader.next();
       EXPECT_TRUE(found.ok());

@@ -19,20 +19,11 @@ bool soundsLikeLabels(const std::string &key) {
   return word == "y" || word.starts_with("y_") || word.starts_with("y.");
 }
 
-std::string shapeText(const std::vector<int64_t> &axes) {
-  return fmt::format("{}", fmt::join(axes, ", "));
-}
-
 // Whether a column's samples are f32 and cheap to read.
 bool isReadable(const Dataset &data, const Column &column) {
   return column.spec().dtype == DType::F32 && !column.spec().isWeight &&
          !column.spec().isShared && !data.source().isSlow() &&
          !data.source().isStream();
-}
-
-bool isFinite(std::span<const float> values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](float value) { return std::isfinite(value); });
 }
 
 } // namespace
@@ -71,7 +62,7 @@ std::string adviceOnShape(const std::string &key,
     return checkedElements(shape).value_or(0);
   };
   if (!expected.empty() && product(found) == product(expected))
-    return mends(fmt::format(".reshape(-1, {})", shapeText(expected)));
+    return mends(fmt::format(".reshape(-1, {})", fmt::join(expected, ", ")));
   return "";
 }
 
@@ -122,7 +113,10 @@ std::string notFinite(const Dataset &data) {
       auto *to = reinterpret_cast<std::byte *>(values.data());
       if (!column.copySample(row, nullptr, to))
         break;
-      if (isFinite(values) || ++count > kNamed)
+      const bool isFinite =
+          std::all_of(values.begin(), values.end(),
+                      [](float value) { return std::isfinite(value); });
+      if (isFinite || ++count > kNamed)
         continue;
       rows.push_back(row);
     }

@@ -7,11 +7,6 @@
 namespace dlc {
 namespace {
 
-// 0.299 red + 0.587 green + 0.114 blue, in fixed point with 16 fraction bits.
-int lumaOf(const uint8_t *rgb) {
-  return (rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16;
-}
-
 uint8_t blended(int plain, int value, float factor) {
   const float result = float(plain) + factor * float(value - plain);
   return uint8_t(std::clamp(result, 0.0F, 255.0F));
@@ -70,6 +65,10 @@ void setColour(uint8_t *rgb, HueSaturation colour, uint8_t value) {
 }
 
 } // namespace
+
+int lumaOf(const uint8_t *rgb) {
+  return (rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16;
+}
 
 void adjustBrightness(Picture &image, float factor) {
   moveFrom(image, factor, [](const uint8_t *) { return 0; });

@@ -7,6 +7,9 @@
 
 namespace dlc {
 
+// 0.299 red + 0.587 green + 0.114 blue, in fixed point with 16 fraction bits.
+int lumaOf(const uint8_t *rgb);
+
 // Blends the image with a degenerate one: factor 0 gives that, 1 the image,
 // greater factors extrapolate, clamped to 0 and 255. Factors >= 0.
 void adjustBrightness(Picture &image, float factor); // from black

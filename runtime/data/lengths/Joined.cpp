@@ -94,12 +94,10 @@ public:
     return sources_[0]->classes();
   }
   std::string nameOf(int64_t row) const override {
-    const Source &source = ownerOf(row);
-    return source.nameOf(row);
+    return ownerOf(row).nameOf(row);
   }
   bool isReplaced(int64_t row) const override {
-    const Source &source = ownerOf(row);
-    return source.isReplaced(row);
+    return ownerOf(row).isReplaced(row);
   }
   bool isSlow() const override {
     return std::any_of(sources_.begin(), sources_.end(),

@@ -49,9 +49,6 @@ struct Sampling {
   }
   // For data sets with these numbers of samples.
   int64_t updatesPerEpoch(std::span<const int64_t> counts) const;
-  int64_t updatesPerEpoch(int64_t samples) const {
-    return updatesPerEpoch({&samples, 1});
-  }
   // The cursor after `updates` updates of the run, at least `since`; at the end
   // of an epoch it is the start of the next one. Does not set `taken`.
   Cursor cursorAfter(int64_t updates, std::span<const int64_t> counts) const;

@@ -74,13 +74,16 @@ private:
   std::vector<std::byte> value_;
 };
 
+struct KnownPadding {
+  std::vector<int64_t> shape;
+  std::vector<std::byte> value; // in the array's type
+};
+
 class PaddedSource final : public SourceOver {
 public:
   PaddedSource(std::shared_ptr<const Source> source,
-               std::map<std::string, Padding> paddings,
-               std::map<std::string, std::vector<std::byte>> values)
-      : SourceOver(std::move(source)), paddings_(std::move(paddings)),
-        values_(std::move(values)) {}
+               std::map<std::string, KnownPadding> paddings)
+      : SourceOver(std::move(source)), paddings_(std::move(paddings)) {}
 
   Result<Array> head(const std::string &key) const override {
     DLC_ASSIGN(Array head, source_->head(key));
@@ -98,12 +101,11 @@ public:
     DLC_ASSIGN(const Array head, source_->head(key));
     return std::make_shared<const PaddedRows>(
         std::move(rows), sampleShape(head.shape), found->second.shape,
-        values_.at(key));
+        found->second.value);
   }
 
 private:
-  std::map<std::string, Padding> paddings_;
-  std::map<std::string, std::vector<std::byte>> values_;
+  std::map<std::string, KnownPadding> paddings_;
 };
 
 } // namespace
@@ -111,19 +113,17 @@ private:
 Result<std::shared_ptr<const Source>>
 paddedSource(std::shared_ptr<const Source> source,
              const std::vector<Padding> &paddings) {
-  std::map<std::string, Padding> byKey;
-  std::map<std::string, std::vector<std::byte>> values;
+  std::map<std::string, KnownPadding> byKey;
   for (const Padding &padding : paddings) {
     DLC_ASSIGN(const Array head, source->head(padding.key));
     auto value = valueAs(padding.value, head.dtype);
     if (!value)
       return value.status().withContext(
           fmt::format("--pad: '{}': '{}'", source->name(), padding.key));
-    values[padding.key] = *std::move(value);
-    byKey[padding.key] = padding;
+    byKey[padding.key] = {padding.shape, *std::move(value)};
   }
-  return std::make_shared<const PaddedSource>(
-      std::move(source), std::move(byKey), std::move(values));
+  return std::make_shared<const PaddedSource>(std::move(source),
+                                              std::move(byKey));
 }
 
 } // namespace dlc

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/pictures/ArrayLayout.h"
 
+#include "runtime/data/augment/Colour.h"
+
 #include <cstring>
 
 namespace dlc {
@@ -21,21 +23,12 @@ Result<PixelLayout> layoutOf(const std::vector<int64_t> &shape) {
                 fmt::join(shape, ", "));
 }
 
-namespace {
-
-uint8_t greyOf(const uint8_t *rgb) {
-  return uint8_t(
-      (rgb[0] * 19595U + rgb[1] * 38470U + rgb[2] * 7471U + 0x8000) >> 16);
-}
-
-} // namespace
-
 void layOut(const Picture &image, const PixelLayout &layout, std::byte *to) {
   auto *out = reinterpret_cast<uint8_t *>(to);
   const size_t pixels = image.rgb.size() / 3;
   if (layout.channels == 1) {
     for (size_t i = 0; i < pixels; ++i)
-      out[i] = greyOf(&image.rgb[i * 3]);
+      out[i] = uint8_t(lumaOf(&image.rgb[i * 3]));
   } else if (!layout.planar) {
     std::memcpy(out, image.rgb.data(), image.rgb.size());
   } else {

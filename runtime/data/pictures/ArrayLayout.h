@@ -15,6 +15,14 @@ struct PixelLayout {
   uint64_t bytes() const {
     return uint64_t(size.height) * uint64_t(size.width) * uint64_t(channels);
   }
+  // Calls act(offset, count) for each row of adjacent values in a box.
+  template <class F> void eachRow(const PictureBox &box, F &&act) const {
+    const int planes = planar ? channels : 1, wide = planar ? 1 : channels;
+    for (int p = 0; p < planes; ++p)
+      for (int y = box.top; y < box.top + box.height; ++y)
+        act((ptrdiff_t(p * size.height + y) * size.width + box.left) * wide,
+            box.width * wide);
+  }
 };
 
 // The layout of samples [3, H, W], [1, H, W], [H, W, 3] or [H, W, 1]; an error

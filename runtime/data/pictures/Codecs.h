@@ -9,12 +9,8 @@ namespace dlc {
 // Code::Failed for no pixels, or more than kMaxPixels.
 Status checkPixels(int64_t width, int64_t height);
 
-// A JPEG before rotation; `orientation` is the EXIF value, 1 to 8.
-struct JpegHeader {
-  PictureSize size;
-  int orientation = 1;
-};
-Result<JpegHeader> readJpegHeader(std::span<const std::byte> file);
+// Upright, by EXIF; those of the others are before rotation.
+Result<PictureSize> sizeOfJpeg(std::span<const std::byte> file);
 Result<Picture> decodeJpeg(std::span<const std::byte> file, PictureSize least);
 Result<PictureSize> sizeOfPng(std::span<const std::byte> file);
 Result<Picture> decodePng(std::span<const std::byte> file, PictureSize least);

@@ -20,16 +20,17 @@ struct PictureFile {
   uint64_t size = 0;
 };
 
-class PictureFolder final : public Pictures {
+class PictureFiles final : public Pictures {
 public:
   using Pictures::classes_, Pictures::labels_;
-  std::string path;
+
+  std::string title, folder; // folder: "" or "FOLDER/"
   std::vector<PictureFile> files;
 
-  std::string name() const override { return path; }
+  std::string name() const override { return title; }
   int64_t count() const override { return int64_t(files.size()); }
   std::string nameOf(int64_t index) const override {
-    return path + "/" + files[size_t(index)].path;
+    return folder + files[size_t(index)].path;
   }
   Result<SharedBytes> read(int64_t index) const override {
     return readPictureFile(nameOf(index));
@@ -145,8 +146,8 @@ std::string adviceOnOthers(const Collector &collector,
   return "";
 }
 
-Status collectClasses(Collector &collector, PictureFolder &folder) {
-  for (const auto &entry : collector.list(folder.path)) {
+Status collectClasses(Collector &collector, PictureFiles &folder) {
+  for (const auto &entry : collector.list(folder.title)) {
     if (!entry.is_directory())
       continue;
     DLC_TRY(collector.checkLink(entry));
@@ -175,12 +176,12 @@ Status checkNoTargets(const std::string &path) {
 }
 
 // An error for folders train and val with subfolders, which are not classes.
-Status checkNoSplit(const Collector &collector, const PictureFolder &folder) {
+Status checkNoSplit(const Collector &collector, const PictureFiles &folder) {
   constexpr std::string_view kParts[] = {"train", "training",   "val",
                                          "valid", "validation", "test"};
   std::string train, val;
   for (const std::string &name : folder.classes_) {
-    const auto inside = collector.list(folder.path + "/" + name);
+    const auto inside = collector.list(folder.folder + name);
     const bool isPart =
         std::find(std::begin(kParts), std::end(kParts), name) !=
             std::end(kParts) &&
@@ -194,7 +195,7 @@ Status checkNoSplit(const Collector &collector, const PictureFolder &folder) {
     return {};
   return failed("'{0}' has folders {1} and {2}, which are parts of the data, "
                 "not classes: --data={0}/{1} --val={0}/{2}",
-                folder.path, train, val);
+                folder.title, train, val);
 }
 
 } // namespace
@@ -203,25 +204,46 @@ bool isPictureName(std::string_view name) { return endsInOneOf(name, kRead); }
 
 Result<std::shared_ptr<const Pictures>>
 openPictureFolder(const std::string &path) try {
-  auto folder = std::make_shared<PictureFolder>();
-  folder->path = path;
-  while (folder->path.size() > 1 && folder->path.ends_with('/'))
-    folder->path.pop_back();
-  Collector collector(folder->path);
-  DLC_TRY(checkNoTargets(folder->path));
+  auto folder = std::make_shared<PictureFiles>();
+  folder->title = path;
+  while (folder->title.size() > 1 && folder->title.ends_with('/'))
+    folder->title.pop_back();
+  folder->folder = folder->title + "/";
+  Collector collector(folder->title);
+  DLC_TRY(checkNoTargets(folder->title));
   DLC_TRY(collectClasses(collector, *folder));
   DLC_TRY(checkNoSplit(collector, *folder));
   if (folder->classes_.empty())
-    DLC_TRY(collector.collect(folder->path, false, folder->files));
+    DLC_TRY(collector.collect(folder->title, false, folder->files));
   if (folder->files.empty())
     return failed("'{}' has no pictures, expected a folder of .jpg, .jpeg, "
                   ".png or .webp for each class{}",
-                  path, adviceOnOthers(collector, folder->path));
+                  path, adviceOnOthers(collector, folder->title));
   collector.warnOfNotRead();
   return folder;
 } catch (const fs::filesystem_error &error) {
   return failed("cannot read the folder '{}': {}: '{}'", path,
                 error.code().message(), error.path1().string());
+}
+
+Result<std::shared_ptr<const Pictures>>
+openPictureList(const std::vector<std::string> &paths) {
+  auto list = std::make_shared<PictureFiles>();
+  for (const std::string &path : paths) {
+    if (!isFolder(path)) {
+      list->files.push_back({path});
+      continue;
+    }
+    DLC_ASSIGN(const auto folder, openPictureFolder(path));
+    for (int64_t i = 0; i < folder->count(); ++i)
+      list->files.push_back({folder->nameOf(i)});
+  }
+  if (list->files.empty())
+    return failed("no names of pictures");
+  list->title = list->files[0].path;
+  if (list->count() > 1)
+    list->title += fmt::format(" and {} others", list->count() - 1);
+  return list;
 }
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder with a subfolder of pictures per class.
+// Picture files: a folder with a subfolder per class, or a list of paths.
 #pragma once
 
 #include "runtime/data/pictures/PictureSource.h"
@@ -14,6 +14,13 @@ namespace dlc {
 // sizes, not contents.
 Result<std::shared_ptr<const Pictures>>
 openPictureFolder(const std::string &path);
+
+// The pictures in this order, without classes; a folder is replaced by the
+// pictures that openPictureFolder() finds. The format is determined by content,
+// not by name. A missing file is an error when it is read, so BadSamples::Skip
+// applies. Errors: an empty list, a folder without pictures.
+Result<std::shared_ptr<const Pictures>>
+openPictureList(const std::vector<std::string> &paths);
 
 // Decided by the name, not the content.
 bool isPictureName(std::string_view name);

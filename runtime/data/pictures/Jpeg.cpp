@@ -154,16 +154,14 @@ int64_t coefficientBytes(jpeg_decompress_struct &info) {
 
 } // namespace
 
-Result<JpegHeader> readJpegHeader(std::span<const std::byte> file) {
+Result<PictureSize> sizeOfJpeg(std::span<const std::byte> file) {
   JpegReader reader;
+  const jpeg_decompress_struct &info = reader.info;
   if (!reader.readHeader(file))
     return reader.error();
-  DLC_TRY(checkPixels(reader.info.image_width, reader.info.image_height));
-  const int orientation = orientationOf(reader.info);
-  return JpegHeader{
-      turned({int(reader.info.image_height), int(reader.info.image_width)},
-             orientation),
-      orientation};
+  DLC_TRY(checkPixels(info.image_width, info.image_height));
+  return turned({int(info.image_height), int(info.image_width)},
+                orientationOf(info));
 }
 
 Result<Picture> decodeJpeg(std::span<const std::byte> file, PictureSize least) {

@@ -26,39 +26,41 @@ Status checkPixels(int64_t width, int64_t height) {
   return {};
 }
 
-Result<PictureSize> sizeOfPicture(std::span<const std::byte> file) {
+namespace {
+
+struct Codec {
+  std::string_view kind;
+  decltype(&sizeOfPng) size;
+  decltype(&orientationOfPng) orientation;
+  decltype(&decodePng) decode;
+};
+constexpr Codec kCodecs[] = {
+    {"JPEG", sizeOfJpeg, [](auto) { return 1; }, decodeJpeg},
+    {"PNG", sizeOfPng, orientationOfPng, decodePng},
+    {"WebP", sizeOfWebp, orientationOfWebp, decodeWebp}};
+
+Result<const Codec *> codecOf(std::span<const std::byte> file) {
   const auto kind = kindOfPicture(file);
-  if (kind == "JPEG") {
-    DLC_ASSIGN(const JpegHeader header, readJpegHeader(file));
-    return header.size;
-  }
-  if (kind == "PNG") {
-    DLC_ASSIGN(const PictureSize size, sizeOfPng(file));
-    return turned(size, orientationOfPng(file));
-  }
-  if (kind == "WebP") {
-    DLC_ASSIGN(const PictureSize size, sizeOfWebp(file));
-    return turned(size, orientationOfWebp(file));
-  }
+  for (const Codec &codec : kCodecs)
+    if (kind == codec.kind)
+      return &codec;
   return failed("is not a picture, expected JPEG, PNG or WebP");
+}
+
+} // namespace
+
+Result<PictureSize> sizeOfPicture(std::span<const std::byte> file) {
+  DLC_ASSIGN(const Codec *codec, codecOf(file));
+  DLC_ASSIGN(const PictureSize size, codec->size(file));
+  return turned(size, codec->orientation(file));
 }
 
 Result<Picture> decodePicture(std::span<const std::byte> file,
                               PictureSize least) {
-  const auto kind = kindOfPicture(file);
-  if (kind == "JPEG")
-    return decodeJpeg(file, least);
-  if (kind == "PNG") {
-    const int orientation = orientationOfPng(file);
-    DLC_ASSIGN(Picture picture, decodePng(file, turned(least, orientation)));
-    return upright(std::move(picture), orientation);
-  }
-  if (kind == "WebP") {
-    const int orientation = orientationOfWebp(file);
-    DLC_ASSIGN(Picture picture, decodeWebp(file, turned(least, orientation)));
-    return upright(std::move(picture), orientation);
-  }
-  return failed("is not a picture, expected JPEG, PNG or WebP");
+  DLC_ASSIGN(const Codec *codec, codecOf(file));
+  const int orientation = codec->orientation(file);
+  DLC_ASSIGN(Picture picture, codec->decode(file, turned(least, orientation)));
+  return upright(std::move(picture), orientation);
 }
 
 } // namespace dlc

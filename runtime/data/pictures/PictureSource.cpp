@@ -61,12 +61,15 @@ Result<Picture> sampleOf(std::span<const std::byte> file, PictureSize sample,
   return image;
 }
 
+using Labels = std::shared_ptr<const std::vector<int64_t>>;
+
 // Samples in one shape. Remembers which pictures are bad.
 class ShapedPictures {
 public:
-  ShapedPictures(std::shared_ptr<const Pictures> pictures, PixelLayout layout,
-                 const Augmentation &how, BadSamples bad)
-      : pictures_(std::move(pictures)), layout_(layout), how_(how), bad_(bad),
+  ShapedPictures(std::shared_ptr<const Pictures> pictures, Labels labels,
+                 PixelLayout layout, const Augmentation &how, BadSamples bad)
+      : pictures_(std::move(pictures)), labels_(std::move(labels)),
+        layout_(layout), how_(how), bad_(bad),
         states_(bad == BadSamples::Skip ? size_t(pictures_->count()) : 0) {}
 
   Status read(int64_t row, const TrainingPass *pass, std::byte *to) const {
@@ -81,7 +84,7 @@ public:
       std::vector<std::byte> pixels(layout_.bytes());
       DLC_ASSIGN(row, readable(row, nullptr, pixels.data()));
     }
-    return pictures_->labels()[size_t(row)];
+    return (*labels_)[size_t(row)];
   }
 
   // Whether the picture is known to be bad.
@@ -126,102 +129,36 @@ private:
   }
 
   std::shared_ptr<const Pictures> pictures_;
+  Labels labels_;
   PixelLayout layout_;
   Augmentation how_;
   BadSamples bad_;
   mutable std::vector<std::atomic<State>> states_;
 };
 
-class PixelRows final : public RowReader {
-public:
-  explicit PixelRows(std::shared_ptr<const ShapedPictures> pictures)
-      : pictures_(std::move(pictures)) {}
-  Status read(int64_t row, const TrainingPass *pass,
-              std::byte *to) const override {
-    return pictures_->read(row, pass, to);
+// The numbers of the pictures' classes in `classes`, which must include them.
+Result<Labels> renumbered(const Pictures &pictures,
+                          const std::vector<std::string> &classes) {
+  std::vector<int64_t> numbers, labels;
+  for (const std::string &name : pictures.classes()) {
+    const auto found = std::find(classes.begin(), classes.end(), name);
+    if (found == classes.end())
+      return failed("'{}': '{}' is none of the {} classes ({})",
+                    pictures.name(), printable(name), classes.size(),
+                    printable(fmt::format("{}", fmt::join(classes, ", "))));
+    numbers.push_back(found - classes.begin());
   }
-
-private:
-  std::shared_ptr<const ShapedPictures> pictures_;
-};
-
-// Labels if pictures may be skipped: those of the pictures read instead.
-class LabelRows final : public RowReader {
-public:
-  explicit LabelRows(std::shared_ptr<const ShapedPictures> pictures)
-      : pictures_(std::move(pictures)) {}
-  Status read(int64_t row, const TrainingPass *, std::byte *to) const override {
-    DLC_ASSIGN(const int64_t label, pictures_->label(row));
-    std::memcpy(to, &label, sizeof label);
-    return {};
-  }
-
-private:
-  std::shared_ptr<const ShapedPictures> pictures_;
-};
-
-// All labels, in memory.
-class AllLabels final : public RowReader {
-public:
-  explicit AllLabels(std::shared_ptr<const Pictures> pictures)
-      : pictures_(std::move(pictures)) {}
-  const std::byte *all() const override {
-    return reinterpret_cast<const std::byte *>(pictures_->labels().data());
-  }
-  Status read(int64_t row, const TrainingPass *, std::byte *to) const override {
-    std::memcpy(to, &pictures_->labels()[size_t(row)], sizeof(int64_t));
-    return {};
-  }
-
-private:
-  std::shared_ptr<const Pictures> pictures_;
-};
-
-// Pictures whose classes are renumbered.
-class RenumberedPictures final : public Pictures {
-public:
-  // `classes` must include all classes of the pictures.
-  static Result<std::shared_ptr<const Pictures>>
-  create(std::shared_ptr<const Pictures> of,
-         const std::vector<std::string> &classes) {
-    std::vector<int64_t> numbers;
-    for (const std::string &name : of->classes()) {
-      const auto found = std::find(classes.begin(), classes.end(), name);
-      if (found == classes.end())
-        return failed("'{}': '{}' is none of the {} classes ({})", of->name(),
-                      printable(name), classes.size(),
-                      printable(fmt::format("{}", fmt::join(classes, ", "))));
-      numbers.push_back(found - classes.begin());
-    }
-    auto made = std::make_shared<RenumberedPictures>();
-    made->classes_ = classes;
-    for (const int64_t label : of->labels())
-      made->labels_.push_back(numbers[size_t(label)]);
-    made->of_ = std::move(of);
-    return made;
-  }
-
-  std::string name() const override { return of_->name(); }
-  int64_t count() const override { return of_->count(); }
-  std::string nameOf(int64_t index) const override {
-    return of_->nameOf(index);
-  }
-  Result<SharedBytes> read(int64_t index) const override {
-    return of_->read(index);
-  }
-  Result<std::string> hash() const override { return of_->hash(); }
-
-private:
-  std::shared_ptr<const Pictures> of_;
-};
+  for (const int64_t label : pictures.labels())
+    labels.push_back(numbers[size_t(label)]);
+  return std::make_shared<const std::vector<int64_t>>(std::move(labels));
+}
 
 class PictureSource final : public Source {
 public:
-  PictureSource(std::shared_ptr<const Pictures> pictures, BadSamples bad,
-                std::vector<int64_t> shape,
-                std::shared_ptr<const ShapedPictures> shaped)
-      : pictures_(std::move(pictures)), bad_(bad), shape_(std::move(shape)),
-        shaped_(std::move(shaped)) {}
+  PictureSource(std::shared_ptr<const Pictures> pictures, BadSamples bad)
+      : pictures_(std::move(pictures)), bad_(bad),
+        labels_(pictures_, &pictures_->labels()),
+        classes_(pictures_->classes()) {}
 
   std::string name() const override { return pictures_->name(); }
   std::vector<std::string> keys() const override {
@@ -242,14 +179,22 @@ public:
     if (!has(key))
       return noSuchArray(*this, key);
     if (key == "y" && bad_ == BadSamples::Error)
-      return std::make_shared<const AllLabels>(pictures_);
+      return readerOf({DType::I64,
+                       {pictures_->count()},
+                       {std::as_bytes(std::span(*labels_)), labels_}});
     if (!shaped_)
       return failed("'{}' contains pictures; their shape comes from a model, "
                     "and there is none",
                     name());
-    if (key == "y")
-      return std::make_shared<const LabelRows>(shaped_);
-    return std::make_shared<const PixelRows>(shaped_);
+    if (key == "x")
+      return readerBy([shaped = shaped_](auto... row) -> Status {
+        return shaped->read(row...);
+      });
+    return readerBy([shaped = shaped_](int64_t row, auto, auto *to) -> Status {
+      DLC_ASSIGN(const int64_t label, shaped->label(row));
+      std::memcpy(to, &label, sizeof label);
+      return {};
+    });
   }
   Result<std::shared_ptr<const Source>>
   shaped(std::span<const SampleInput> inputs,
@@ -258,23 +203,20 @@ public:
     const auto layout = layoutOf(sample);
     if (!layout)
       return layout.status().withContext(fmt::format("'{}'", name()));
-    std::shared_ptr<const Pictures> pictures = pictures_;
+    auto made = std::make_shared<PictureSource>(*this);
+    made->shape_ = sample;
     const bool isLabelled =
         std::any_of(inputs.begin(), inputs.end(),
                     [](const SampleInput &input) { return input.isLabel; });
-    if (isLabelled && !options.classes.empty() &&
-        !pictures->classes().empty()) {
-      DLC_ASSIGN(pictures, RenumberedPictures::create(std::move(pictures),
-                                                      options.classes));
+    if (isLabelled && !options.classes.empty() && !classes_.empty()) {
+      DLC_ASSIGN(made->labels_, renumbered(*pictures_, options.classes));
+      made->classes_ = options.classes;
     }
-    auto shaped = std::make_shared<const ShapedPictures>(
-        pictures, *layout, options.augmentation, bad_);
-    return std::make_shared<const PictureSource>(std::move(pictures), bad_,
-                                                 sample, std::move(shaped));
+    made->shaped_ = std::make_shared<const ShapedPictures>(
+        pictures_, made->labels_, *layout, options.augmentation, bad_);
+    return made;
   }
-  std::vector<std::string> classes() const override {
-    return pictures_->classes();
-  }
+  std::vector<std::string> classes() const override { return classes_; }
   std::string nameOf(int64_t row) const override {
     return pictures_->nameOf(row);
   }
@@ -288,8 +230,55 @@ public:
 private:
   std::shared_ptr<const Pictures> pictures_;
   BadSamples bad_;
+  Labels labels_;
+  std::vector<std::string> classes_;
   std::vector<int64_t> shape_; // of a sample; empty before shaped()
   std::shared_ptr<const ShapedPictures> shaped_;
+};
+
+// Pictures in an array.
+class AugmentedArray final : public SourceOver {
+public:
+  AugmentedArray(std::shared_ptr<const Source> source, std::string key,
+                 const PixelLayout &layout, const Augmentation &how)
+      : SourceOver(std::move(source)), key_(std::move(key)), layout_(layout),
+        how_(how) {}
+
+  Result<std::shared_ptr<const RowReader>>
+  rows(const std::string &key) const override {
+    DLC_ASSIGN(auto rows, source_->rows(key));
+    if (key != key_)
+      return rows;
+    return readerBy([rows, layout = layout_,
+                     how = how_](int64_t row, auto *pass, auto *to) -> Status {
+      DLC_TRY(rows->read(row, pass, to));
+      augmentRow(layout, how, row, pass, to);
+      return {};
+    });
+  }
+  bool isSlow() const override { return true; }
+
+private:
+  static void augmentRow(const PixelLayout &layout, const Augmentation &how,
+                         int64_t row, const TrainingPass *pass, std::byte *to) {
+    Picture image = imageOf(to, layout);
+    if (pass && how.crop == CropKind::Random) {
+      SampleDraws draws(pass->seed, pass->epoch, row,
+                        uint32_t(DrawStream::Crop));
+      const PictureBox box =
+          drawCrop(layout.size, how.cropScale, how.cropRatio, draws);
+      image = resizedCrop(image, box, image.height, image.width, how.filter);
+    } else {
+      image = fitted(image, layout.size, how);
+    }
+    if (pass)
+      augment(image, how, pass->seed, pass->epoch, row);
+    layOut(image, layout, to);
+  }
+
+  std::string key_;
+  PixelLayout layout_;
+  Augmentation how_;
 };
 
 } // namespace
@@ -311,8 +300,20 @@ SharedBytes lentBytes(std::span<const std::byte> bytes,
 
 std::shared_ptr<const Source>
 pictureSource(std::shared_ptr<const Pictures> pictures, BadSamples bad) {
-  return std::make_shared<const PictureSource>(std::move(pictures), bad,
-                                               std::vector<int64_t>(), nullptr);
+  return std::make_shared<const PictureSource>(std::move(pictures), bad);
+}
+
+Result<std::shared_ptr<const Source>>
+augmentedArray(std::shared_ptr<const Source> source, std::string key,
+               const SampleOptions &options) {
+  DLC_ASSIGN(const Array head, source->head(key));
+  const auto layout = layoutOf(sampleShape(head.shape));
+  if (!layout || head.dtype != DType::U8)
+    return usageError("'{}': '{}' is {}, which cannot be augmented: expected "
+                      "pictures, u8 in 3 or 1 channels, as [N, 3, H, W]",
+                      source->name(), key, describe(head.dtype, head.shape));
+  return std::make_shared<const AugmentedArray>(
+      std::move(source), std::move(key), *layout, options.augmentation);
 }
 
 } // namespace dlc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoded pictures as a source of samples: x are pixels, y classes.
+// Pictures as samples: encoded files, or an array to be augmented.
 #pragma once
 
 #include "runtime/data/Source.h"
@@ -44,5 +44,12 @@ constexpr uint64_t kMaxPictureFile = 256 << 20;
 // error for a class that is missing there. Errors name the picture.
 std::shared_ptr<const Source> pictureSource(std::shared_ptr<const Pictures>,
                                             BadSamples bad);
+
+// `source` with options.augmentation applied to array `key`, u8 [N, 3, H, W],
+// [N, 1, H, W], [N, H, W, 3] or [N, H, W, 1], without a change of shape.
+// Code::Usage if there is no such array.
+Result<std::shared_ptr<const Source>>
+augmentedArray(std::shared_ptr<const Source> source, std::string key,
+               const SampleOptions &options);
 
 } // namespace dlc

@@ -2,9 +2,9 @@
 #include "runtime/data/shards/Tar.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/data/Range.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
 
@@ -36,12 +36,7 @@ std::optional<uint64_t> numberOfField(const char *block, size_t at,
     }
     return value;
   }
-  const std::string_view digits = withoutBlanks(textOfField(block, at, size));
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), value, 8);
-  if (error != std::errc() || end != digits.data() + digits.size())
-    return std::nullopt;
-  return value;
+  return wholeNumber<uint64_t>(withoutBlanks(textOfField(block, at, size)), 8);
 }
 
 bool isOfSum(const char *block) {
@@ -84,12 +79,9 @@ Result<Pax> paxFrom(std::string_view text) {
     if (key == "path")
       pax.path = value;
     if (key == "size") {
-      uint64_t size = 0;
-      const auto [last, wrong] =
-          std::from_chars(value.data(), value.data() + value.size(), size);
-      if (wrong != std::errc() || last != value.data() + value.size())
+      pax.size = wholeNumber<uint64_t>(value);
+      if (!pax.size)
         return failed("a pax header with a size that is not a number");
-      pax.size = size;
     }
     if (key.starts_with("GNU.sparse"))
       return failed("a sparse file, expected its plain content");

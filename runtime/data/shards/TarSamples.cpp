@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 
 namespace dlc {
@@ -124,10 +123,8 @@ private:
     const size_t last = text.find_last_not_of(" \r\n");
     const std::string_view digits =
         text.substr(0, last == text.npos ? 0 : last + 1);
-    const auto [end, error] = std::from_chars(
-        digits.data(), digits.data() + digits.size(), sample_.label);
-    if (error != std::errc() || end != digits.data() + digits.size() ||
-        sample_.label < 0 || member.size > kMost)
+    sample_.label = wholeNumber<int64_t>(digits).value_or(-1);
+    if (sample_.label < 0 || member.size > kMost)
       return failed("'{}' holds '{}', expected a class: a number from 0",
                     printable(member.name), printable(digits));
     return {};

@@ -86,6 +86,31 @@ spoolForOneself(const SpoolJob &job, const std::string &why) {
 
 } // namespace
 
+Result<std::shared_ptr<const Source>>
+spooledArrays(std::shared_ptr<const SpooledFile> made, std::string name,
+              std::vector<std::string> classes,
+              std::function<Result<std::string>(int threads)> hashOf) {
+  class SpooledArrays final : public SourceOver {
+  public:
+    using SourceOver::SourceOver;
+    std::string name() const override { return name_; }
+    std::vector<std::string> classes() const override { return classes_; }
+    Result<std::string> hash(int threads) const override {
+      return hash_(threads);
+    }
+
+    std::shared_ptr<const SpooledFile> made_; // kept
+    std::string name_;
+    std::vector<std::string> classes_;
+    decltype(hashOf) hash_;
+  };
+  DLC_ASSIGN(auto arrays, openSource(made->path(), {}));
+  auto source = std::make_shared<SpooledArrays>(std::move(arrays));
+  source->made_ = std::move(made), source->name_ = std::move(name);
+  source->classes_ = std::move(classes), source->hash_ = std::move(hashOf);
+  return source;
+}
+
 Result<std::string> findDataProgram(const std::string &data) {
   if (auto path = environment::dataProgram())
     return *std::move(path);

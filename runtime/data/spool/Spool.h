@@ -3,10 +3,11 @@
 // reads, once for all processes of a user.
 #pragma once
 
-#include "runtime/base/Status.h"
 #include "runtime/base/files/Atomic.h"
+#include "runtime/data/Source.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +52,12 @@ private:
 // Code::Incompatible for a folder that others may write.
 Result<std::shared_ptr<const SpooledFile>> spool(const std::string &folder,
                                                  const SpoolJob &job);
+
+// The arrays of a .safetensors that dlc-data made of the data `name`.
+Result<std::shared_ptr<const Source>>
+spooledArrays(std::shared_ptr<const SpooledFile> made, std::string name,
+              std::vector<std::string> classes,
+              std::function<Result<std::string>(int threads)> hash);
 
 // DLC_DATA_PROGRAM, else dlc-data next to this program or library, or in PATH.
 // Code::Usage, with how to read `data`, if there is none.

@@ -11,9 +11,9 @@
 #include "runtime/data/DataHash.h"
 #include "runtime/data/Range.h"
 #include "runtime/data/spool/Spool.h"
-#include "runtime/data/spool/SpooledPictures.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 namespace dlc {
@@ -111,53 +111,33 @@ std::vector<std::string> stringsIn(const Json &list) {
 }
 
 // Arrays in dlc-data's output.
-class MadeTable final : public SourceOver {
-public:
-  static Result<std::shared_ptr<const MadeTable>>
-  make(std::shared_ptr<const TableFiles> files, const SampleOptions &options,
-       std::span<const SampleInput> inputs) {
-    std::vector<std::string> words = {"--classes=" +
-                                          dumpJson(Json(options.classes)),
-                                      wordOf(options.badSamples)};
-    Json asked = Json::array();
-    for (const SampleInput &input : inputs)
-      asked.push_back({{"key", input.key},
-                       {"shape", input.shape},
-                       {"label", input.isLabel}});
-    if (!inputs.empty())
-      words.push_back("--inputs=" + dumpJson(asked));
-    DLC_ASSIGN(auto made, files->ask("rows", ".safetensors", std::move(words)));
-    DLC_ASSIGN(auto arrays, openSource(made->path(), {}));
-    auto table = std::make_shared<MadeTable>(std::move(arrays));
-    table->files_ = std::move(files), table->made_ = std::move(made);
-    DLC_ASSIGN(const SafetensorsFile file,
-               SafetensorsFile::open(table->made_->path()));
-    const auto listOf = [&](const char *key) {
-      const auto found = file.metadata().find(key);
-      return parseJson(found == file.metadata().end() ? "[]" : found->second);
-    };
-    DLC_ASSIGN(const Json classes, listOf("classes"));
-    DLC_ASSIGN(const Json warnings, listOf("warnings"));
-    table->classes_ = stringsIn(classes);
-    for (const std::string &text : stringsIn(warnings))
-      warning("'{}': {}", table->name(), text);
-    return table;
-  }
-
-  explicit MadeTable(std::shared_ptr<const Source> arrays)
-      : SourceOver(std::move(arrays)) {}
-
-  std::string name() const override { return files_->path(); }
-  std::vector<std::string> classes() const override { return classes_; }
-  Result<std::string> hash(int threads) const override {
-    return files_->hash(threads);
-  }
-
-private:
-  std::shared_ptr<const TableFiles> files_;
-  std::shared_ptr<const SpooledFile> made_;
-  std::vector<std::string> classes_;
-};
+Result<std::shared_ptr<const Source>>
+makeTable(const std::shared_ptr<const TableFiles> &files,
+          const SampleOptions &options, std::span<const SampleInput> inputs) {
+  std::vector<std::string> words = {"--classes=" +
+                                        dumpJson(Json(options.classes)),
+                                    wordOf(options.badSamples)};
+  Json asked = Json::array();
+  for (const SampleInput &input : inputs)
+    asked.push_back(
+        {{"key", input.key}, {"shape", input.shape}, {"label", input.isLabel}});
+  if (!inputs.empty())
+    words.push_back("--inputs=" + dumpJson(asked));
+  DLC_ASSIGN(auto made, files->ask("rows", ".safetensors", std::move(words)));
+  DLC_ASSIGN(const auto file, SafetensorsFile::open(made->path()));
+  const auto listOf = [&](const char *key) {
+    const auto found = file.metadata().find(key);
+    return parseJson(found == file.metadata().end() ? "[]" : found->second);
+  };
+  DLC_ASSIGN(const Json classes, listOf("classes"));
+  DLC_ASSIGN(const Json warnings, listOf("warnings"));
+  DLC_ASSIGN(auto table,
+             spooledArrays(std::move(made), files->path(), stringsIn(classes),
+                           [files](int n) { return files->hash(n); }));
+  for (const std::string &text : stringsIn(warnings))
+    warning("'{}': {}", files->path(), text);
+  return table;
+}
 
 // A table whose arrays are made on first use.
 class TableSource final : public Source {
@@ -181,9 +161,7 @@ public:
   Result<std::shared_ptr<const Source>>
   shaped(std::span<const SampleInput> inputs,
          const SampleOptions &options) const override {
-    DLC_ASSIGN(auto made,
-               MadeTable::make(files_->with(options.columns), options, inputs));
-    return std::shared_ptr<const Source>(std::move(made));
+    return makeTable(files_->with(options.columns), options, inputs);
   }
   std::vector<std::string> classes() const override {
     const std::lock_guard lock(mutex_);
@@ -194,10 +172,10 @@ public:
   }
 
 private:
-  Result<std::shared_ptr<const MadeTable>> made() const {
+  Result<std::shared_ptr<const Source>> made() const {
     const std::lock_guard lock(mutex_);
     if (!made_) {
-      DLC_ASSIGN(made_, MadeTable::make(files_, options_, {}));
+      DLC_ASSIGN(made_, makeTable(files_, options_, {}));
     }
     return made_;
   }
@@ -206,15 +184,115 @@ private:
   std::vector<std::string> keys_;
   SampleOptions options_;
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const MadeTable> made_; // null: not yet
+  mutable std::shared_ptr<const Source> made_; // null: not yet
+};
+
+// Encoded pictures of a table, in dlc-data's .safetensors: "pictures", u8,
+// concatenated files; "offsets", i64 [N + 1]; "labels", i64 [N] or [0]. Its
+// metadata are class names, warnings, and the number of rows from each file.
+// The file is mapped. A table row without picture is empty, which is an error
+// when it is read.
+class SpooledPictures final : public Pictures {
+public:
+  SpooledPictures(std::shared_ptr<const SpooledFile> made, std::string name,
+                  std::vector<std::string> files, std::string hash)
+      : made_(std::move(made)), name_(std::move(name)),
+        files_(std::move(files)), hash_(std::move(hash)) {}
+
+  // Errors: inconsistent contents.
+  Status open() {
+    DLC_ASSIGN(auto file, SafetensorsFile::open(made_->path()));
+    file_ = std::make_shared<const SafetensorsFile>(std::move(file));
+    const NamedTensor *pictures = file_->find("pictures");
+    if (!pictures || pictures->dtype != DType::U8)
+      return damaged();
+    bytes_ = {pictures->data, pictures->bytes};
+    DLC_TRY(readNumbers("offsets", offsets_));
+    DLC_TRY(readNumbers("labels", labels_));
+    if (offsets_.empty() || offsets_.front() != 0 ||
+        offsets_.back() != int64_t(bytes_.size()) ||
+        !std::is_sorted(offsets_.begin(), offsets_.end()) ||
+        (!labels_.empty() && labels_.size() != size_t(count())))
+      return damaged();
+    DLC_TRY(readMetadata());
+    return count() > 0 ? Status() : failed("'{}' has no samples", name_);
+  }
+
+  std::string name() const override { return name_; }
+  int64_t count() const override { return int64_t(offsets_.size()) - 1; }
+  std::string nameOf(int64_t index) const override {
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (index < rows_[i])
+        return fmt::format("{} row {}", files_[i], index);
+      index -= rows_[i];
+    }
+    return name_;
+  }
+  Result<SharedBytes> read(int64_t index) const override {
+    const auto at = size_t(index);
+    return lentBytes(bytes_.subspan(size_t(offsets_[at]),
+                                    size_t(offsets_[at + 1] - offsets_[at])),
+                     file_);
+  }
+  Result<std::string> hash() const override { return hash_; }
+
+private:
+  Status damaged() const {
+    return failed("'{}', the cached result for '{}', is damaged: remove it",
+                  made_->path(), name_);
+  }
+
+  Status readNumbers(const char *key, std::vector<int64_t> &numbers) const {
+    const NamedTensor *tensor = file_->find(key);
+    if (!tensor || tensor->dtype != DType::I64)
+      return damaged();
+    numbers.resize(tensor->bytes / sizeof(int64_t));
+    if (!numbers.empty())
+      std::memcpy(numbers.data(), tensor->data, tensor->bytes);
+    return {};
+  }
+
+  Result<Json> metadata(const char *key) const {
+    const auto found = file_->metadata().find(key);
+    return found == file_->metadata().end() ? Result<Json>(damaged())
+                                            : parseJson(found->second);
+  }
+
+  Status readMetadata() {
+    DLC_ASSIGN(const Json rows, metadata("rows"));
+    for (const Json &row : rows)
+      rows_.push_back(row.is_number_integer() ? row.get<int64_t>() : 0);
+    DLC_ASSIGN(const Json classes, metadata("classes"));
+    classes_ = stringsIn(classes);
+    const bool isInside =
+        std::all_of(labels_.begin(), labels_.end(), [&](int64_t label) {
+          return label >= 0 && label < int64_t(classes_.size());
+        });
+    if (rows_.size() != files_.size() || (!classes_.empty() && !isInside))
+      return damaged();
+    DLC_ASSIGN(const Json warnings, metadata("warnings"));
+    for (const std::string &text : stringsIn(warnings))
+      warning("'{}': {}", name_, text);
+    return {};
+  }
+
+  std::shared_ptr<const SpooledFile> made_;
+  std::string name_;
+  std::vector<std::string> files_;
+  std::string hash_;
+  std::shared_ptr<const SafetensorsFile> file_;
+  std::span<const std::byte> bytes_;
+  std::vector<int64_t> offsets_, rows_; // rows_: per file
 };
 
 Result<std::shared_ptr<const Pictures>>
 openPictures(const std::shared_ptr<const TableFiles> &files) {
   DLC_ASSIGN(auto made, files->ask("rows", ".safetensors"));
   DLC_ASSIGN(auto hash, files->hash(coresOfProcess()));
-  return spooledPictures(std::move(made), files->path(), files->files(),
-                         std::move(hash));
+  auto pictures = std::make_shared<SpooledPictures>(
+      std::move(made), files->path(), files->files(), std::move(hash));
+  DLC_TRY(pictures->open());
+  return pictures;
 }
 
 } // namespace

@@ -46,7 +46,7 @@ Result<TokenLists> readMadeTokens(const std::string &path,
     if (count > (content.size() - offset) / width)
       return damaged;
     lists.emplace_back(texts[i], file, offset, int64_t(count),
-                       width == 2 ? TokenWidth::Bits16 : TokenWidth::Bits32);
+                       TokenWidth(width));
     offset += count * width;
   }
   return offset == content.size() ? Result<TokenLists>(std::move(lists))
@@ -111,34 +111,6 @@ private:
   mutable TokenLists lists_;
 };
 
-// Rows packed by dlc-data.
-class PackedText final : public SourceOver {
-public:
-  static Result<std::shared_ptr<const Source>>
-  make(std::shared_ptr<const TextFiles> text, int64_t length) {
-    DLC_ASSIGN(auto made, text->pack(length));
-    DLC_ASSIGN(auto rows, openSource(made->path(), {}));
-    return std::make_shared<const PackedText>(std::move(rows), std::move(text),
-                                              std::move(made), length);
-  }
-  PackedText(std::shared_ptr<const Source> rows,
-             std::shared_ptr<const TextFiles> text,
-             std::shared_ptr<const SpooledFile> made, int64_t length)
-      : SourceOver(std::move(rows)), text_(std::move(text)),
-        made_(std::move(made)), length_(length) {}
-
-  std::string name() const override { return text_->name(); }
-  Result<std::string> hash(int threads) const override {
-    DLC_ASSIGN(const std::string text, text_->hash(threads));
-    return fmt::format("{}\nrows of {}", text, length_);
-  }
-
-private:
-  std::shared_ptr<const TextFiles> text_;
-  std::shared_ptr<const SpooledFile> made_;
-  int64_t length_;
-};
-
 Result<std::shared_ptr<const TextFiles>>
 openTextFiles(const std::string &path, const SampleOptions &options) {
   if (options.tokenizer.empty())
@@ -185,9 +157,15 @@ Result<std::vector<std::string>> textFilesOf(const std::string &path) try {
 Result<std::shared_ptr<const Source>> openText(const std::string &path,
                                                const SampleOptions &options) {
   DLC_ASSIGN(auto files, openTextFiles(path, options));
-  if (options.pack)
-    return PackedText::make(std::move(files), options.pack);
-  return tokenSource(std::move(files));
+  if (!options.pack)
+    return tokenSource(std::move(files));
+  DLC_ASSIGN(auto made, files->pack(options.pack));
+  const auto hash = [files,
+                     length = options.pack](int n) -> Result<std::string> {
+    DLC_ASSIGN(const std::string text, files->hash(n));
+    return fmt::format("{}\nrows of {}", text, length);
+  };
+  return spooledArrays(std::move(made), path, {}, hash);
 }
 
 Result<TokenLists> tokensOfText(const std::string &path,

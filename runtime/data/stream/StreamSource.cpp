@@ -10,10 +10,21 @@
 namespace dlc {
 namespace {
 
-// A program whose header was read, with text about it for messages.
-struct BegunProgram {
-  std::unique_ptr<PipeProgram> program;
-  std::string line;
+// A program whose header was read, for the first reader of samples.
+class BegunProgram {
+public:
+  BegunProgram(std::unique_ptr<PipeProgram> program, std::string line)
+      : line(std::move(line)), program_(std::move(program)) {}
+  std::unique_ptr<PipeProgram> take() {
+    const std::lock_guard lock(mutex_);
+    return std::move(program_);
+  }
+
+  const std::string line; // the header
+
+private:
+  std::mutex mutex_;
+  std::unique_ptr<PipeProgram> program_;
 };
 
 class StreamProgram {
@@ -27,13 +38,13 @@ public:
     return isInput() ? "standard input" : options_.command;
   }
 
-  Result<BegunProgram> begin(const StreamPlace &place,
-                             const std::atomic<bool> &stop) {
-    BegunProgram begun;
+  Result<std::shared_ptr<BegunProgram>> begin(const StreamPlace &place,
+                                              const std::atomic<bool> &stop) {
+    std::unique_ptr<PipeProgram> program;
     if (isInput()) {
-      begun.program = PipeProgram::standardInput();
+      program = PipeProgram::standardInput();
     } else {
-      DLC_ASSIGN(begun.program,
+      DLC_ASSIGN(program,
                  PipeProgram::start(
                      options_.command,
                      {fmt::format("DLC_DATA_EPOCH={}", place.epoch),
@@ -41,17 +52,17 @@ public:
                       fmt::format("DLC_RANK={}", options_.rank),
                       fmt::format("DLC_WORLD_SIZE={}", options_.world)}));
     }
-    for (;;) {
+    for (std::string line;;) {
       char c = 0;
-      DLC_TRY(read(*begun.program, reinterpret_cast<std::byte *>(&c), 1,
+      DLC_TRY(read(*program, reinterpret_cast<std::byte *>(&c), 1,
                    "before its header", stop));
       if (c == '\n')
-        return begun;
-      if (begun.line.size() == kMaxStreamHeader)
+        return std::make_shared<BegunProgram>(std::move(program), line);
+      if (line.size() == kMaxStreamHeader)
         return failed("'{}': its first line has more than {} KiB, expected a "
                       "header of samples",
                       printable(name()), kMaxStreamHeader >> 10);
-      begun.line += c;
+      line += c;
     }
   }
 
@@ -79,25 +90,9 @@ private:
   bool wasStopped_ = false;
 };
 
-// Keeps the process whose header was read for the first reader of samples.
-class WaitingProgram {
-public:
-  explicit WaitingProgram(BegunProgram begun) : begun_(std::move(begun)) {}
-  const std::string &line() const { return line_; }
-  std::unique_ptr<PipeProgram> take() {
-    const std::lock_guard lock(mutex_);
-    return std::move(begun_.program);
-  }
-
-private:
-  std::mutex mutex_;
-  BegunProgram begun_;
-  const std::string line_ = begun_.line;
-};
-
 class ProgramStream final : public SampleStream {
 public:
-  ProgramStream(StreamProgram program, std::shared_ptr<WaitingProgram> waiting,
+  ProgramStream(StreamProgram program, std::shared_ptr<BegunProgram> waiting,
                 StreamHeader header)
       : program_(std::move(program)), waiting_(std::move(waiting)),
         header_(std::move(header)) {}
@@ -115,13 +110,13 @@ public:
     if (running_)
       return {};
     waiting_->take(); // which ends the process
-    DLC_ASSIGN(BegunProgram begun, program_.begin(place, stopped_));
-    if (begun.line != waiting_->line())
+    DLC_ASSIGN(const auto begun, program_.begin(place, stopped_));
+    if (begun->line != waiting_->line)
       return failed("'{}' writes another header for epoch {} after {} samples: "
                     "'{}' instead of '{}'",
                     printable(program_.name()), place.epoch, place.taken,
-                    printable(begun.line), printable(waiting_->line()));
-    running_ = std::move(begun.program);
+                    printable(begun->line), printable(waiting_->line));
+    running_ = begun->take();
     return {};
   }
 
@@ -163,25 +158,16 @@ private:
   }
 
   StreamProgram program_;
-  std::shared_ptr<WaitingProgram> waiting_;
+  std::shared_ptr<BegunProgram> waiting_;
   StreamHeader header_;
   std::unique_ptr<PipeProgram> running_;
   std::atomic<bool> stopped_ = false;
   int64_t read_ = 0; // samples since the start
 };
 
-// Readers of a stream's arrays, which have no row access.
-class NoRows final : public RowReader {
-public:
-  Status read(int64_t row, const TrainingPass *, std::byte *) const override {
-    return failed(
-        "sample {} cannot be read: samples of a stream are sequential", row);
-  }
-};
-
 class StreamSource final : public Source {
 public:
-  StreamSource(StreamProgram program, std::shared_ptr<WaitingProgram> waiting,
+  StreamSource(StreamProgram program, std::shared_ptr<BegunProgram> waiting,
                StreamHeader header)
       : program_(std::move(program)), waiting_(std::move(waiting)),
         header_(std::move(header)) {}
@@ -203,19 +189,22 @@ public:
   }
   Result<std::shared_ptr<const RowReader>>
   rows(const std::string &) const override {
-    return std::make_shared<const NoRows>();
+    return readerBy([](int64_t row, auto, auto) {
+      return failed(
+          "sample {} cannot be read: samples of a stream are sequential", row);
+    });
   }
   std::unique_ptr<SampleStream> stream() const override {
     return std::make_unique<ProgramStream>(program_, waiting_, header_);
   }
   bool isStream() const override { return true; }
   Result<std::string> hash(int) const override {
-    return sha256(std::as_bytes(std::span(waiting_->line())));
+    return sha256(std::as_bytes(std::span(waiting_->line)));
   }
 
 private:
   StreamProgram program_;
-  std::shared_ptr<WaitingProgram> waiting_;
+  std::shared_ptr<BegunProgram> waiting_;
   StreamHeader header_;
 };
 
@@ -224,17 +213,16 @@ private:
 Result<std::shared_ptr<const Source>> openStream(const StreamOptions &options) {
   StreamProgram program(options);
   const std::atomic<bool> never = false;
-  DLC_ASSIGN(BegunProgram begun, program.begin({}, never));
-  auto header = parseStreamHeader(begun.line);
+  DLC_ASSIGN(auto begun, program.begin({}, never));
+  auto header = parseStreamHeader(begun->line);
   if (!header)
     return header.status().withContext(
         fmt::format("'{}'", printable(program.name())));
   if (program.isInput() && header->samples != kEndlessSamples)
     return failed("standard input has \"samples\" in its header, but cannot "
                   "begin a second epoch: leave it out, or give --data-command");
-  auto waiting = std::make_shared<WaitingProgram>(std::move(begun));
   return std::make_shared<const StreamSource>(
-      std::move(program), std::move(waiting), *std::move(header));
+      std::move(program), std::move(begun), *std::move(header));
 }
 
 } // namespace dlc

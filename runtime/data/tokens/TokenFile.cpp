@@ -16,10 +16,6 @@ struct Kind {
 constexpr Kind kKinds[] = {{20240520, 1, TokenWidth::Bits16, "uint16"},
                            {20240801, 7, TokenWidth::Bits32, "uint32"}};
 
-uint64_t bytesOf(TokenWidth width) {
-  return width == TokenWidth::Bits16 ? 2 : 4;
-}
-
 std::string_view nameOf(TokenWidth width) {
   return kKinds[width == TokenWidth::Bits16 ? 0 : 1].name;
 }
@@ -67,7 +63,7 @@ Result<TokenFile> TokenFile::open(const std::string &path,
                   "--tokens=uint16, as nanoGPT writes them, or uint32",
                   path);
   const TokenWidth own = kind ? kind->width : *width;
-  const uint64_t size = bytesOf(own);
+  const auto size = uint64_t(own);
   if (!kind) {
     if (file.size() % size != 0)
       return failed("'{}' has {} bytes, not a whole number of {} tokens", path,
@@ -100,7 +96,7 @@ Result<TokenLists> openTokenFiles(const std::vector<std::string> &paths,
 
 void TokenFile::read(int64_t first, int64_t count, int64_t *to) const {
   const std::byte *from =
-      file_->bytes().data() + offset_ + uint64_t(first) * bytesOf(width_);
+      file_->bytes().data() + offset_ + uint64_t(first) * uint64_t(width_);
   if (width_ == TokenWidth::Bits16)
     widen<uint16_t>(from, count, to);
   else

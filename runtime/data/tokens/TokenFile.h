@@ -11,7 +11,7 @@
 
 namespace dlc {
 
-enum class TokenWidth { Bits16, Bits32 };
+enum class TokenWidth { Bits16 = 2, Bits32 = 4 }; // bytes
 
 // "uint16" and "uint32".
 std::optional<TokenWidth> tokenWidthFrom(std::string_view name);

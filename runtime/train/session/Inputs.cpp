@@ -3,7 +3,7 @@
 
 #include "runtime/base/process/Boundary.h"
 #include "runtime/data/lengths/Joined.h"
-#include "runtime/data/pictures/ArrayPictures.h"
+#include "runtime/data/pictures/PictureSource.h"
 #include "runtime/train/session/Fit.h"
 
 #include <algorithm>

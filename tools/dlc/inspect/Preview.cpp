@@ -13,7 +13,7 @@
 #include "runtime/data/Convert.h"
 #include "runtime/data/Loader.h"
 #include "runtime/data/pictures/ArrayLayout.h"
-#include "runtime/data/pictures/ArrayPictures.h"
+#include "runtime/data/pictures/PictureSource.h"
 
 #include <algorithm>
 #include <cstring>

@@ -9,7 +9,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/pictures/ArrayLayout.h"
-#include "runtime/data/pictures/PictureList.h"
+#include "runtime/data/pictures/Folder.h"
 #include "runtime/plan/Ports.h"
 
 #include <filesystem>
