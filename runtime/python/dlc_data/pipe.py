@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -13,43 +12,27 @@ import numpy as np
 from dlc_data import DataError
 from dlc_data.columns import Chosen
 from dlc_data.parquet_table import ParquetTable
-from dlc_data.rows import Rows, side_by_side
+from dlc_data.rows import Rows
 from dlc_data.table import Table
 
 TYPES = {np.dtype(np.int64): "int64", np.dtype(np.float64): "float64"}
-
-
-class StreamRows(Rows):
-    """Converts batches to one array per input; stores nothing."""
-
-    def arrays_of(self) -> Iterator[list[np.ndarray]]:
-        wanted = sorted({use.column for uses in self.uses for use in uses})
-        at = {column: i for i, column in enumerate(wanted)}
-        for batch in self.table.batches(wanted):
-            if batch.ragged:
-                self.leave_out(batch.ragged, lambda: self.table.find_ragged(batch.file))  # type: ignore[attr-defined]
-            found = [[use.read(batch.columns[at[use.column]], self.numbers, False) for use in uses] for uses in self.uses]
-            good = self.good_rows(batch, found)
-            made = [side_by_side([use.settle(one, good, batch) for use, one in zip(uses, some)]) for uses, some in zip(self.uses, found)]
-            for uses in self.uses:
-                for use in uses:
-                    if use.names:
-                        raise DataError(f"column '{self.table.columns[use.column]}' has names of classes: a stream needs --classes=NAME,...")
-            if batch.count:
-                yield made
 
 
 def stream(table: Table, chosen: Chosen, inputs: list[dict] | None, classes: list[str], out: BinaryIO) -> None:  # type: ignore[type-arg]
     """An epoch of a Parquet table is its rows; a .csv, whose rows are not counted in advance, restarts at its end."""
     rank, world = (int(os.environ.get(name, usual)) for name, usual in (("DLC_RANK", "0"), ("DLC_WORLD_SIZE", "1")))
     skip = int(os.environ.get("DLC_DATA_SKIP", "0"))
-    rows = StreamRows(table, chosen.arrays(inputs), classes, False, None)
+    rows = Rows(table, chosen.arrays(inputs), classes, False, None)
     header: dict[str, object] = {}
     types: list[np.dtype] = []
     place = 0  # rows before the batch, over all epochs
     while True:
         begin = place
-        for made in rows.arrays_of():
+        for made in rows.arrays_of(lambda i: False):
+            for use in (use for uses in rows.uses for use in uses if use.names):
+                raise DataError(f"column '{table.columns[use.column]}' has names of classes: a stream needs --classes=NAME,...")
+            if len(made[0]) == 0:
+                continue
             if not header:
                 types = [one.dtype for one in made]
                 shapes = [rows.shape_of(array, uses) for array, uses in zip(rows.arrays, rows.uses)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -92,21 +93,26 @@ class Rows:
         self.count = self.left_out = 0
         self.first_bad = ""
 
-    def run(self) -> None:
+    def arrays_of(self, float_is_enough: Callable[[int], bool]) -> Iterator[list[np.ndarray]]:
+        """The good rows of each batch, by array; `float_is_enough`: whether array i has floats already."""
         wanted = sorted({use.column for uses in self.uses for use in uses})
         at = {column: i for i, column in enumerate(wanted)}
-        progress = Progress(self.table.name)
-        assert self.place
-        self.stages = [Stage(self.place.open(str(i))) for i in range(len(self.arrays))]
         for batch in self.table.batches(wanted):
             if batch.ragged:
                 self.leave_out(batch.ragged, lambda: self.table.find_ragged(batch.file))  # type: ignore[attr-defined]
-            found = [[use.read(batch.columns[at[use.column]], self.numbers, not stage.whole) for use in uses]
-                     for uses, stage in zip(self.uses, self.stages)]
+            found = [[use.read(batch.columns[at[use.column]], self.numbers, float_is_enough(i)) for use in uses]
+                     for i, uses in enumerate(self.uses)]
             good = self.good_rows(batch, found)
-            for uses, some, stage in zip(self.uses, found, self.stages):
-                stage.add(side_by_side([use.settle(one, good, batch) for use, one in zip(uses, some)]))
-            self.count += int(good.sum())
+            yield [side_by_side([use.settle(one, good, batch) for use, one in zip(uses, some)]) for uses, some in zip(self.uses, found)]
+
+    def run(self) -> None:
+        progress = Progress(self.table.name)
+        assert self.place
+        self.stages = [Stage(self.place.open(str(i))) for i in range(len(self.arrays))]
+        for made in self.arrays_of(lambda i: not self.stages[i].whole):
+            for stage, rows in zip(self.stages, made):
+                stage.add(rows)
+            self.count += len(made[0])
             progress.say(f"{self.count} rows")
 
     def good_rows(self, batch: Batch, found: list[list[Found]]) -> np.ndarray:
