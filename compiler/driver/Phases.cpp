@@ -45,6 +45,10 @@ bool isChannelsLast(C c) {
   return c.options.layout == "auto" ? c.traits.channelsLast
                                     : c.options.layout == "nhwc";
 }
+/// Whether column sums also compute what they add up.
+bool sumsInPlace(C c) {
+  return c.traits.storesSummed && !c.options.train.debugOverflow;
+}
 bool isStatistics(C c) { return c.options.train.statistics.enabled; }
 bool joinsLaunches(C c) {
   return c.traits.fewLaunches && !c.options.train.debugOverflow;
@@ -227,6 +231,7 @@ const Phase kPhases[] = {
           [](C c) { return chooses(c, "matmul-epilogue"); }),
       ask<createPlace>(),
       plain<createNormCalls>([](C c) { return chooses(c, "norm"); }),
+      plain<createPairNorms>(sumsInPlace),
       {[](C c) { return createDecompose({isZero<2>(c) || joinsLaunches(c)}); }},
       {[](C c) { return createSplitReductions({c.traits.fewOutputs}); }},
       plain<createCanonicalizerPass>(),
@@ -246,9 +251,7 @@ const Phase kPhases[] = {
       plain<createGenerateOps>(),
       ask<createFuseMatmul>([](C c) { return chooses(c, "matmul"); }),
       plain<createWidenProducts>(),
-      plain<createStoreSummed>([](C c) {
-        return c.traits.storesSummed && !c.options.train.debugOverflow;
-      }),
+      plain<createStoreSummed>(sumsInPlace),
       plain<createPackMasks>([](C c) {
         return c.traits.packsMasks && !c.options.train.debugOverflow;
       })}},

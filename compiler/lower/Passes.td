@@ -81,6 +81,13 @@ def NormCalls : Lower_FunctionPass<"dlc-norm-calls"> {
     residual addition and ReLU. Not for targets whose library calls norms directly. Runs after dlc-place.}];
 }
 
+def PairNorms : Lower_FunctionPass<"dlc-pair-norms"> {
+  let summary = "gradients of batch norms that have one gradient, side by side";
+  let description = [{Each batch_norm_backward that is placed as decomposed is decomposed at the first one of the same dy, if its other
+    operands are there: the norms of a residual block's two branches. Their reductions are adjacent, so dlc-fuse joins their
+    sums, and their results, which read dy once. Runs after dlc-place and before dlc-decompose.}];
+}
+
 def Decompose : Lower_FunctionPass<"dlc-decompose"> {
   let summary = "decomposition of ops into elementwise and reduce ops";
   let description = [{Replaces each op with DecomposableInterface that is placed as decomposed or has no library call. Erases unused

@@ -22,7 +22,7 @@ constexpr int64_t kMaxParts = 1024, kMostSums = 1 << 16, kMinRows = 32;
 constexpr int kMostOps = 32;
 constexpr size_t kMostLeaves = 4;
 
-int64_t partsOf(int64_t rows, int64_t channels) {
+int64_t partsForRows(int64_t rows, int64_t channels) {
   int64_t parts = std::min(
       {kMaxParts, rows / kMinRows, kMostSums / std::max<int64_t>(channels, 1)});
   for (parts = std::max<int64_t>(parts, 1); rows % parts;)
@@ -209,7 +209,7 @@ ChannelView::ChannelView(RankedTensorType type, StringRef layout, int64_t parts)
   int64_t rows = channels ? type.getNumElements() / channels : 0;
   if (last) {
     if (!parts)
-      parts = partsOf(rows, channels);
+      parts = partsForRows(rows, channels);
     shape = {parts, rows / parts, channels};
   } else {
     shape = {images[0], channels, images[0] ? rows / images[0] : 0};

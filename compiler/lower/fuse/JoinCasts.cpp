@@ -28,9 +28,9 @@ struct Update {
   bool isOfCast = false;
 };
 
-class Updates {
+class UpdateOrder {
 public:
-  explicit Updates(Block &block) : block(block) {
+  explicit UpdateOrder(Block &block) : block(block) {
     for (auto write : block.getOps<ir::WriteOp>())
       if (auto fused =
               ir::viewedBy(write.getValue()).getDefiningOp<ir::FusedOp>())
@@ -133,7 +133,7 @@ struct JoinCasts : impl::JoinCastsBase<JoinCasts> {
     for (Operation &op : block)
       if ((areThere && isCastOfState(&op)) || isCastOfGradient(&op))
         op.setAttr(kJoined, UnitAttr::get(&getContext()));
-    Updates(block).sort();
+    UpdateOrder(block).sort();
   }
 };
 
