@@ -45,7 +45,8 @@ bool isChannelsLast(C c) {
   return c.options.layout == "auto" ? c.traits.channelsLast
                                     : c.options.layout == "nhwc";
 }
-/// Whether column sums also compute what they add up.
+/// Whether column sums also compute what they add up: a gradient that several
+/// of them read, or that is spread.
 bool sumsInPlace(C c) {
   return c.traits.storesSummed && !c.options.train.debugOverflow;
 }
@@ -227,6 +228,7 @@ const Phase kPhases[] = {
        [](C c) { return c.options.memory.lossRows != MemoryOptions::kWhole; }},
       plain<createSplitCodes>(),
       plain<createJoinAttention>([](C c) { return c.traits.joinsAttention; }),
+      plain<createSpreadGradients>(sumsInPlace),
       ask<createMatmulEpilogues>(
           [](C c) { return chooses(c, "matmul-epilogue"); }),
       ask<createPlace>(),

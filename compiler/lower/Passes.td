@@ -88,6 +88,13 @@ def PairNorms : Lower_FunctionPass<"dlc-pair-norms"> {
     sums, and their results, which read dy once. Runs after dlc-place and before dlc-decompose.}];
 }
 
+def SpreadGradients : Lower_FunctionPass<"dlc-spread-gradients"> {
+  let summary = "gradients of strided 1x1 convolutions without their zeros";
+  let description = [{A conv_backward_data with a window of one element and a stride, whose result one elementwise op reads, is computed
+    without the stride. A pad with zeros between the elements, which dlc-fuse joins to that op, replaces the zeros in memory.
+    Runs after dlc-layout.}];
+}
+
 def Decompose : Lower_FunctionPass<"dlc-decompose"> {
   let summary = "decomposition of ops into elementwise and reduce ops";
   let description = [{Replaces each op with DecomposableInterface that is placed as decomposed or has no library call. Erases unused
@@ -153,8 +160,9 @@ def WidenProducts : Lower_FunctionPass<"dlc-widen-products"> {
 
 def StoreSummed : Lower_FunctionPass<"dlc-store-summed"> {
   let summary = "fusion of elementwise clusters into the column sums that read them";
-  let description = [{Column sums then also store their operand, which other clusters read. Column sums of many parts are fused into a cluster
-    that reduces the rows of their operand. Runs after dlc-fuse and dlc-fuse-matmul.}];
+  let description = [{Column sums then also store their operand, which other clusters read. A cluster that moves pixels keeps its shape, and
+    the sums view its results. Column sums of many parts are fused into a cluster that reduces the rows of their operand. Runs after
+    dlc-fuse and dlc-fuse-matmul.}];
 }
 
 def PackMasks : Lower_FunctionPass<"dlc-pack-masks"> {

@@ -105,3 +105,50 @@ func.func @costly(%x: tensor<128x128xf32>) -> (tensor<128xf32>, tensor<128x128xf
   %s = dlc.reduce_sum %y {axes = array<i64: 0>} : (tensor<128x128xf32>) -> tensor<128xf32>
   return %s, %m : tensor<128xf32>, tensor<128x128xf32>
 }
+
+// -----
+// Clusters that move pixels (spread-gradients.mlir) stay apart if they move columns, too, if the sums read an input of theirs
+// through another view, and if they have as many moves as a pooling window has taps.
+// CHECK-LABEL: func @moved_columns
+// CHECK-COUNT-2: dlc.fused
+// KERNEL: exec.program @moved_columns
+func.func @moved_columns(%x: tensor<128x24xf32>, %g: tensor<128x32xf32>) -> (tensor<4x1x32xf32>, tensor<128x32xf32>) {
+  %p = dlc.pad %x {high = array<i64: 0, 8>, interior = array<i64: 0, 0>, low = array<i64: 0, 0>, value = 0.0 : f64} : (tensor<128x24xf32>) -> tensor<128x32xf32>
+  %y = dlc.add %p, %g : (tensor<128x32xf32>, tensor<128x32xf32>) -> tensor<128x32xf32>
+  %v = dlc.reshape %y : (tensor<128x32xf32>) -> tensor<4x32x32xf32>
+  %s = dlc.reduce_sum %v {axes = array<i64: 1>, keepdims} : (tensor<4x32x32xf32>) -> tensor<4x1x32xf32>
+  return %s, %y : tensor<4x1x32xf32>, tensor<128x32xf32>
+}
+
+// -----
+// CHECK-LABEL: func @read_twice
+// CHECK-COUNT-2: dlc.fused
+// KERNEL: exec.program @read_twice
+func.func @read_twice(%x: tensor<16x8x8x32xf32>, %d: tensor<16x4x4x32xf32>) -> (tensor<16x1x32xf32>, tensor<16x8x8x32xf32>) {
+  %p = dlc.pad %d {high = array<i64: 0, 1, 1, 0>, interior = array<i64: 0, 1, 1, 0>, low = array<i64: 0, 0, 0, 0>, value = 0.0 : f64} : (tensor<16x4x4x32xf32>) -> tensor<16x8x8x32xf32>
+  %y = dlc.add %p, %x : (tensor<16x8x8x32xf32>, tensor<16x8x8x32xf32>) -> tensor<16x8x8x32xf32>
+  %v = dlc.reshape %y : (tensor<16x8x8x32xf32>) -> tensor<16x64x32xf32>
+  %w = dlc.reshape %x : (tensor<16x8x8x32xf32>) -> tensor<16x64x32xf32>
+  %m = dlc.mul %v, %w : (tensor<16x64x32xf32>, tensor<16x64x32xf32>) -> tensor<16x64x32xf32>
+  %s = dlc.reduce_sum %m {axes = array<i64: 1>, keepdims} : (tensor<16x64x32xf32>) -> tensor<16x1x32xf32>
+  return %s, %y : tensor<16x1x32xf32>, tensor<16x8x8x32xf32>
+}
+
+// -----
+// CHECK-LABEL: func @taps
+// CHECK-COUNT-2: dlc.fused
+// KERNEL: exec.program @taps
+func.func @taps(%x: tensor<16x68x32xf32>) -> (tensor<8x1x32xf32>, tensor<16x64x32xf32>) {
+  %a = dlc.slice %x {starts = array<i64: 0, 0, 0>, sizes = array<i64: 16, 64, 32>, steps = array<i64: 1, 1, 1>} : (tensor<16x68x32xf32>) -> tensor<16x64x32xf32>
+  %b = dlc.slice %x {starts = array<i64: 0, 1, 0>, sizes = array<i64: 16, 64, 32>, steps = array<i64: 1, 1, 1>} : (tensor<16x68x32xf32>) -> tensor<16x64x32xf32>
+  %c = dlc.slice %x {starts = array<i64: 0, 2, 0>, sizes = array<i64: 16, 64, 32>, steps = array<i64: 1, 1, 1>} : (tensor<16x68x32xf32>) -> tensor<16x64x32xf32>
+  %d = dlc.slice %x {starts = array<i64: 0, 3, 0>, sizes = array<i64: 16, 64, 32>, steps = array<i64: 1, 1, 1>} : (tensor<16x68x32xf32>) -> tensor<16x64x32xf32>
+  %e = dlc.slice %x {starts = array<i64: 0, 4, 0>, sizes = array<i64: 16, 64, 32>, steps = array<i64: 1, 1, 1>} : (tensor<16x68x32xf32>) -> tensor<16x64x32xf32>
+  %0 = dlc.add %a, %b : (tensor<16x64x32xf32>, tensor<16x64x32xf32>) -> tensor<16x64x32xf32>
+  %1 = dlc.add %0, %c : (tensor<16x64x32xf32>, tensor<16x64x32xf32>) -> tensor<16x64x32xf32>
+  %2 = dlc.add %1, %d : (tensor<16x64x32xf32>, tensor<16x64x32xf32>) -> tensor<16x64x32xf32>
+  %y = dlc.add %2, %e : (tensor<16x64x32xf32>, tensor<16x64x32xf32>) -> tensor<16x64x32xf32>
+  %v = dlc.reshape %y : (tensor<16x64x32xf32>) -> tensor<8x128x32xf32>
+  %s = dlc.reduce_sum %v {axes = array<i64: 1>, keepdims} : (tensor<8x128x32xf32>) -> tensor<8x1x32xf32>
+  return %s, %y : tensor<8x1x32xf32>, tensor<16x64x32xf32>
+}

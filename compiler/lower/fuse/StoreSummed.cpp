@@ -2,7 +2,9 @@
 // Column sums that also store their operand. An elementwise cluster whose
 // result is read by column sums, in its own shape or as other rows of the same
 // columns, is fused into them: each element is computed, added and stored by
-// one thread, and not read again.
+// one thread, and not read again. A cluster that moves pixels, as the gradient
+// of a strided convolution (dlc-spread-gradients), keeps its shape, and the
+// sums view its results.
 //
 // If a cluster of rows reads or computes the operand of the sums, too, the sums
 // run in that cluster, if they have enough parts: the gradients of a norm's
@@ -11,6 +13,7 @@
 //
 // Sums under a condition stay separate, as their kernel skips most elements. So
 // do sums that also read other elements than those they add, such as pivots.
+#include "compiler/dialect/Expr.h"
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/ColumnParts.h"
 #include "compiler/lower/Lower.h"
@@ -151,6 +154,26 @@ private:
   Domain full;
 };
 
+/// Whether `op` moves whole rows of columns: neighbours stay neighbours.
+bool movesPixels(Operation &op) {
+  return isa<ir::SliceOp, ir::PadOp>(op) && !resultShape(&op).empty() &&
+         resultShape(&op).back() == operandShape(&op).back();
+}
+/// Whether `source` is elementwise except for few such moves: for the taps of a
+/// pooling window and sums a thread has too few registers.
+bool movesPixels(ir::FusedOp source) {
+  constexpr int64_t kMostMoves = 4;
+  auto body = source.getBody().front().without_terminator();
+  const int64_t moves =
+      llvm::count_if(body, [](Operation &op) { return movesPixels(op); });
+  return moves > 0 && moves <= kMostMoves &&
+         llvm::all_of(body, [](Operation &op) {
+           return classify(&op) == Class::Compute ||
+                  classify(&op) == Class::Clone || isa<ir::ReshapeOp>(op) ||
+                  movesPixels(op);
+         });
+}
+
 /// Whether all readers of v, also through views, are `last` or after it.
 bool isReadFrom(Operation *last, Value v) {
   return llvm::all_of(v.getUsers(), [&](Operation *user) {
@@ -189,7 +212,8 @@ public:
     for (Value v : sums.getInputs())
       if (auto source = viewed(v).getDefiningOp<ir::FusedOp>();
           source && shapeOf(v) == Ints(shape) && mayJoin(source))
-        return join(source);
+        if (ir::FusedOp made = join(source))
+          return made;
     return {};
   }
   /// Fuses them into the first cluster of rows that fits.
@@ -219,8 +243,23 @@ private:
         addReaders(user->getResult(0), found);
   }
 
+  static bool isReshapable(ir::FusedOp source, const Reshaped &reshaped) {
+    return llvm::all_of(source.getInputs(),
+                        [&](Value v) { return !!reshaped.of(v); }) &&
+           llvm::all_of(source.getBody().front(),
+                        [&](Operation &op) { return reshaped.fits(op); });
+  }
+  /// Whether the sums may view the results of `source`, which keeps its shape.
+  /// An input of both would be read twice.
+  bool isViewable(ir::FusedOp source) {
+    return !rows && movesPixels(source) &&
+           llvm::none_of(source.getInputs(), [&](Value v) {
+             return llvm::any_of(sums.getInputs(), [&](Value w) {
+               return v != w && viewed(v) == viewed(w);
+             });
+           });
+  }
   bool mayJoin(ir::FusedOp source) {
-    Block &body = source.getBody().front();
     const auto own =
         rows ? shapeOfRows(source) : Shape(shapeOf(source.getResult(0)));
     if (!own || !source->getDiscardableAttrs().empty() ||
@@ -237,10 +276,9 @@ private:
                        return viewed(v).getDefiningOp() == source &&
                               shapeOf(v) != Ints(*reshaped.of(viewed(v)));
                      }) ||
-        !(rows ? mayRunIn(source) : readsFirst(source) || mayFollow(source)) ||
-        !llvm::all_of(source.getInputs(),
-                      [&](Value v) { return !!reshaped.of(v); }) ||
-        !llvm::all_of(body, [&](Operation &op) { return reshaped.fits(op); }))
+        !(rows ? mayRunIn(source) : readsFirst(source) || mayFollow(source)))
+      return false;
+    if (!isReshapable(source, reshaped) && !isViewable(source))
       return false;
     SmallVector<Operation *> ops;
     for (ir::FusedOp from : {source, sums})
@@ -302,8 +340,9 @@ private:
     };
     llvm::SmallSetVector<Value, 8> inputs;
     SmallVector<Value> read;
+    const bool isViewed = movesPixels(source);
     for (Value v : source.getInputs()) {
-      read.push_back(readOnce(b, v, reshaped));
+      read.push_back(isViewed ? v : readOnce(b, v, reshaped));
       inputs.insert(read.back());
     }
     for (Value v : sums.getInputs())
@@ -316,7 +355,7 @@ private:
         b, FusedLoc::get(b.getContext(), {source.getLoc(), sums.getLoc()}),
         types, inputs.getArrayRef());
     fill(made, source, reshaped, read, isOfSource);
-    if (rows && !isKernel(made)) {
+    if ((rows || isViewed) && !isKernel(made)) {
       made.erase();
       return {};
     }
@@ -331,12 +370,13 @@ private:
     return same == sums.getInputs().end() ? reshaped.read(b, v) : *same;
   }
   /// Values that both compute are computed once.
-  static bool isKernel(ir::FusedOp made) {
+  bool isKernel(ir::FusedOp made) const {
     IRRewriter rewriter(made.getContext());
     DominanceInfo dominance(made);
     eliminateCommonSubExpressions(rewriter, dominance, made);
     std::string why;
-    return !!KernelGraph::build(made.getBody(), why);
+    auto graph = KernelGraph::build(made.getBody(), why);
+    return graph && (rows || sumsColumns(*graph));
   }
 
   void fill(ir::FusedOp made, ir::FusedOp source, const Reshaped &reshaped,
@@ -349,11 +389,17 @@ private:
       arguments.map(v, body->addArgument(v.getType(), v.getLoc()));
     for (auto [v, old] : llvm::zip(read, first.getArguments()))
       map.map(old, arguments.lookup(v));
+    const bool isViewed = movesPixels(source);
     for (Operation &op : first.without_terminator())
-      reshaped.clone(b, op, map);
+      if (isViewed)
+        b.clone(op, map);
+      else
+        reshaped.clone(b, op, map);
     SmallVector<Value> stored;
-    for (Value v : first.getTerminator()->getOperands())
-      stored.push_back(map.lookup(v));
+    for (Value v : first.getTerminator()->getOperands()) {
+      const ir::Expr element(b, made.getLoc(), map.lookup(v));
+      stored.push_back(isViewed ? element.reshape(shape).v : element.v);
+    }
     for (auto [v, old] : llvm::zip(sums.getInputs(), second.getArguments()))
       map.map(old, isOfSource(v)
                        ? stored[cast<OpResult>(viewed(v)).getResultNumber()]
