@@ -2,12 +2,12 @@
 #include "runtime/plan/Model.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/numbers/ParseNumber.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/plan/parts/StateFiles.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 namespace fs = std::filesystem;
@@ -83,13 +83,9 @@ std::optional<int64_t> stepOfCheckpoint(std::string_view path) {
   if (!name.starts_with(kPrefix))
     return std::nullopt;
   name.remove_prefix(kPrefix.size());
-  int64_t step = 0;
-  auto [end, error] =
-      std::from_chars(name.data(), name.data() + name.size(), step);
-  if (error != std::errc() || end != name.data() + name.size() || step < 0 ||
-      name != std::to_string(step))
-    return std::nullopt;
-  return step;
+  const auto step = parseWhole<int64_t>(name);
+  return step && *step >= 0 && name == std::to_string(*step) ? step
+                                                             : std::nullopt;
 }
 
 std::string stateOf(const std::string &checkpoint) {

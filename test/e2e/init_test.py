@@ -146,6 +146,7 @@ class Init(TestCase):
             (["--init=(:zeros"], "'(' is not a regular expression"),
             (["--init=zeros(1)"], "expected zeros, found 'zeros(1)'"),
             (["--init=orthogonal(x)"], "expected orthogonal(NUMBER), found 'orthogonal(x)'"),
+            (["--init=trunc_normal("], "expected trunc_normal(NUMBER), found 'trunc_normal('"),
             (["--seed=-1"], "expected a whole number of at least 0"),
         ]:
             _, log = dlc("compile", model("mlp"), *words, "-o", self.path("a.dlc"), code=2)

@@ -6,6 +6,7 @@
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/base/numbers/Packed.h"
+#include "runtime/base/numbers/ParseNumber.h"
 #include "runtime/base/numbers/Philox.h"
 #include "runtime/base/process/SharedLibrary.h"
 #include "test/unit/TempFolder.h"
@@ -20,6 +21,16 @@
 using namespace dlc;
 
 namespace {
+
+TEST(ParseNumber, TakesTheWholeTextOrNothing) {
+  EXPECT_EQ(parseWhole<int>("-12"), -12);
+  EXPECT_EQ(parseWhole<uint64_t>("755", 8), 0755u);
+  EXPECT_EQ(parseWhole<double>("1e-3"), 1e-3);
+  for (const char *text : {"", " 1", "1 ", "+1", "0x1", "1.5", "2147483648"})
+    EXPECT_FALSE(parseWhole<int>(text)) << text;
+  EXPECT_FALSE(parseWhole<uint64_t>("-1"));
+  EXPECT_FALSE(parseWhole<double>("1e999"));
+}
 
 TEST(SharedLibrary, SaysWhatIsMissing) {
   const Status status =

@@ -4,9 +4,9 @@
 #include "compiler/import/file/TorchNotes.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/numbers/ParseNumber.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <set>
 #include <unordered_map>
@@ -20,12 +20,8 @@ struct Option {
 };
 
 std::optional<int64_t> rowOf(std::string_view text) {
-  int64_t row = -1;
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), row);
-  if (error != std::errc() || end != text.data() + text.size() || row < 0)
-    return std::nullopt;
-  return row;
+  const auto row = parseWhole<int64_t>(text);
+  return row && *row >= 0 ? row : std::nullopt;
 }
 
 /// Splits at the last colon, since names may have colons ("onnx::Gather_5").

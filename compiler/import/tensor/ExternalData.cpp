@@ -3,7 +3,7 @@
 #include "compiler/import/tensor/ExternalData.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/files/MappedFile.h"
-#include <charconv>
+#include "runtime/base/numbers/ParseNumber.h"
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -26,12 +26,6 @@ struct Keys {
   std::optional<uint64_t> length;
 };
 
-bool parseUnsigned(const std::string &text, uint64_t &value) {
-  const char *end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end && !text.empty();
-}
-
 Result<Keys> readKeys(const onnx::TensorProto &tensor) {
   Keys keys;
   std::set<std::string> seen;
@@ -40,8 +34,7 @@ Result<Keys> readKeys(const onnx::TensorProto &tensor) {
     if (!seen.insert(key).second)
       return badModel("tensor '{}': external data key '{}' is given twice",
                       tensor.name(), key);
-    uint64_t number = 0;
-    bool isNumber = parseUnsigned(value, number);
+    const auto number = parseWhole<uint64_t>(value);
     if (key == "location")
       keys.location = value;
     else if (key == "checksum")
@@ -50,12 +43,12 @@ Result<Keys> readKeys(const onnx::TensorProto &tensor) {
       return badModel("tensor '{}': unknown external data key '{}'; expected "
                       "location, offset, length or checksum",
                       tensor.name(), key);
-    else if (!isNumber)
+    else if (!number)
       return badModel("tensor '{}': external data {} '{}' is not a number of "
                       "bytes",
                       tensor.name(), key, value);
     else if (key == "offset")
-      keys.offset = number;
+      keys.offset = *number;
     else
       keys.length = number;
   }

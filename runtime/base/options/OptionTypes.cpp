@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parsing and printing of fields by type.
 #include "runtime/base/Bytes.h"
+#include "runtime/base/numbers/ParseNumber.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
@@ -15,11 +15,8 @@ namespace dlc {
 /// Parses the whole word as a number in [low, high].
 template <class T>
 static std::optional<T> readWhole(const std::string &word, T low, T high) {
-  T x = 0;
-  auto [end, error] =
-      std::from_chars(word.data(), word.data() + word.size(), x);
-  bool whole = error == std::errc() && end == word.data() + word.size();
-  return whole && x >= low && x <= high ? std::optional<T>(x) : std::nullopt;
+  const auto x = parseWhole<T>(word);
+  return x && *x >= low && *x <= high ? x : std::nullopt;
 }
 
 Result<double> parseNumber(const std::string &word, double low, double high) {

@@ -3,12 +3,12 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/numbers/Hash.h"
+#include "runtime/base/numbers/ParseNumber.h"
 #include "runtime/collective/Socket.h"
 #include "runtime/collective/launch/Variables.h"
 #include "runtime/collective/store/Pmix.h"
 #include "runtime/collective/store/Protocol.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -41,12 +41,9 @@ bool parsePlace(const std::string &place, Rendezvous &rendezvous) {
     address = address.substr(1, address.size() - 2);
   else if (address.find(':') != address.npos)
     return false; // IPv6 without brackets is ambiguous
-  const char *const end = place.data() + place.size();
-  auto [stop, error] =
-      std::from_chars(place.data() + colon + 1, end, rendezvous.port);
   rendezvous.address = address;
-  return error == std::errc() && stop == end && rendezvous.port >= 1 &&
-         rendezvous.port <= 65535;
+  rendezvous.port = parseWhole<int>(place.substr(colon + 1)).value_or(0);
+  return rendezvous.port >= 1 && rendezvous.port <= 65535;
 }
 
 // Parses "127.0.0.1:29501", and takes rank 0's listener.

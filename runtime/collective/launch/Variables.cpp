@@ -2,23 +2,13 @@
 #include "runtime/collective/launch/Variables.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/numbers/ParseNumber.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 
 namespace dlc {
 namespace {
-
-// Parses the whole text; empty if it is no number.
-std::optional<int> wholeNumber(std::string_view text) {
-  int value = 0;
-  const char *const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end && !text.empty()
-             ? std::optional(value)
-             : std::nullopt;
-}
 
 // Removes and returns the start of `text` up to a comma outside of brackets.
 std::string_view takePart(std::string_view &text) {
@@ -38,7 +28,7 @@ bool addRange(std::string_view range, size_t most,
   const std::string_view low = range.substr(0, dash),
                          high =
                              dash == range.npos ? low : range.substr(dash + 1);
-  const auto first = wholeNumber(low), last = wholeNumber(high);
+  const auto first = parseWhole<int>(low), last = parseWhole<int>(high);
   if (!first || !last || *first < 0 || *last < *first ||
       static_cast<size_t>(*last - *first) >= most - numbers.size())
     return false;
@@ -99,7 +89,7 @@ Result<std::optional<int>> numberOf(const Variable &variable, int least,
                                     int most) {
   if (!variable.isSet())
     return std::optional<int>();
-  const auto value = wholeNumber(variable.text);
+  const auto value = parseWhole<int>(variable.text);
   if (value && *value >= least && *value <= most)
     return value;
   return usageError("{} is '{}', expected a whole number of {}", variable.name,
@@ -127,10 +117,10 @@ std::optional<int> tasksOnNode(const std::string &text, int node) {
   while (!left.empty()) {
     const std::string_view part = takePart(left);
     const size_t open = part.find("(x");
-    const auto tasks = wholeNumber(part.substr(0, open));
+    const auto tasks = parseWhole<int>(part.substr(0, open));
     std::optional<int> times = 1;
     if (open != part.npos && part.back() == ')')
-      times = wholeNumber(part.substr(open + 2, part.size() - open - 3));
+      times = parseWhole<int>(part.substr(open + 2, part.size() - open - 3));
     if (!tasks || !times || *tasks < 1 || *times < 1)
       return std::nullopt;
     if (node < *times)

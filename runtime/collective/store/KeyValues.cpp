@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/store/KeyValues.h"
+#include "runtime/base/numbers/ParseNumber.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace dlc::store {
 
 // Parses a value of Add: decimal digits; an empty value is 0.
 static std::optional<int64_t> numberOf(std::string_view text) {
-  int64_t value = 0;
-  const auto [stop, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() ||
-      (error == std::errc() && stop == text.data() + text.size()))
-    return value;
-  return std::nullopt;
+  return text.empty() ? 0 : parseWhole<int64_t>(text);
 }
 
 bool KeyValues::has(const std::vector<std::string> &keys) const {

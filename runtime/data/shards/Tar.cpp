@@ -2,7 +2,7 @@
 #include "runtime/data/shards/Tar.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/data/Range.h"
+#include "runtime/base/numbers/ParseNumber.h"
 
 #include <algorithm>
 #include <cstring>
@@ -36,7 +36,7 @@ std::optional<uint64_t> numberOfField(const char *block, size_t at,
     }
     return value;
   }
-  return wholeNumber<uint64_t>(withoutBlanks(textOfField(block, at, size)), 8);
+  return parseWhole<uint64_t>(withoutBlanks(textOfField(block, at, size)), 8);
 }
 
 bool isOfSum(const char *block) {
@@ -79,7 +79,7 @@ Result<Pax> paxFrom(std::string_view text) {
     if (key == "path")
       pax.path = value;
     if (key == "size") {
-      pax.size = wholeNumber<uint64_t>(value);
+      pax.size = parseWhole<uint64_t>(value);
       if (!pax.size)
         return failed("a pax header with a size that is not a number");
     }

@@ -9,9 +9,9 @@
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/numbers/ParseNumber.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <unordered_set>
 
@@ -45,11 +45,7 @@ std::string floats(int64_t count, float value) {
 }
 
 double numberOr(const std::string &text, double otherwise) {
-  double number = otherwise;
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number
-                                                                  : otherwise;
+  return parseWhole<double>(text).value_or(otherwise);
 }
 
 /// A batch norm that was folded into a layer.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/options/InitKinds.h"
+#include "runtime/base/numbers/ParseNumber.h"
 #include "runtime/base/numbers/Philox.h"
 #include "runtime/base/options/Nearest.h"
 #include "llvm/Support/xxhash.h"
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -153,14 +153,14 @@ Result<InitKind> parseInitKind(const std::string &text) {
   kind.argument = found->second;
   if (open == std::string::npos)
     return kind;
-  const char *first = text.data() + open + 1;
-  const char *last = text.data() + text.size() - 1;
-  auto [end, error] = std::from_chars(first, last, kind.argument);
+  const auto argument = parseWhole<double>(
+      std::string_view(text).substr(open + 1, text.size() - open - 2));
+  kind.argument = argument.value_or(kind.argument);
   // Rejection sampling is slow for small acceptance rates.
   double high = kind.name == "trunc_normal" ? 100 : 1e6;
   bool fits = kind.argument > 0 || kind.name.starts_with("kaiming");
-  if (!kind.isRandom() || text.back() != ')' || error != std::errc() ||
-      end != last || !fits || !(std::abs(kind.argument) <= high))
+  if (!kind.isRandom() || text.back() != ')' || !argument || !fits ||
+      !(std::abs(kind.argument) <= high))
     return usageError("expected {}{}, found '{}'", kind.name,
                       kind.isRandom() ? "(NUMBER)" : "", text);
   return kind;
