@@ -6,6 +6,8 @@
 #include "runtime/base/process/MemoryLimit.h"
 
 #include <cstring>
+#include <map>
+#include <optional>
 #include <re2/re2.h>
 
 namespace dlc {
@@ -21,34 +23,48 @@ struct Header {
   std::vector<int64_t> shape;
 };
 
+// The entries of a Python dictionary with the keys of a .npy header, each of
+// them once; null if `text` is another.
+std::optional<std::map<std::string, std::string>>
+entriesOf(re2::StringPiece text) {
+  static const RE2 entry(
+      R"((?s)\s*['"](descr|fortran_order|shape)['"]\s*:\s*)"
+      R"(('[^']*'|"[^"]*"|\[.*\]|True|False|\([\d\s,]*\))\s*,?)");
+  std::map<std::string, std::string> entries;
+  std::string key, value;
+  if (!RE2::Consume(&text, R"(\s*\{)"))
+    return std::nullopt;
+  while (RE2::Consume(&text, entry, &key, &value))
+    if (!entries.emplace(key, value).second)
+      return std::nullopt;
+  const bool isWhole = RE2::FullMatch(text, R"(\s*\}\s*)");
+  return isWhole && entries.size() == 3 ? std::optional(entries) : std::nullopt;
+}
+
 // Parses {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } and no
-// other Python. A list as descr is a structured type.
-Result<Header> parseHeader(std::string_view text) {
-  // \x22 and \x27 are the two quotes.
-  static const RE2 pattern(
-      R"((?s)\s*\{(?:\s*[\x22\x27](?:)"
-      R"(descr[\x22\x27]\s*:\s*(?:[\x22\x27]([^\x22\x27]*)[\x22\x27])"
-      R"(|(\[.*?\]))|)"
-      R"(fortran_order[\x22\x27]\s*:\s*(True|False)|)"
-      R"(shape[\x22\x27]\s*:\s*\(([\d\s,]*)\))\s*,?)*\s*\}\s*)");
+// other Python. A list as descr is a structured type, whose start is quoted.
+std::optional<Header> parseHeader(std::string_view text) {
+  const auto entries = entriesOf(text);
+  if (!entries)
+    return std::nullopt;
   Header header;
-  std::string structure;
-  re2::StringPiece order, shape;
-  const bool isKnown =
-      RE2::FullMatch(re2::StringPiece(text), pattern, &header.descr, &structure,
-                     &order, &shape);
-  header.descr += structure.substr(0, 40);
-  header.fortranOrder = order == "True";
-  bool isDamaged =
-      !isKnown || header.descr.empty() || order.empty() || !shape.data();
-  for (int64_t dim = 0; !isDamaged && !RE2::FullMatch(shape, R"(\s*)");) {
-    isDamaged = !RE2::Consume(&shape, R"(\s*(\d+)\s*,?)", &dim) ||
-                header.shape.size() == 32;
-    header.shape.push_back(dim);
+  const std::string &descr = entries->at("descr"),
+                    &order = entries->at("fortran_order"),
+                    &shape = entries->at("shape");
+  if (!RE2::FullMatch(descr, R"((?s)['"](.*)['"])", &header.descr)) {
+    if (descr[0] != '[')
+      return std::nullopt;
+    header.descr = descr.substr(0, 40);
   }
-  if (isDamaged)
-    return failed("expected descr, fortran_order and shape, found '{}'",
-                  printable(text, 200));
+  header.fortranOrder = order == "True";
+  if ((order != "True" && order != "False") || shape[0] != '(')
+    return std::nullopt;
+  re2::StringPiece dims(shape);
+  dims.remove_prefix(1);
+  for (int64_t dim = 0; RE2::Consume(&dims, R"(\s*(\d+)\s*,?)", &dim);)
+    header.shape.push_back(dim);
+  if (header.shape.size() > 32 || !RE2::FullMatch(dims, R"(\s*\))"))
+    return std::nullopt;
   return header;
 }
 
@@ -174,9 +190,11 @@ std::string describe(DType dtype, const std::vector<int64_t> &shape) {
 static Result<Array> parseNpyOf(const SharedBytes &content, uint64_t size) {
   size_t start = 0;
   DLC_ASSIGN(std::string_view text, headerText(content.bytes, start));
-  auto header = parseHeader(text);
+  const std::optional<Header> header = parseHeader(text);
   if (!header)
-    return header.status().withContext("its header is damaged");
+    return failed("its header is damaged: expected descr, fortran_order and "
+                  "shape, found '{}'",
+                  printable(text, 200));
   DLC_ASSIGN(Kind kind, kindOf(header->descr));
   SharedBytes data{content.bytes.subspan(start), content.owner};
   std::optional<uint64_t> bytes = checkedElements(header->shape);

@@ -198,6 +198,18 @@ TEST_F(Files, HeadersMustFitTheirMembers) {
   }
 }
 
+TEST_F(Files, HeadersHaveEachKeyOnce) {
+  const std::string order = "'fortran_order': False, ", shape = "'shape': (1,)",
+                    keys = "'descr': '<f4', " + order + shape;
+  for (const std::string &header :
+       {keys + ", " + shape, keys + ", 'x': ''", order + shape,
+        "'descr': (1,), " + order + shape}) {
+    const auto zip = makeZip({{"x.npy", npy("{" + header + "}", "abcd")}});
+    ASSERT_TRUE(writeFileAtomically(path("data.npz"), zip).ok());
+    expectRefused({{"x", DType::F32, {1}, 0, false}}, {"header is damaged"});
+  }
+}
+
 // A shape without elements may have dimensions whose product has no number.
 TEST_F(Files, HugeDimensionsOfNothingAreRefused) {
   const std::string head = npy("{'descr': '<i8', 'fortran_order': False, "
