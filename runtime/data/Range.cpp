@@ -15,7 +15,7 @@ Result<std::vector<std::string>> expandRange(const std::string &path) {
   const auto read = [&](size_t from, size_t to) {
     return to == path.npos || to < from
                ? -1
-               : parseWhole<int64_t>(path.substr(from, to - from)).value_or(-1);
+               : asNumber<int64_t>(path.substr(from, to - from)).value_or(-1);
   };
   const int64_t first = read(open + 1, dots), last = read(dots + 2, close);
   if (dots == path.npos || first < 0 || first > last ||

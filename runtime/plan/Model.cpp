@@ -83,7 +83,7 @@ std::optional<int64_t> stepOfCheckpoint(std::string_view path) {
   if (!name.starts_with(kPrefix))
     return std::nullopt;
   name.remove_prefix(kPrefix.size());
-  const auto step = parseWhole<int64_t>(name);
+  const auto step = asNumber<int64_t>(name);
   return step && *step >= 0 && name == std::to_string(*step) ? step
                                                              : std::nullopt;
 }

@@ -23,13 +23,13 @@ using namespace dlc;
 namespace {
 
 TEST(ParseNumber, TakesTheWholeTextOrNothing) {
-  EXPECT_EQ(parseWhole<int>("-12"), -12);
-  EXPECT_EQ(parseWhole<uint64_t>("755", 8), 0755u);
-  EXPECT_EQ(parseWhole<double>("1e-3"), 1e-3);
+  EXPECT_EQ(asNumber<int>("-12"), -12);
+  EXPECT_EQ(asNumber<uint64_t>("755", 8), 0755u);
+  EXPECT_EQ(asNumber<double>("1e-3"), 1e-3);
   for (const char *text : {"", " 1", "1 ", "+1", "0x1", "1.5", "2147483648"})
-    EXPECT_FALSE(parseWhole<int>(text)) << text;
-  EXPECT_FALSE(parseWhole<uint64_t>("-1"));
-  EXPECT_FALSE(parseWhole<double>("1e999"));
+    EXPECT_FALSE(asNumber<int>(text)) << text;
+  EXPECT_FALSE(asNumber<uint64_t>("-1"));
+  EXPECT_FALSE(asNumber<double>("1e999"));
 }
 
 TEST(SharedLibrary, SaysWhatIsMissing) {

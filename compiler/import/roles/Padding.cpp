@@ -20,7 +20,7 @@ struct Option {
 };
 
 std::optional<int64_t> rowOf(std::string_view text) {
-  const auto row = parseWhole<int64_t>(text);
+  const auto row = asNumber<int64_t>(text);
   return row && *row >= 0 ? row : std::nullopt;
 }
 

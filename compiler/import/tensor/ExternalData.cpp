@@ -34,7 +34,7 @@ Result<Keys> readKeys(const onnx::TensorProto &tensor) {
     if (!seen.insert(key).second)
       return badModel("tensor '{}': external data key '{}' is given twice",
                       tensor.name(), key);
-    const auto number = parseWhole<uint64_t>(value);
+    const auto number = asNumber<uint64_t>(value);
     if (key == "location")
       keys.location = value;
     else if (key == "checksum")

@@ -12,7 +12,7 @@ namespace dlc {
 // The whole text as a number of type T; null if it is none, or out of range.
 // Integers are decimal, or have digits of `base`.
 template <class T>
-std::optional<T> parseWhole(std::string_view text, int base = 10) {
+std::optional<T> asNumber(std::string_view text, int base = 10) {
   T value{};
   const char *const last = text.data() + text.size();
   std::from_chars_result read;

@@ -15,7 +15,7 @@ namespace dlc {
 /// Parses the whole word as a number in [low, high].
 template <class T>
 static std::optional<T> readWhole(const std::string &word, T low, T high) {
-  const auto x = parseWhole<T>(word);
+  const auto x = asNumber<T>(word);
   return x && *x >= low && *x <= high ? x : std::nullopt;
 }
 

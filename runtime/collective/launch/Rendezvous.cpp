@@ -42,7 +42,7 @@ bool parsePlace(const std::string &place, Rendezvous &rendezvous) {
   else if (address.find(':') != address.npos)
     return false; // IPv6 without brackets is ambiguous
   rendezvous.address = address;
-  rendezvous.port = parseWhole<int>(place.substr(colon + 1)).value_or(0);
+  rendezvous.port = asNumber<int>(place.substr(colon + 1)).value_or(0);
   return rendezvous.port >= 1 && rendezvous.port <= 65535;
 }
 

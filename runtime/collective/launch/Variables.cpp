@@ -28,7 +28,7 @@ bool addRange(std::string_view range, size_t most,
   const std::string_view low = range.substr(0, dash),
                          high =
                              dash == range.npos ? low : range.substr(dash + 1);
-  const auto first = parseWhole<int>(low), last = parseWhole<int>(high);
+  const auto first = asNumber<int>(low), last = asNumber<int>(high);
   if (!first || !last || *first < 0 || *last < *first ||
       static_cast<size_t>(*last - *first) >= most - numbers.size())
     return false;
@@ -89,7 +89,7 @@ Result<std::optional<int>> numberOf(const Variable &variable, int least,
                                     int most) {
   if (!variable.isSet())
     return std::optional<int>();
-  const auto value = parseWhole<int>(variable.text);
+  const auto value = asNumber<int>(variable.text);
   if (value && *value >= least && *value <= most)
     return value;
   return usageError("{} is '{}', expected a whole number of {}", variable.name,
@@ -117,10 +117,10 @@ std::optional<int> tasksOnNode(const std::string &text, int node) {
   while (!left.empty()) {
     const std::string_view part = takePart(left);
     const size_t open = part.find("(x");
-    const auto tasks = parseWhole<int>(part.substr(0, open));
+    const auto tasks = asNumber<int>(part.substr(0, open));
     std::optional<int> times = 1;
     if (open != part.npos && part.back() == ')')
-      times = parseWhole<int>(part.substr(open + 2, part.size() - open - 3));
+      times = asNumber<int>(part.substr(open + 2, part.size() - open - 3));
     if (!tasks || !times || *tasks < 1 || *times < 1)
       return std::nullopt;
     if (node < *times)

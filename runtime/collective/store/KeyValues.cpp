@@ -8,7 +8,7 @@ namespace dlc::store {
 
 // Parses a value of Add: decimal digits; an empty value is 0.
 static std::optional<int64_t> numberOf(std::string_view text) {
-  return text.empty() ? 0 : parseWhole<int64_t>(text);
+  return text.empty() ? 0 : asNumber<int64_t>(text);
 }
 
 bool KeyValues::has(const std::vector<std::string> &keys) const {

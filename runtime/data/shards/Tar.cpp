@@ -36,7 +36,7 @@ std::optional<uint64_t> numberOfField(const char *block, size_t at,
     }
     return value;
   }
-  return parseWhole<uint64_t>(withoutBlanks(textOfField(block, at, size)), 8);
+  return asNumber<uint64_t>(withoutBlanks(textOfField(block, at, size)), 8);
 }
 
 bool isOfSum(const char *block) {
@@ -79,7 +79,7 @@ Result<Pax> paxFrom(std::string_view text) {
     if (key == "path")
       pax.path = value;
     if (key == "size") {
-      pax.size = parseWhole<uint64_t>(value);
+      pax.size = asNumber<uint64_t>(value);
       if (!pax.size)
         return failed("a pax header with a size that is not a number");
     }

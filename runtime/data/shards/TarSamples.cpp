@@ -124,7 +124,7 @@ private:
     const size_t last = text.find_last_not_of(" \r\n");
     const std::string_view digits =
         text.substr(0, last == text.npos ? 0 : last + 1);
-    sample_.label = parseWhole<int64_t>(digits).value_or(-1);
+    sample_.label = asNumber<int64_t>(digits).value_or(-1);
     if (sample_.label < 0 || member.size > kMost)
       return failed("'{}' holds '{}', expected a class: a number from 0",
                     printable(member.name), printable(digits));

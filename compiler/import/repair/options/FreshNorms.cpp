@@ -45,7 +45,7 @@ std::string floats(int64_t count, float value) {
 }
 
 double numberOr(const std::string &text, double otherwise) {
-  return parseWhole<double>(text).value_or(otherwise);
+  return asNumber<double>(text).value_or(otherwise);
 }
 
 /// A batch norm that was folded into a layer.

@@ -153,7 +153,7 @@ Result<InitKind> parseInitKind(const std::string &text) {
   kind.argument = found->second;
   if (open == std::string::npos)
     return kind;
-  const auto argument = parseWhole<double>(
+  const auto argument = asNumber<double>(
       std::string_view(text).substr(open + 1, text.size() - open - 2));
   kind.argument = argument.value_or(kind.argument);
   // Rejection sampling is slow for small acceptance rates.
