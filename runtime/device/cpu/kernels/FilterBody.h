@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of FilterLoops.h. FilterLoops.cpp includes this and Lanes.h for
-// each kind of CPU, in a namespace that defines kLanes. Includes nothing.
+// The loops of FilterLoops.h. FilterLoops.cpp includes this for each kind of
+// CPU (Levels.h).
+#include "runtime/device/cpu/kernels/Lanes.h"
 
 using Words = uint32_t __attribute__((vector_size(4 * kLanes)));
 using Shorts = uint16_t __attribute__((vector_size(2 * kLanes)));
@@ -37,12 +38,6 @@ DLC_INLINE void forColumns(const FilterOffsets &f, int64_t output,
          f.ofOutput[output] + f.ofInput[input + i] + f.ofTap[tap]);
 }
 
-// The address need not be valid.
-template <class E> DLC_INLINE void prefetch(const E *from, int64_t elements) {
-  __builtin_prefetch(reinterpret_cast<const void *>(
-      uintptr_t(from) + uintptr_t(elements) * sizeof(E)));
-}
-
 template <class E>
 void readSquare(const FilterOffsets &f, const E *from, FilterSquare &to) {
   const int64_t output = f.inputs * f.taps, ahead = 2 * kLanes * f.taps;
@@ -51,7 +46,7 @@ void readSquare(const FilterOffsets &f, const E *from, FilterSquare &to) {
 #pragma GCC unroll 16
     for (int l = 0; l < kLanes; ++l) {
       Words words;
-      prefetch(from + l * output + at, ahead);
+      prefetchRow<false>(from + l * output + at, ahead, kLanes);
       readWords(from + l * output + at, words);
       x[l] = Lanes(words);
     }
@@ -132,7 +127,7 @@ void packInputPairs(const FilterOffsets &f, void *plain, void *other,
   for (int64_t o = 0; o < kLanes; o += 2, from += 2 * f.inputs) {
     Words even{}, odd{};
     if (isInside) {
-      prefetch(from, kLanes * f.inputs);
+      prefetchRow<false>(from, kLanes * f.inputs, kLanes);
       readWords(from, even);
       readWords(from + f.inputs, odd);
     }

@@ -9,32 +9,8 @@
 namespace dlc {
 namespace {
 
-#ifdef __x86_64__
-namespace v4 {
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4,prefer-vector-width=512")
-constexpr int kLanes = 16, kBlockRows = 12;
-#include "runtime/device/cpu/kernels/Lanes.h"
-
-#include "runtime/device/cpu/kernels/FilterBody.h"
-#pragma GCC pop_options
-} // namespace v4
-namespace v3 {
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v3")
-constexpr int kLanes = 8, kBlockRows = 6;
-#include "runtime/device/cpu/kernels/Lanes.h"
-
-#include "runtime/device/cpu/kernels/FilterBody.h"
-#pragma GCC pop_options
-} // namespace v3
-#endif
-namespace baseline {
-constexpr int kLanes = 8, kBlockRows = 6;
-#include "runtime/device/cpu/kernels/Lanes.h"
-
-#include "runtime/device/cpu/kernels/FilterBody.h"
-} // namespace baseline
+#define DLC_BODY "runtime/device/cpu/kernels/FilterBody.h"
+#include "runtime/device/cpu/kernels/Levels.h"
 
 } // namespace
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Float vectors, and products of small matrices in registers. AttentionBody.h
-// includes this for each kind of CPU, in a namespace that defines kLanes, the
-// floats of a vector, and kBlockRows. Includes nothing, so that everything here
-// is compiled for that CPU.
+// Float vectors, and products of small matrices in registers. Bodies of loops
+// include this for each kind of CPU, in a namespace that defines kLanes, the
+// floats of a vector, and kBlockRows (Levels.h). Includes nothing, so that
+// everything here is compiled for that CPU.
 
 using Lanes = float __attribute__((vector_size(4 * kLanes)));
 using IntLanes = int32_t __attribute__((vector_size(4 * kLanes)));

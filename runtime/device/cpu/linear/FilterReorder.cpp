@@ -39,6 +39,13 @@ std::vector<int64_t> tapOffsetsOf(const memory::desc &layout) {
   return result;
 }
 
+int64_t tapsOf(const memory::desc &layout) {
+  int64_t taps = 1;
+  for (int d = 2; d < layout.get_ndims(); ++d)
+    taps *= layout.get_dims()[size_t(d)];
+  return taps;
+}
+
 bool isPlain(const memory::desc &layout) {
   int64_t elements = 1;
   for (int d = layout.get_ndims(); d-- > 0;
@@ -61,15 +68,11 @@ bool areAdjacent(const std::vector<int64_t> &offsets, size_t count,
 
 FilterReorder::FilterReorder(const memory::desc &plain,
                              const memory::desc &other, bool packs)
-    : outputs_(plain.get_dims()[0]), inputs_(plain.get_dims()[1]), taps_(1),
-      packs_(packs),
+    : outputs_(plain.get_dims()[0]), inputs_(plain.get_dims()[1]),
+      taps_(tapsOf(plain)), packs_(packs),
       areHalves_(plain.get_data_type() == memory::data_type::bf16),
       ofOutput_(offsetsOf(other, 0)), ofInput_(offsetsOf(other, 1)),
-      ofTap_(tapOffsetsOf(other)) {
-  for (int d = 2; d < plain.get_ndims(); ++d)
-    taps_ *= plain.get_dims()[size_t(d)];
-  copy_ = loop();
-}
+      ofTap_(tapOffsetsOf(other)), copy_(loop()) {}
 
 FilterLoops::Copy *FilterReorder::loop() const {
   const FilterLoops &loops = filterCopies();
@@ -78,7 +81,7 @@ FilterLoops::Copy *FilterReorder::loop() const {
        {size_t(outputs_), size_t(inputs_), ofOutput_.size(), ofInput_.size()})
     if (count % lanes)
       return nullptr;
-  if (taps_ > kMostFilterTaps || int64_t(ofTap_.size()) != taps_)
+  if (int64_t(ofTap_.size()) != taps_)
     return nullptr;
   if (areAdjacent(ofOutput_, lanes, 1))
     return areHalves_ ? packs_ ? loops.packHalves : loops.unpackHalves
@@ -102,7 +105,7 @@ std::optional<FilterReorder> FilterReorder::between(const memory::desc &from,
   const Type type = from.get_data_type();
   if (from.get_ndims() < 3 || from.get_dims() != to.get_dims() ||
       type != to.get_data_type() || (type != Type::f32 && type != Type::bf16) ||
-      !isPlain(plain) ||
+      !isPlain(plain) || tapsOf(plain) > kMostFilterTaps || // as of images
       other.get_format_kind() != memory::format_kind::blocked)
     return {};
   FilterReorder result(plain, other, packs);
