@@ -233,3 +233,21 @@ func.func @sent_together(%x: tensor<8192x768xbf16>, %y: tensor<8192x512xbf16>) -
   %f = dlc.all_reduce %e {bucket = 0 : i64, of = @b} : (tensor<512xf32>) -> tensor<512xf32>
   return %c, %f : tensor<768xf32>, tensor<512xf32>
 }
+
+// Columns narrower than a vector: those of several rows side by side. Where the elements would be computed by the same
+// kernel, they are summed as they are.
+// CHECK-LABEL: func @narrow
+// CHECK: %[[VIEW:.*]] = dlc.reshape %arg0 : {{.*}} -> tensor<64x49x96xbf16>
+// CHECK: %[[X:.*]] = dlc.cast %[[VIEW]]
+// CHECK: %[[STAGE:.*]] = dlc.reduce_sum %[[X]] {axes = array<i64: 1>, keepdims} : {{.*}} -> tensor<64x1x96xf32>
+// CHECK: %[[ROWS:.*]] = dlc.reshape %[[STAGE]] : {{.*}} -> tensor<1024x6xf32>
+// CHECK: %[[E:.*]] = dlc.exp %arg1
+// CHECK: %[[IMAGES:.*]] = dlc.reduce_sum %[[E]] {axes = array<i64: 1, 2>, keepdims} : {{.*}} -> tensor<64x1x1x6xf32>
+// CHECK: dlc.reduce_sum %[[ROWS]] {axes = array<i64: 0>, keepdims} : {{.*}} -> tensor<1x6xf32>
+// CHECK: dlc.reduce_sum %[[IMAGES]]
+func.func @narrow(%x: tensor<64x28x28x6xbf16>, %y: tensor<64x28x28x6xf32>) -> (tensor<6xbf16>, tensor<6xf32>) {
+  %a = dlc.reduce_sum %x {axes = array<i64: 0, 1, 2>} : (tensor<64x28x28x6xbf16>) -> tensor<6xbf16>
+  %e = dlc.exp %y : (tensor<64x28x28x6xf32>) -> tensor<64x28x28x6xf32>
+  %b = dlc.reduce_sum %e {axes = array<i64: 0, 1, 2>} : (tensor<64x28x28x6xf32>) -> tensor<6xf32>
+  return %a, %b : tensor<6xbf16>, tensor<6xf32>
+}

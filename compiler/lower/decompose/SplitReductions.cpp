@@ -10,6 +10,9 @@
 //   or are in memory anyway (Regroup.h). If rows of the same elements are
 //   reduced, too, the number of chunks is that of the blocks of that kernel, in
 //   which the sums may then run (dlc-store-summed).
+//   4. On a CPU, sums of columns narrower than a vector are those of several
+//   rows side by side: [64, 28, 28, 6] -> [64, 49, 96] -> [64, 1, 96], viewed
+//   as [1024, 6] -> [6].
 // Reductions that cannot be divided evenly are not changed.
 #include "compiler/dialect/Expr.h"
 #include "compiler/lower/ColumnParts.h"
@@ -36,6 +39,8 @@ constexpr int64_t kFewOutputs = SplitReductionsOptions().fewOutputs;
 
 constexpr int64_t kLarge = 1 << 16, kMinChunks = 16, kMaxChunks = 1024,
                   kFewRows = 256;
+/// Columns of f32 of a vector, and of several rows side by side.
+constexpr int64_t kVector = 16, kSideBySide = 128;
 
 /// Applies the reduction of `op` to x over `axes`.
 Expr reduce(ir::ReductionInterface op, Expr x, Ints axes) {
@@ -72,6 +77,19 @@ Value firstStage(ir::ReductionInterface op, Expr x,
 bool isInMemory(Value x) {
   Operation *op = x.getDefiningOp();
   return !op || !x.hasOneUse() || !isa<ir::ElementwiseInterface>(op);
+}
+
+/// The first stage of sums of narrow columns, in memory, as [rows, columns].
+Value sideBySide(ir::ReductionInterface op, Expr x) {
+  const int64_t columns = x.shape().back(), chunks = x.shape().front(),
+                rows = x.type().getNumElements() / chunks / columns;
+  if (columns >= kVector || chunks < kMinChunks || !isInMemory(x.v))
+    return {};
+  const int64_t beside = largestDivisor(rows, kSideBySide / columns);
+  if (beside == 1)
+    return {};
+  Expr view = x.reshape({chunks, rows / beside, beside * columns});
+  return reduce(op, wide(view), {1}).reshape({chunks * beside, columns});
 }
 
 /// Whether `op` reduces rows of `columns` adjacent elements.
@@ -158,11 +176,12 @@ void split(ir::ReductionInterface op, int64_t few,
   OpBuilder builder(op);
   SmallVector<int64_t> axes(reduced);
   Expr x(builder, op.getLoc(), operand);
-  bool isColumns = few > kFewOutputs && from.getRank() > 1 &&
-                   (int64_t)axes.size() == from.getRank() - 1 && !isRow;
+  bool isColumns = from.getRank() > 1 && !isRow &&
+                   (int64_t)axes.size() == from.getRank() - 1 &&
+                   axes.back() == from.getRank() - 2;
   Value stage;
-  if (isColumns && axes.back() == from.getRank() - 2) {
-    stage = partsOfRows(op, x);
+  if (isColumns) {
+    stage = few > kFewOutputs ? partsOfRows(op, x) : sideBySide(op, x);
     if (stage)
       axes = {0};
   }

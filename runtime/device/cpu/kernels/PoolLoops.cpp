@@ -9,38 +9,52 @@ int64_t PoolGeometry::paddedColumns() const {
   return w.low + in[2] > read ? w.low + in[2] : read;
 }
 
+/// Elements of a vector, or of several.
+constexpr int64_t kVector = 16;
+
+static DLC_INLINE int64_t wholeVectors(int64_t elements) {
+  return (elements + kVector - 1) / kVector * kVector;
+}
 static int64_t paddedLanes(const PoolGeometry &g) {
-  return (g.paddedColumns() * g.lanes + 15) / 16 * 16;
+  return wholeVectors(g.paddedColumns() * g.lanes) + kVector;
 }
 
 int64_t PoolGeometry::scratchBytes() const {
-  return paddedLanes(*this) * 2 * (sizeof(double) + sizeof(int32_t)) +
-         (out[2] * sizeof(double) + 63) / 64 * 64;
+  return paddedLanes(*this) *
+         (6 * sizeof(double) + 2 * sizeof(int32_t) + sizeof(uint8_t));
 }
 
 namespace {
 
-constexpr int64_t kManyLanes = 16; // worth a loop over a column's lanes
-constexpr int32_t kNone = 1 << 20; // position of missing elements
+constexpr int64_t kManyLanes = kVector; // worth a loop over a column's lanes
+constexpr int32_t kNone = 1 << 20;      // position of missing elements
 
-// Two rows of padded lanes with values and positions, and a divisor per column.
+// Two rows of padded lanes with values and positions; values and divisors of a
+// row of outputs; rows of x or y and of the index for loops over whole vectors.
 template <class T> struct Scratch {
-  Compute<T> *a, *b, *divisors;
+  Compute<T> *a, *b, *row, *divisors;
+  T *whole, *written;
   int32_t *atA, *atB;
+  uint8_t *index;
 
   DLC_INLINE Scratch(const PoolGeometry &g, void *memory) {
     const int64_t n = paddedLanes(g);
     a = static_cast<Compute<T> *>(memory);
     b = a + n;
-    atA = reinterpret_cast<int32_t *>(b + n);
+    row = b + n;
+    divisors = row + n;
+    atA = reinterpret_cast<int32_t *>(divisors + n);
     atB = atA + n;
-    divisors = reinterpret_cast<Compute<T> *>(atB + n);
+    whole = reinterpret_cast<T *>(atB + n);
+    written = whole + n;
+    index = reinterpret_cast<uint8_t *>(written + n);
   }
 };
 
 // The positions of a row's outputs in the padded row. With few lanes, loops
 // also run over the columns in between (step is the stride); with many, only
-// over the lanes of each output (step is 1 where results are stored).
+// over the lanes of each output (step is 1 where results are stored). A single
+// segment has whole vectors, and unused elements at its end.
 struct Segments {
   int64_t count, length, stride, step;
 
@@ -51,6 +65,8 @@ struct Segments {
     length = many ? g.lanes : ((outputs - 1) * apart + 1) * g.lanes;
     stride = apart * g.lanes;
     step = many ? 1 : apart;
+    if (count == 1)
+      length = wholeVectors(length);
   }
 };
 
@@ -63,8 +79,9 @@ DLC_INLINE int64_t countedRows(const PoolGeometry &g, int64_t row) {
 template <class T>
 DLC_INLINE void countColumns(const PoolGeometry &g, Compute<T> *divisors) {
   for (int64_t ow = 0; ow < g.out[2]; ++ow)
-    divisors[ow] =
-        static_cast<Compute<T>>(g.columns().counted(ow, g.in[2], g.countPad));
+    for (int64_t l = 0; l < g.lanes; ++l)
+      divisors[ow * g.lanes + l] =
+          static_cast<Compute<T>>(g.columns().counted(ow, g.in[2], g.countPad));
 }
 
 // Calls tap(row of x, kd * KH + kh) for the rows inside the image that a row of
@@ -101,33 +118,87 @@ DLC_INLINE void forEachReader(const PoolGeometry &g, int64_t row, F &&tap) {
   }
 }
 
-// Calls put(to, from, ow) for every element of a row of y; `to` is its position
-// among the segments.
-template <class F>
-DLC_INLINE void forEachOutput(const PoolGeometry &g, const Segments &segments,
-                              F &&put) {
-  const int64_t spread = segments.step * g.lanes;
-  if (g.lanes == 1 && segments.step == 2) {
-#pragma omp simd
-    for (int64_t ow = 0; ow < g.out[2]; ++ow)
-      put(ow * 2, ow, ow);
-  } else if (segments.step == 1) {
-    for (int64_t ow = 0; ow < g.out[2]; ++ow)
-#pragma omp simd
-      for (int64_t l = 0; l < g.lanes; ++l)
-        put(ow * g.lanes + l, ow * g.lanes + l, ow);
-  } else {
-    for (int64_t ow = 0; ow < g.out[2]; ++ow)
-      for (int64_t l = 0; l < g.lanes; ++l)
-        put(ow * spread + l, ow * g.lanes + l, ow);
+// A row that loops may read, or write, up to a whole vector: `row`, or `whole`.
+template <class T>
+DLC_INLINE const T *readWhole(const T *row, int64_t count, T *whole) {
+  if (count % kVector == 0)
+    return row;
+  __builtin_memcpy(whole, row, count * sizeof(T));
+  return whole;
+}
+template <class T> DLC_INLINE T *writeWhole(T *row, int64_t count, T *whole) {
+  return count % kVector == 0 ? row : whole;
+}
+template <class T>
+DLC_INLINE void finishWhole(const T *written, int64_t count, T *row) {
+  if (written != row)
+    __builtin_memcpy(row, written, count * sizeof(T));
+}
+
+// Copies `count` elements, between N and 2 N, as two vectors.
+template <int N, class C>
+DLC_INLINE void copyTwice(const C *from, C *to, int64_t count) {
+  C first[N], last[N];
+  __builtin_memcpy(first, from, sizeof first);
+  __builtin_memcpy(last, from + count - N, sizeof last);
+  __builtin_memcpy(to, first, sizeof first);
+  __builtin_memcpy(to + count - N, last, sizeof last);
+}
+
+// Copies the lanes of each output of a row from one distance to another, which
+// may be in place if the outputs move closer.
+template <class C>
+DLC_INLINE void moveOutputs(const PoolGeometry &g, const C *from,
+                            int64_t distance, C *to, int64_t newDistance) {
+  const int64_t n = g.lanes;
+  for (int64_t ow = 0; ow < g.out[2];
+       ++ow, from += distance, to += newDistance) {
+    if (n >= 8)
+      copyTwice<8>(from, to, n);
+    else if (n >= 4)
+      copyTwice<4>(from, to, n);
+    else if (n >= 2)
+      copyTwice<2>(from, to, n);
+    else
+      *to = *from;
   }
 }
 
+// Moves the outputs of a row, whose positions are among the segments, together.
+template <class C>
+DLC_INLINE void gatherOutputs(const PoolGeometry &g, const Segments &segments,
+                              C *row) {
+  if (g.lanes == 1 && segments.step == 2) {
+#pragma omp simd
+    for (int64_t ow = 0; ow < g.out[2]; ++ow)
+      row[ow] = row[ow * 2];
+  } else if (segments.step != 1) {
+    moveOutputs(g, row, segments.step * g.lanes, row, g.lanes);
+  }
+}
+
+// Copies outputs of a row to their positions among the segments.
+template <class C>
+DLC_INLINE void spreadOutputs(const PoolGeometry &g, const Segments &segments,
+                              const C *__restrict row, C *__restrict to) {
+  if (segments.step == 1) {
+#pragma omp simd
+    for (int64_t j = 0; j < g.out[2] * g.lanes; ++j)
+      to[j] = row[j];
+  } else if (g.lanes == 1 && segments.step == 2) {
+#pragma omp simd
+    for (int64_t ow = 0; ow < g.out[2]; ++ow)
+      to[ow * 2] = row[ow];
+  } else {
+    moveOutputs(g, row, g.lanes, to, segments.step * g.lanes);
+  }
+}
+
+// Taps are taken in order of their position: of equal values the first counts,
+// of NaNs the last.
 template <class C>
 DLC_INLINE void take(C &best, int32_t &at, C value, int32_t position) {
-  const bool isNan = value != value, wasNan = best != best;
-  const bool better = (value > best) | ((value == best) & (position < at)) |
-                      (isNan & (!wasNan | (position > at)));
+  const bool better = (value > best) | (value != value);
   best = better ? value : best;
   at = better ? position : at;
 }
@@ -185,47 +256,39 @@ DLC_INLINE void maxRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,
   const Scratch<T> s(g, memory);
   const Sliding &w = g.columns();
   const Segments segments(g);
-  const int64_t padded = g.paddedColumns() * g.lanes, width = g.in[2] * g.lanes;
-  C *__restrict column = s.a, *__restrict best = s.b;
-  int32_t *__restrict columnAt = s.atA, *__restrict at = s.atB;
+  const int64_t width = g.in[2] * g.lanes, outputs = g.out[2] * g.lanes;
+  C *__restrict best = s.b;
+  int32_t *__restrict at = s.atB;
+  for (int64_t j = 0; j < wholeVectors(g.paddedColumns() * g.lanes); ++j)
+    store(s.whole[j], -__builtin_inff());
   for (int64_t row = begin; row < end; ++row) {
-    // Combines columns.
 #pragma omp simd
-    for (int64_t j = 0; j < padded; ++j)
-      column[j] = -__builtin_inff(), columnAt[j] = kNone;
-    C *__restrict inside = column + w.low * g.lanes;
-    int32_t *__restrict insideAt = columnAt + w.low * g.lanes;
+    for (int64_t j = 0; j < segments.length; ++j)
+      best[j] = -__builtin_inff(), at[j] = kNone;
     forEachRow(
         g, x + row / g.outRows() * g.inRows() * width, row % g.outRows(),
         [&](const T *from, int64_t kh) __attribute__((always_inline)) {
-          const int32_t position = static_cast<int32_t>(kh * w.kernel);
-#pragma omp simd
-          for (int64_t j = 0; j < width; ++j)
-            take(inside[j], insideAt[j], load(from[j]), position);
+          __builtin_memcpy(s.whole + w.low * g.lanes, from, width * sizeof(T));
+          for (int64_t kw = 0; kw < w.kernel; ++kw) {
+            const T *const tap = s.whole + kw * w.dilation * g.lanes;
+            const auto position = static_cast<int32_t>(kh * w.kernel + kw);
+#pragma omp simd simdlen(16)
+            for (int64_t j = 0; j < segments.length; ++j)
+              take(best[j], at[j], load(tap[j]), position);
+          }
         });
-    // Combines rows.
-    for (int64_t i = 0; i < segments.count; ++i) {
-      const int64_t from = i * segments.stride, to = i * segments.length;
-#pragma omp simd
-      for (int64_t j = 0; j < segments.length; ++j)
-        best[to + j] = column[from + j], at[to + j] = columnAt[from + j];
-      for (int64_t kw = 1; kw < w.kernel; ++kw) {
-        const int64_t tap = from + kw * w.dilation * g.lanes;
-        const int32_t shift = static_cast<int32_t>(kw);
-#pragma omp simd
-        for (int64_t j = 0; j < segments.length; ++j)
-          take(best[to + j], at[to + j], column[tap + j],
-               columnAt[tap + j] + shift);
-      }
+    gatherOutputs(g, segments, best);
+    gatherOutputs(g, segments, at);
+    T *__restrict out = writeWhole(y + row * outputs, outputs, s.written);
+    uint8_t *__restrict outAt =
+        writeWhole(index + row * outputs, outputs, s.index);
+#pragma omp simd simdlen(16)
+    for (int64_t j = 0; j < wholeVectors(outputs); ++j) {
+      store(out[j], best[j]);
+      outAt[j] = static_cast<uint8_t>(at[j] >= kNone ? 0 : at[j]);
     }
-    T *__restrict out = y + row * g.out[2] * g.lanes;
-    uint8_t *__restrict outAt = index + row * g.out[2] * g.lanes;
-    forEachOutput(
-        g, segments,
-        [=](int64_t from, int64_t to, int64_t) __attribute__((always_inline)) {
-          store(out[to], best[from]);
-          outAt[to] = static_cast<uint8_t>(at[from] >= kNone ? 0 : at[from]);
-        });
+    finishWhole(out, outputs, y + row * outputs);
+    finishWhole(outAt, outputs, index + row * outputs);
   }
 }
 
@@ -236,20 +299,24 @@ DLC_INLINE void avgRows(const PoolGeometry &g, const T *x, T *y, void *memory,
   const Scratch<T> s(g, memory);
   const Sliding &w = g.columns();
   const Segments segments(g);
-  const int64_t padded = g.paddedColumns() * g.lanes, width = g.in[2] * g.lanes;
+  const int64_t padded = g.paddedColumns() * g.lanes, width = g.in[2] * g.lanes,
+                outputs = g.out[2] * g.lanes;
   C *__restrict column = s.a, *__restrict sum = s.b;
   countColumns<T>(g, s.divisors);
+  for (int64_t j = width; j < wholeVectors(width); ++j)
+    store(s.whole[j], 0);
   for (int64_t row = begin; row < end; ++row) {
 #pragma omp simd
-    for (int64_t j = 0; j < padded; ++j)
+    for (int64_t j = 0; j < wholeVectors(padded); ++j)
       column[j] = 0;
     C *__restrict inside = column + w.low * g.lanes;
     forEachRow(
         g, x + row / g.outRows() * g.inRows() * width, row % g.outRows(),
         [&](const T *from, int64_t) __attribute__((always_inline)) {
-#pragma omp simd
-          for (int64_t j = 0; j < width; ++j)
-            inside[j] += load(from[j]);
+          const T *const whole = readWhole(from, width, s.whole);
+#pragma omp simd simdlen(16)
+          for (int64_t j = 0; j < wholeVectors(width); ++j)
+            inside[j] += load(whole[j]);
         });
     for (int64_t i = 0; i < segments.count; ++i) {
       const int64_t from = i * segments.stride, to = i * segments.length;
@@ -261,26 +328,29 @@ DLC_INLINE void avgRows(const PoolGeometry &g, const T *x, T *y, void *memory,
         for (int64_t j = 0; j < segments.length; ++j)
           sum[to + j] += column[from + kw * w.dilation * g.lanes + j];
     }
-    T *__restrict out = y + row * g.out[2] * g.lanes;
+    gatherOutputs(g, segments, sum);
+    T *__restrict out = writeWhole(y + row * outputs, outputs, s.written);
     const C rows = static_cast<C>(countedRows(g, row % g.outRows()));
     const C *__restrict divisors = s.divisors;
-    forEachOutput(
-        g, segments,
-        [=](int64_t from, int64_t to, int64_t ow)
-            __attribute__((always_inline)) {
-              const C count = rows * divisors[ow];
-              store(out[to], count > 0 ? sum[from] / count : 0);
-            });
+#pragma omp simd simdlen(16)
+    for (int64_t j = 0; j < wholeVectors(outputs); ++j) {
+      const C count = rows * divisors[j];
+      store(out[j], count > 0 ? sum[j] / count : 0);
+    }
+    finishWhole(out, outputs, y + row * outputs);
   }
 }
 
 // Stores a row of sums over padded columns as a row of dx.
 template <class T>
-DLC_INLINE void storeRow(const PoolGeometry &g, const Compute<T> *sums, T *dx) {
-  const Compute<T> *__restrict from = sums + g.columns().low * g.lanes;
-#pragma omp simd
-  for (int64_t j = 0; j < g.in[2] * g.lanes; ++j)
-    store(dx[j], from[j]);
+DLC_INLINE void storeRow(const PoolGeometry &g, const Scratch<T> &s, T *dx) {
+  const int64_t width = g.in[2] * g.lanes;
+  const Compute<T> *__restrict from = s.a + g.columns().low * g.lanes;
+  T *__restrict to = writeWhole(dx, width, s.written);
+#pragma omp simd simdlen(16)
+  for (int64_t j = 0; j < wholeVectors(width); ++j)
+    store(to[j], from[j]);
+  finishWhole(to, width, dx);
 }
 
 template <class T>
@@ -291,31 +361,32 @@ DLC_INLINE void maxBackwardRows(const PoolGeometry &g, const T *dy,
   const Scratch<T> s(g, memory);
   const Sliding &w = g.columns();
   const Segments segments(g);
-  const int64_t padded = g.paddedColumns() * g.lanes;
-  C *__restrict sums = s.a, *__restrict part = s.b;
-  int32_t *__restrict at = s.atB;
+  const int64_t padded = g.paddedColumns() * g.lanes,
+                outputs = g.out[2] * g.lanes;
+  C *__restrict sums = s.a, *__restrict part = s.b, *__restrict values = s.row;
+  int32_t *__restrict taps = s.atA, *__restrict at = s.atB;
 #pragma omp simd
   for (int64_t j = 0; j < segments.count * segments.length; ++j)
     part[j] = 0, at[j] = kNone;
   int64_t spreadRow = -1; // row of dy in `part`
   for (int64_t row = begin; row < end; ++row) {
 #pragma omp simd
-    for (int64_t j = 0; j < padded; ++j)
+    for (int64_t j = 0; j < wholeVectors(padded); ++j)
       sums[j] = 0;
     forEachReader(
         g, row % g.inRows(),
         [&](int64_t reader, int64_t kh) __attribute__((always_inline)) {
           const int64_t from = row / g.inRows() * g.outRows() + reader;
           if (from != spreadRow) {
-            const T *__restrict value = dy + from * g.out[2] * g.lanes;
-            const uint8_t *__restrict tap = index + from * g.out[2] * g.lanes;
-            forEachOutput(
-                g, segments,
-                [=](int64_t to, int64_t from, int64_t)
-                    __attribute__((always_inline)) {
-                      part[to] = load(value[from]);
-                      at[to] = tap[from];
-                    });
+            const T *__restrict value =
+                readWhole(dy + from * outputs, outputs, s.whole);
+            const uint8_t *__restrict tap =
+                readWhole(index + from * outputs, outputs, s.index);
+#pragma omp simd simdlen(16)
+            for (int64_t j = 0; j < wholeVectors(outputs); ++j)
+              values[j] = load(value[j]), taps[j] = tap[j];
+            spreadOutputs(g, segments, values, part);
+            spreadOutputs(g, segments, taps, at);
             spreadRow = from;
           }
           for (int64_t kw = w.kernel - 1; kw >= 0; --kw) {
@@ -330,7 +401,7 @@ DLC_INLINE void maxBackwardRows(const PoolGeometry &g, const T *dy,
             }
           }
         });
-    storeRow<T>(g, sums, dx + row * g.in[2] * g.lanes);
+    storeRow<T>(g, s, dx + row * g.in[2] * g.lanes);
   }
 }
 
@@ -341,8 +412,9 @@ DLC_INLINE void avgBackwardRows(const PoolGeometry &g, const T *dy, T *dx,
   const Scratch<T> s(g, memory);
   const Sliding &w = g.columns();
   const Segments segments(g);
-  const int64_t padded = g.paddedColumns() * g.lanes;
-  C *__restrict sums = s.a, *__restrict part = s.b;
+  const int64_t padded = g.paddedColumns() * g.lanes,
+                outputs = g.out[2] * g.lanes;
+  C *__restrict sums = s.a, *__restrict part = s.b, *__restrict values = s.row;
   countColumns<T>(g, s.divisors);
 #pragma omp simd
   for (int64_t j = 0; j < segments.count * segments.length; ++j)
@@ -350,23 +422,23 @@ DLC_INLINE void avgBackwardRows(const PoolGeometry &g, const T *dy, T *dx,
   int64_t spreadRow = -1;
   for (int64_t row = begin; row < end; ++row) {
 #pragma omp simd
-    for (int64_t j = 0; j < padded; ++j)
+    for (int64_t j = 0; j < wholeVectors(padded); ++j)
       sums[j] = 0;
     forEachReader(
         g, row % g.inRows(),
         [&](int64_t reader, int64_t) __attribute__((always_inline)) {
           const int64_t from = row / g.inRows() * g.outRows() + reader;
           if (from != spreadRow) {
-            const T *__restrict value = dy + from * g.out[2] * g.lanes;
+            const T *__restrict value =
+                readWhole(dy + from * outputs, outputs, s.whole);
             const C rows = static_cast<C>(countedRows(g, reader));
             const C *__restrict divisors = s.divisors;
-            forEachOutput(
-                g, segments,
-                [=](int64_t to, int64_t from, int64_t ow)
-                    __attribute__((always_inline)) {
-                      const C count = rows * divisors[ow];
-                      part[to] = count > 0 ? load(value[from]) / count : 0;
-                    });
+#pragma omp simd simdlen(16)
+            for (int64_t j = 0; j < wholeVectors(outputs); ++j) {
+              const C count = rows * divisors[j];
+              values[j] = count > 0 ? load(value[j]) / count : 0;
+            }
+            spreadOutputs(g, segments, values, part);
             spreadRow = from;
           }
           for (int64_t kw = w.kernel - 1; kw >= 0; --kw)
@@ -379,7 +451,7 @@ DLC_INLINE void avgBackwardRows(const PoolGeometry &g, const T *dy, T *dx,
                 to[j] += part[base + j];
             }
         });
-    storeRow<T>(g, sums, dx + row * g.in[2] * g.lanes);
+    storeRow<T>(g, s, dx + row * g.in[2] * g.lanes);
   }
 }
 
