@@ -19,6 +19,7 @@
 #include "runtime/device/cpu/Onednn.h"
 #include "runtime/device/cpu/Reference.h"
 #include "runtime/device/cpu/ReferenceConv.h"
+#include "runtime/device/cpu/narrow/NarrowConv.h"
 #include "runtime/device/cpu/tiles/TileFilter.h"
 #include "runtime/device/cpu/winograd/Winograd.h"
 #include "runtime/plan/Attributes.h"
@@ -264,6 +265,8 @@ Result<std::unique_ptr<Command>> bindConv(CpuDevice &device,
     return referenceConv(spec, conv, hasBias);
   if (plan::findAttribute(spec.command, "winograd"))
     return bindWinograd(device, spec, conv, ConvResult::Images);
+  if (areNarrowLoopsFaster(spec, conv, /*isData=*/false))
+    return bindNarrow(device, spec, conv, /*isData=*/false);
   return buildOnednn(device, spec, [&](OnednnCommand &command) {
     buildForward(command, spec, conv, hasBias);
   });
@@ -279,6 +282,8 @@ Result<std::unique_ptr<Command>> bindConvBackwardData(CpuDevice &device,
     return referenceConvBackwardData(spec, conv);
   if (plan::findAttribute(spec.command, "winograd"))
     return bindWinograd(device, spec, conv, ConvResult::Data);
+  if (areNarrowLoopsFaster(spec, conv, /*isData=*/true))
+    return bindNarrow(device, spec, conv, /*isData=*/true);
   return buildOnednn(device, spec, [&](OnednnCommand &command) {
     buildBackwardData(command, spec, conv);
   });
