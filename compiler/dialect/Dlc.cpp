@@ -4,6 +4,7 @@
 #include "compiler/dialect/Infer.h"
 #include "compiler/dialect/LibraryNorm.h"
 #include "compiler/dialect/float8/Float8.h"
+#include "compiler/dialect/host/HostMemory.h"
 #include "compiler/dialect/ops/Custom.h"
 #include "compiler/dialect/ops/JointAttention.h"
 #include "compiler/dialect/ops/Recurrence.h"
@@ -34,6 +35,7 @@ void DlcDialect::initialize() {
   registerRecurrences(*this);
   registerCustom(*this);
   registerSplits(*this);
+  registerHostMemory(*this);
   registerFloat8(*this);
 }
 

@@ -36,8 +36,8 @@ def Exec_ThreadsAttr : AttrDef<Exec_Dialect, "Threads"> {
 }
 
 def Exec_RegionOp : Exec_Op<"region", [Symbol]> {
-  let summary = "allocation of device memory: states, gradients or scratch";
-  let description = "(C1) `kind` is state, gradient or scratch; (C2) `bytes` is not negative.";
+  let summary = "allocation of device memory: states, gradients or scratch; or of pinned memory of the host";
+  let description = "(C1) `kind` is state, gradient, scratch or host; (C2) `bytes` is not negative.";
   let example = [{exec.region @param "state" bytes = 128}];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$bytes);
   let assemblyFormat = "$sym_name $kind `bytes` `=` $bytes attr-dict";
@@ -194,5 +194,28 @@ def Exec_AllReduceOp : Exec_Bucket<"all_reduce"> {
 def Exec_WaitOp : Exec_Bucket<"wait"> {
   let summary = "wait for the collective of a bucket; later commands may read the buffer";
   let example = [{exec.wait %x bucket = 0 : memref<4x4xf32>}];
+}
+class Exec_HostCopy<string mnemonic> : Exec_SymbolUser<mnemonic> {
+  let description = "(C1) Both buffers have one type; (C2) `copy` is not negative; (C3) only the buffer of the host is in its memory.";
+  let arguments = (ins AnyMemRef:$from, AnyMemRef:$to, I64Attr:$copy);
+  let assemblyFormat = "$from `to` $to `copy` `=` $copy attr-dict `:` type($from) `,` type($to)";
+  let hasVerifier = 1;
+}
+def Exec_OffloadOp : Exec_HostCopy<"offload"> {
+  let summary = "start of a copy to the memory of the host; exec.wait_copy waits for its end";
+  let example = [{exec.offload %x to %h copy = 0 : memref<4x4xf32>, memref<4x4xf32>}];
+}
+def Exec_FetchOp : Exec_HostCopy<"fetch"> {
+  let summary = "start of a copy from the memory of the host; exec.wait_copy waits for its end";
+  let example = [{exec.fetch %h to %y copy = 1 : memref<4x4xf32>, memref<4x4xf32>}];
+}
+def Exec_WaitCopyOp : Exec_Op<"wait_copy"> {
+  let summary = "wait for the end of a copy to or from the host";
+  let description = [{Later commands may write what an offload has read, or read what a fetch has written: `buffer`, on the device.
+    (C1) `copy` is not negative.}];
+  let example = [{exec.wait_copy %x copy = 0 : memref<4x4xf32>}];
+  let arguments = (ins AnyMemRef:$buffer, I64Attr:$copy);
+  let assemblyFormat = "$buffer `copy` `=` $copy attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
 }
 #endif

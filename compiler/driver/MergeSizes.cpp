@@ -95,12 +95,22 @@ private:
       if (region.getSymName() == "const")
         continue;
       exec::RegionOp mine = regions.lookup(region.getSymName());
-      if (mine && region.getKind() == "scratch")
+      const bool isShared =
+          region.getKind() == "scratch" || region.getKind() == "host";
+      if (!mine && region.getKind() == "host")
+        addHostRegion(region);
+      else if (mine && isShared)
         mine.setBytes(std::max(mine.getBytes(), region.getBytes()));
       else if (!mine || mine.getBytes() != region.getBytes())
         return differs("memory");
     }
     return {};
+  }
+  /// If only a later size offloads.
+  void addHostRegion(exec::RegionOp region) {
+    exec::RegionOp mine = region.clone();
+    symbols.insert(mine, std::next(regions["scratch"]->getIterator()));
+    regions["host"] = mine;
   }
   exec::RegionOp constRegion() {
     exec::RegionOp &region = regions["const"];

@@ -142,6 +142,14 @@ public:
   virtual Result<std::byte *> allocate(uint64_t bytes,
                                        std::string_view name) = 0;
 
+  // `bytes` of the host's memory, from where the device copies in parallel with
+  // its commands (offload, fetch); it lives as long as the device. Code::Limit
+  // when the system has no such memory, Incompatible on a host.
+  virtual Result<std::byte *> allocateHost(uint64_t bytes) {
+    return incompatible("{} cannot offload {} bytes: its memory is the host's",
+                        name(), bytes);
+  }
+
   // Copies between host and device memory, ordered with enqueued work. The host
   // range may be reused on return.
   virtual Status upload(std::byte *to, const void *from, uint64_t bytes) = 0;

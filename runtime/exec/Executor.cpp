@@ -78,7 +78,13 @@ Status Executor::Impl::allocate(const KernelFiles &kernels,
     if (Status fits = checkMemory(all, "the model"); !fits.ok())
       return withLargestTensors(fits, plan_);
   for (int i = 0; i < plan_.regions_size(); ++i) {
-    auto data = device_->allocate(memory_->bytesOf(i), plan_.regions(i).name());
+    const plan::Region &region = plan_.regions(i);
+    if (region.kind() == plan::Region::HOST) {
+      DLC_ASSIGN(std::byte *const host, device_->allocateHost(region.bytes()));
+      memory_->setRegion(i, host);
+      continue;
+    }
+    auto data = device_->allocate(memory_->bytesOf(i), region.name());
     if (!data.ok())
       return withLargestTensors(data.status(), plan_);
     memory_->setRegion(i, *data);

@@ -25,6 +25,9 @@ public:
   virtual ~Probe() = default;
   virtual Status before(const ProbedCommand &command) = 0;
   virtual Status after(const ProbedCommand &command) = 0;
+  // Called instead for a copy to the host's memory or back, or a wait for one:
+  // the values are those of the operand, and may not have arrived yet.
+  virtual void moved(const ProbedCommand &) {}
 };
 
 } // namespace dlc

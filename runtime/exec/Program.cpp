@@ -181,6 +181,11 @@ Status Program::runProbed(Probe &probe) {
     const CommandSpec spec = context_.memory.narrow(program_, command, types);
     const ProbedCommand probed{command, static_cast<int>(i), spec.inputs,
                                spec.outputs, context_.device};
+    if (plan::copiesBesideCommands(command)) {
+      DLC_TRY(commands_[i]->enqueue());
+      probe.moved(probed);
+      continue;
+    }
     DLC_TRY(probe.before(probed));
     DLC_TRY(commands_[i]->enqueue());
     DLC_TRY(probe.after(probed));

@@ -65,6 +65,12 @@ inline std::string valueText(const Attribute &attribute) {
   return "";
 }
 
+// Whether it starts a copy to or from the memory of the host, or waits for one.
+inline bool copiesBesideCommands(const Command &command) {
+  return command.kind() == "offload" || command.kind() == "fetch" ||
+         command.kind() == "wait_copy";
+}
+
 // "conv 'node_1'", for messages; the symbol for a kernel without node.
 inline std::string describe(const Command &command) {
   const std::string &name = command.label().empty()

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 #include <map>
+#include <tuple>
 
 namespace dlc {
 namespace {
@@ -124,11 +125,42 @@ ProgramMemory memoryOf(const plan::Plan &plan, const plan::Program &program) {
   return memory;
 }
 
-uint64_t totalBytes(const plan::Plan &plan) {
+static uint64_t bytesOfRegions(const plan::Plan &plan, bool onHost) {
   uint64_t bytes = 0;
   for (const plan::Region &region : plan.regions())
-    bytes += region.bytes();
+    if ((region.kind() == plan::Region::HOST) == onHost)
+      bytes += region.bytes();
   return bytes;
+}
+
+uint64_t totalBytes(const plan::Plan &plan) {
+  return bytesOfRegions(plan, false);
+}
+uint64_t hostBytes(const plan::Plan &plan) {
+  return bytesOfRegions(plan, true);
+}
+
+// Pinned memory of the host, and the most that a program copies there.
+static std::string hostRow(const plan::Plan &plan) {
+  uint64_t most = 0;
+  int tensors = 0;
+  for (const plan::Program &program : plan.programs()) {
+    uint64_t bytes = 0;
+    int count = 0;
+    for (const plan::Command &command : program.commands())
+      if (command.kind() == "offload") {
+        bytes += command.bytes() / 2; // read and written
+        ++count;
+      }
+    if (bytes >= most)
+      std::tie(most, tensors) = std::pair(bytes, count);
+  }
+  if (tensors == 0)
+    return "";
+  return fmt::format("on the host    {:>10}  pinned, not counted: {} tensors "
+                     "of {} are copied there and back\n",
+                     roundBytes(static_cast<double>(hostBytes(plan))), tensors,
+                     roundBytes(static_cast<double>(most)));
 }
 
 std::string memoryTable(const plan::Plan &plan, size_t rows) {
@@ -144,11 +176,13 @@ std::string memoryTable(const plan::Plan &plan, size_t rows) {
     row(role, bytes);
   uint64_t scratch = 0;
   for (const plan::Region &region : plan.regions()) {
-    if (region.kind() != plan::Region::STATE)
+    if (region.kind() != plan::Region::STATE &&
+        region.kind() != plan::Region::HOST)
       row(region.name(), region.bytes());
     if (region.kind() == plan::Region::SCRATCH)
       scratch = std::max<uint64_t>(scratch, region.bytes());
   }
+  table += hostRow(plan);
   const plan::Program *largest = nullptr;
   for (const plan::Program &program : plan.programs())
     if (program.scratch_bytes() > scratch)

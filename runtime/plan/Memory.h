@@ -32,11 +32,14 @@ struct ProgramMemory {
 // (outputs: to the end).
 ProgramMemory memoryOf(const plan::Plan &plan, const plan::Program &program);
 
-// Bytes of all regions.
+// Bytes of all regions on the device.
 uint64_t totalBytes(const plan::Plan &plan);
+// Bytes of pinned memory of the host, which offloaded tensors share.
+uint64_t hostBytes(const plan::Plan &plan);
 
-// A table of state by role, gradients, scratch, and the `rows` largest tensors
-// that are live at the peak of the program with the largest memory use.
+// A table of state by role, gradients, scratch, pinned memory, and the `rows`
+// largest tensors that are live at the peak of the program with the largest
+// memory use.
 std::string memoryTable(const plan::Plan &plan, size_t rows);
 
 } // namespace dlc

@@ -243,7 +243,7 @@ private:
     DLC_TRY(checkPorts(program, program.inputs()));
     DLC_TRY(checkPorts(program, program.outputs()));
     DLC_TRY(checkFollower(program));
-    std::set<int64_t> started;
+    UnderWay started;
     for (int i = 0; i < program.commands_size(); ++i) {
       const auto where = [&] {
         return fmt::format("command {} ('{}')", i, program.commands(i).label());
@@ -251,8 +251,10 @@ private:
       DLC_TRY(checkCommand(program, program.commands(i), started)
                   .withContext(where()));
     }
-    if (!started.empty())
-      return corrupt("bucket {} is never waited for", *started.begin());
+    if (!started.buckets.empty())
+      return corrupt("bucket {} is never waited for", *started.buckets.begin());
+    if (!started.copies.empty())
+      return corrupt("copy {} is never waited for", *started.copies.begin());
     return {};
   }
 
@@ -276,8 +278,13 @@ private:
     return {};
   }
 
+  bool isOnHost(const plan::Program &program, uint32_t buffer) const {
+    const uint32_t region = program.buffers(static_cast<int>(buffer)).region();
+    return plan_.regions(static_cast<int>(region)).kind() == plan::Region::HOST;
+  }
+
   template <class Ports>
-  static Status checkPorts(const plan::Program &program, const Ports &ports) {
+  Status checkPorts(const plan::Program &program, const Ports &ports) const {
     std::unordered_set<std::string> names;
     for (const plan::Port &port : ports) {
       if (port.name().empty() || !names.insert(port.name()).second)
@@ -285,6 +292,8 @@ private:
       if (port.buffer() >= static_cast<uint32_t>(program.buffers_size()))
         return corrupt("port '{}' is buffer {} of {}", port.name(),
                        port.buffer(), program.buffers_size());
+      if (isOnHost(program, port.buffer()))
+        return corrupt("port '{}' is in the memory of the host", port.name());
       if (port.limit() < 0 || (port.from_end() && port.limit() == 0))
         return corrupt("port '{}' has the limit {}", port.name(), port.limit());
     }
@@ -343,11 +352,41 @@ private:
     return {};
   }
 
+  // Collectives and copies that have been started, by number.
+  struct UnderWay {
+    std::set<int64_t> buckets, copies;
+  };
+
+  // Only copies access the memory of the host.
+  Status checkCopy(const plan::Program &program, const plan::Command &command,
+                   std::set<int64_t> &started) const {
+    const bool offloads = command.kind() == "offload",
+               fetches = command.kind() == "fetch";
+    const int64_t number = plan::intAttribute(command, "copy", -1);
+    if ((offloads || fetches) &&
+        (command.inputs_size() != 1 || command.outputs_size() != 1))
+      return corrupt("has {} inputs and {} outputs, expected 1 of each",
+                     command.inputs_size(), command.outputs_size());
+    for (uint32_t id : command.inputs())
+      if (isOnHost(program, id) != fetches)
+        return corrupt("reads the memory of the {}",
+                       fetches ? "device" : "host");
+    for (uint32_t id : command.outputs())
+      if (isOnHost(program, id) != offloads)
+        return corrupt("writes the memory of the {}",
+                       offloads ? "device" : "host");
+    if ((offloads || fetches) && !started.insert(number).second)
+      return corrupt("copy {} is under way already", number);
+    if (command.kind() == "wait_copy" && started.erase(number) == 0)
+      return corrupt("copy {} was not started", number);
+    return {};
+  }
+
   Status checkCommand(const plan::Program &program,
-                      const plan::Command &command,
-                      std::set<int64_t> &started) const {
+                      const plan::Command &command, UnderWay &started) const {
     DLC_TRY(checkIds(program, command.inputs()));
     DLC_TRY(checkIds(program, command.outputs()));
+    DLC_TRY(checkCopy(program, command, started.copies));
     if (command.kind().empty())
       return corrupt("has no kind");
     if (command.kind() == "kernel")
@@ -358,10 +397,11 @@ private:
         return corrupt("reduces by '{}', expected mean or sum", op);
     }
     if (startsBucket(command) &&
-        !started.insert(plan::intAttribute(command, "bucket", -1)).second)
+        !started.buckets.insert(plan::intAttribute(command, "bucket", -1))
+             .second)
       return corrupt("its bucket is under way already");
     if (command.kind() == "wait" &&
-        started.erase(plan::intAttribute(command, "bucket", -1)) == 0)
+        started.buckets.erase(plan::intAttribute(command, "bucket", -1)) == 0)
       return corrupt("its bucket was not started");
     return {};
   }

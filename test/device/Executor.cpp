@@ -200,6 +200,18 @@ TEST(Executor, PlansThatItCannotRunAreRefused) {
   EXPECT_EQ(executor->prepare("predict").code(), Code::Incompatible);
 }
 
+TEST(Executor, AHostOffloadsNothing) {
+  plan::Plan plan = productPlan();
+  plan::Region &host = *plan.add_regions();
+  host.set_name("host");
+  host.set_kind(plan::Region::HOST);
+  host.set_bytes(64);
+  const Status refused = Executor::create(plan, "").status();
+  EXPECT_EQ(refused.code(), Code::Incompatible);
+  EXPECT_EQ(refused.message(),
+            "cpu cannot offload 64 bytes: its memory is the host's");
+}
+
 TEST(Executor, ProfilesCommands) {
   auto executor = make(productPlan());
   executor->setProfiling(true);

@@ -1,6 +1,6 @@
 // RUN: %dlc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{(C1) expected the kind state, gradient or scratch}}
+// expected-error @+1 {{(C1) expected the kind state, gradient, scratch or host}}
 exec.region @a "heap" bytes = 4
 
 // -----

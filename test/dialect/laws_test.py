@@ -17,7 +17,7 @@ DIALECT = os.path.join(dlc.ROOT, "compiler", "dialect")
 CASES = os.path.dirname(os.path.abspath(__file__))
 
 # A dialect's .td files and the C++ files that are its own; all others are of dlc.
-FAMILIES = {"dlc": ("DlcOps", "ops/Recurrence", "ops/Custom", "ops/LibraryNorm", "ops/JointAttention", "ops/Epilogues", "ops/Split", "float8/Float8"), "exec": ("ExecOps",)}
+FAMILIES = {"dlc": ("DlcOps", "ops/Recurrence", "ops/Custom", "ops/LibraryNorm", "ops/JointAttention", "ops/Epilogues", "ops/Split", "host/HostMemory", "float8/Float8"), "exec": ("ExecOps",)}
 EXEC = {"Exec.cpp", "Schedule.cpp", "Threads.cpp"}
 # Checks of an op beside those of its class.
 CHECKS_TOO = {"exec.kernel": ["ScheduleAttr::verify", "ThreadsAttr::verify"]}

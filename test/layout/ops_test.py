@@ -19,7 +19,7 @@ from prose import wrapped
 
 PAGE = os.path.join(dlc.ROOT, "docs", "ops.md")
 DIALECT = os.path.join(dlc.ROOT, "compiler", "dialect")
-FILES = "DlcOps", "ops/Recurrence", "ops/Custom", "ops/LibraryNorm", "ops/JointAttention", "ops/Epilogues", "ops/Split", "float8/Float8", "ExecOps"
+FILES = "DlcOps", "ops/Recurrence", "ops/Custom", "ops/LibraryNorm", "ops/JointAttention", "ops/Epilogues", "ops/Split", "host/HostMemory", "float8/Float8", "ExecOps"
 HEAD = """# The ops
 
 All operations of the compiler's IR: first the `dlc` dialect, which computes on tensors, then the `exec` dialect, whose
@@ -32,6 +32,7 @@ KINDS = {"Dlc_Tensor": "any", "Dlc_Float": "float", "Dlc_Bool": "i1", "Dlc_Index
 DLC_STATE = 'dlc.state @w : tensor<2x3xf32> param init = "w" trainable\n'
 EXEC_REGION = """exec.region @param "state" bytes = 128
 exec.region @scratch "scratch" bytes = 1024
+exec.region @host "host" bytes = 64
 """
 EXEC_KERNEL = """exec.kernel @exp {
 ^bb0(%x: tensor<4x4xf32>):
@@ -179,7 +180,8 @@ def program(name, example):
     if example.startswith(("exec.region", "exec.kernel", "exec.state", "exec.program")):
         return (EXEC_REGION if name != "exec.region" else "") + example
     made = set(re.findall(r"^(%\w+) = ", example))
-    buffers = "".join(f"{n} = exec.buffer @scratch at 0 : {t}\n" for n, t in used(example).items() if n not in made)
+    buffers = "".join(f"{n} = exec.buffer @{'host' if n == '%h' else 'scratch'} at 0 : {t}\n"
+                      for n, t in used(example).items() if n not in made)
     return f"{EXEC_REGION}{EXEC_KERNEL}exec.program @f scratch = 64 {{\n{buffers}{example}\n}}\n"
 
 

@@ -52,3 +52,22 @@ exec.kernel @sum {
   %0 = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<4x8xf32>) -> tensor<8xf32>
   dlc.yield %0 : tensor<8xf32>
 }
+
+// A copy to the host of other memory may start before them.
+// CHECK: exec.program @beside
+// CHECK: exec.offload
+// CHECK-NEXT: exec.launch @copy_beside{{.*}} ins
+// CHECK-NEXT: exec.wait_copy
+// CHECK-NOT: exec.launch
+exec.region @host "host" bytes = 64
+exec.program @beside scratch = 512 {
+  %a = exec.buffer @scratch at 0 : memref<4x8xf32>
+  %b = exec.buffer @scratch at 128 : memref<8x4xf32>
+  %c = exec.buffer @scratch at 256 : memref<8x4xf32>
+  %d = exec.buffer @scratch at 384 : memref<3xf32>
+  %h = exec.buffer @host at 0 : memref<3xf32>
+  exec.launch @copy ins(%a : memref<4x8xf32>) outs(%b : memref<8x4xf32>)
+  exec.offload %d to %h copy = 0 : memref<3xf32>, memref<3xf32>
+  exec.launch @copy ins(%a : memref<4x8xf32>) outs(%c : memref<8x4xf32>)
+  exec.wait_copy %d copy = 0 : memref<3xf32>
+}

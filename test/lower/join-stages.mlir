@@ -87,3 +87,43 @@ exec.kernel @rows {
   %0 = dlc.reduce_sum %a {axes = array<i64: 1, 2>} : (tensor<16x1x64xf32>) -> tensor<16xf32>
   dlc.yield %0 : tensor<16xf32>
 }
+
+// -----
+// The first launch may run behind a copy to the host of other memory, and the wait for it; not behind one that reads its result.
+// CHECK: exec.program @beside
+// CHECK: exec.offload
+// CHECK-NEXT: exec.wait_copy
+// CHECK-NEXT: exec.launch @sums_last ins
+// CHECK-NEXT: exec.launch @sums ins
+// CHECK-NEXT: exec.offload
+// CHECK-NEXT: exec.launch @all ins
+// CHECK-NEXT: exec.wait_copy
+exec.region @param "state" bytes = 256
+exec.region @scratch "scratch" bytes = 172032
+exec.region @host "host" bytes = 4096
+exec.program @beside scratch = 172032 {
+  %x = exec.buffer @scratch at 0 : memref<16x40x64xf32>
+  %a = exec.buffer @scratch at 163840 : memref<16x1x64xf32>
+  %o = exec.buffer @scratch at 167936 : memref<16x1x64xf32>
+  %h = exec.buffer @host at 0 : memref<16x1x64xf32>
+  %r = exec.buffer @param at 0 : memref<64xf32>
+  exec.launch @sums ins(%x : memref<16x40x64xf32>) outs(%a : memref<16x1x64xf32>)
+  exec.offload %o to %h copy = 0 : memref<16x1x64xf32>, memref<16x1x64xf32>
+  exec.wait_copy %o copy = 0 : memref<16x1x64xf32>
+  exec.launch @all ins(%r, %a : memref<64xf32>, memref<16x1x64xf32>) outs(%r : memref<64xf32>)
+  exec.launch @sums ins(%x : memref<16x40x64xf32>) outs(%a : memref<16x1x64xf32>)
+  exec.offload %a to %h copy = 1 : memref<16x1x64xf32>, memref<16x1x64xf32>
+  exec.launch @all ins(%r, %a : memref<64xf32>, memref<16x1x64xf32>) outs(%r : memref<64xf32>)
+  exec.wait_copy %a copy = 1 : memref<16x1x64xf32>
+}
+exec.kernel @sums {
+^bb0(%x: tensor<16x40x64xf32>):
+  %0 = dlc.reduce_sum %x {axes = array<i64: 1>, keepdims} : (tensor<16x40x64xf32>) -> tensor<16x1x64xf32>
+  dlc.yield %0 : tensor<16x1x64xf32>
+}
+exec.kernel @all {
+^bb0(%r: tensor<64xf32>, %a: tensor<16x1x64xf32>):
+  %0 = dlc.reduce_sum %a {axes = array<i64: 0, 1>} : (tensor<16x1x64xf32>) -> tensor<64xf32>
+  %1 = dlc.add %r, %0 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  dlc.yield %1 : tensor<64xf32>
+}

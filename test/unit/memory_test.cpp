@@ -84,6 +84,25 @@ TEST(Memory, WritingOverAnOperandIsOneTensor) {
   EXPECT_EQ(p.memory().live, 64);
 }
 
+// It is not the device's, and neither is it counted as such.
+TEST(Memory, ShowsWhatIsOnTheHost) {
+  Program p;
+  plan::Region &host = *p.plan.add_regions();
+  host.set_name("host");
+  host.set_kind(plan::Region::HOST);
+  host.set_bytes(1 << 20);
+  plan::Command &command = *p.program.add_commands();
+  command.set_kind("offload");
+  command.set_bytes(4 << 20);
+  EXPECT_EQ(totalBytes(p.plan), 512u);
+  EXPECT_EQ(hostBytes(p.plan), 1u << 20);
+  const std::string table = memoryTable(p.plan, 1);
+  EXPECT_NE(table.find("on the host      1.00 MiB  pinned, not counted: 1 "
+                       "tensors of 2.00 MiB are copied there and back"),
+            std::string::npos)
+      << table;
+}
+
 TEST(Memory, TableNamesNodes) {
   Program p;
   plan::State &state = *p.plan.add_states();

@@ -131,6 +131,64 @@ TEST(Verifier, RefusesContradictions) {
   EXPECT_EQ(verifyPlan(other).code(), Code::Incompatible);
 }
 
+// A tensor that is copied to the host and back.
+plan::Plan offloading() {
+  PlanBuilder b;
+  plan::Region &host = *b.plan.add_regions();
+  host.set_name("host");
+  host.set_kind(plan::Region::HOST);
+  host.set_bytes(16);
+  plan::Program &train = b.program("train_step");
+  const uint32_t x = b.scratch(train, plan::F32, {4}),
+                 there = b.buffer(train, 3, 0, plan::F32, {4});
+  b.set(b.command(train, "offload", {x}, {there}), "copy", 0);
+  b.set(b.command(train, "wait_copy", {x}, {x}), "copy", 0);
+  b.set(b.command(train, "fetch", {there}, {x}), "copy", 1);
+  b.set(b.command(train, "wait_copy", {x}, {x}), "copy", 1);
+  return b.plan;
+}
+
+TEST(Verifier, OnlyCopiesAccessTheHost) {
+  EXPECT_TRUE(verifyPlan(offloading()).ok());
+  using Edit = std::function<void(plan::Program &)>;
+  const auto command = [](auto &p, int i) { return p.mutable_commands(i); };
+  const std::vector<std::pair<std::string, Edit>> edits = {
+      {"reads the memory of the host",
+       [=](auto &p) { command(p, 0)->set_inputs(0, 1); }},
+      {"writes the memory of the device",
+       [=](auto &p) { command(p, 0)->set_outputs(0, 0); }},
+      {"reads the memory of the device",
+       [=](auto &p) { command(p, 2)->set_inputs(0, 0); }},
+      {"writes the memory of the host",
+       [=](auto &p) { command(p, 2)->set_outputs(0, 1); }},
+      {"reads the memory of the host",
+       [=](auto &p) { command(p, 2)->set_kind("copy"); }},
+      {"writes the memory of the host",
+       [=](auto &p) { command(p, 0)->set_kind("copy"); }},
+      {"has 1 inputs and 0 outputs",
+       [=](auto &p) { command(p, 0)->clear_outputs(); }},
+      {"copy 0 is under way already",
+       [=](auto &p) {
+         p.mutable_commands()->SwapElements(1, 2);
+         command(p, 1)->mutable_attributes(0)->set_i(0);
+       }},
+      {"copy 5 was not started",
+       [=](auto &p) { command(p, 1)->mutable_attributes(0)->set_i(5); }},
+      {"copy 1 is never waited for",
+       [](auto &p) { p.mutable_commands()->RemoveLast(); }},
+      {"port 'y' is in the memory of the host",
+       [](auto &p) { PlanParts::port(*p.mutable_outputs(), "y", 1); }},
+  };
+  for (const auto &[text, edit] : edits) {
+    plan::Plan plan = offloading();
+    edit(*plan.mutable_programs(0));
+    const Status status = verifyPlan(plan);
+    EXPECT_EQ(status.code(), Code::Corrupt) << text;
+    EXPECT_NE(status.message().find(text), std::string::npos)
+        << text << ": " << status.message();
+  }
+}
+
 // A kernel that updates a moment of 10 elements in items of 4; a copy of
 // another moment.
 plan::Plan sharded(const std::function<void(plan::Plan &)> &edit = {}) {

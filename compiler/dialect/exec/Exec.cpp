@@ -31,9 +31,9 @@ void ExecDialect::initialize() {
 //===--- places -----------------------------------------------------------===//
 
 LogicalResult RegionOp::verify() {
-  if (!llvm::is_contained({"state", "gradient", "scratch"}, getKind()))
-    return emitOpError("(C1) expected the kind state, gradient or scratch, "
-                       "found '")
+  if (!llvm::is_contained({"state", "gradient", "scratch", "host"}, getKind()))
+    return emitOpError("(C1) expected the kind state, gradient, scratch or "
+                       "host, found '")
            << getKind() << "'";
   if ((int64_t)getBytes() < 0)
     return emitOpError("(C2) expected no fewer than 0 bytes, found ")
@@ -192,5 +192,51 @@ LogicalResult AllReduceOp::verify() {
   return verifyBucket(*this, getBucket());
 }
 LogicalResult WaitOp::verify() { return verifyBucket(*this, getBucket()); }
+
+//===--- copies to the host and back --------------------------------------===//
+
+static LogicalResult verifyHostCopy(Operation *op, Value from, Value to,
+                                    int64_t copy) {
+  if (from.getType() != to.getType())
+    return op->emitOpError("(C1) expected buffers of one type, found ")
+           << from.getType() << " and " << to.getType();
+  if (copy < 0)
+    return op->emitOpError("(C2) expected a copy of 0 or more, found ") << copy;
+  return success();
+}
+static LogicalResult verifyHostPlaces(Operation *op, Value device, Value host,
+                                      StringRef which,
+                                      SymbolTableCollection &symbols) {
+  auto isOnHost = [&](Value v) {
+    auto buffer = v.getDefiningOp<BufferOp>();
+    auto region = buffer ? symbols.lookupNearestSymbolFrom<RegionOp>(
+                               op, buffer.getRegionAttr())
+                         : RegionOp();
+    return region && region.getKind() == "host";
+  };
+  if (isOnHost(device) || !isOnHost(host))
+    return op->emitOpError("(C3) expected one buffer in the memory of the "
+                           "host, the ")
+           << which;
+  return success();
+}
+LogicalResult OffloadOp::verify() {
+  return verifyHostCopy(*this, getFrom(), getTo(), getCopy());
+}
+LogicalResult FetchOp::verify() {
+  return verifyHostCopy(*this, getFrom(), getTo(), getCopy());
+}
+LogicalResult OffloadOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyHostPlaces(*this, getFrom(), getTo(), "second", symbols);
+}
+LogicalResult FetchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyHostPlaces(*this, getTo(), getFrom(), "first", symbols);
+}
+LogicalResult WaitCopyOp::verify() {
+  if ((int64_t)getCopy() < 0)
+    return emitOpError("(C1) expected a copy of 0 or more, found ")
+           << (int64_t)getCopy();
+  return success();
+}
 
 } // namespace dlc::exec

@@ -33,6 +33,17 @@ inline bool overlap(mlir::ValueRange some, mlir::ValueRange others) {
   });
 }
 
+/// Whether `op` starts a copy to or from the host, or waits for one, and none
+/// of the launches accesses its memory: they may run after it instead of
+/// before.
+inline bool isCopyBeside(mlir::Operation *op,
+                         llvm::ArrayRef<exec::LaunchOp> launches) {
+  return llvm::isa<exec::OffloadOp, exec::FetchOp, exec::WaitCopyOp>(op) &&
+         llvm::none_of(launches, [&](exec::LaunchOp launch) {
+           return overlap(launch->getOperands(), op->getOperands());
+         });
+}
+
 /// Kernels that are combined from others and split into parts (exec.last,
 /// exec.beside).
 class CutKernels {

@@ -171,6 +171,19 @@ private:
                     reduce.getOp(), reduce.getAhead());
     if (auto wait = dyn_cast<exec::WaitOp>(op))
       return bucket(wait.getBuffer(), wait.getBucket(), "wait", "");
+    auto numbered = [&](StringRef kind, Value from, Value to, int64_t number) {
+      return finish(c, kind, from, to,
+                    b.getDictionaryAttr(
+                        b.getNamedAttr("copy", b.getI64IntegerAttr(number))));
+    };
+    if (auto offload = dyn_cast<exec::OffloadOp>(op))
+      return numbered("offload", offload.getFrom(), offload.getTo(),
+                      offload.getCopy());
+    if (auto fetch = dyn_cast<exec::FetchOp>(op))
+      return numbered("fetch", fetch.getFrom(), fetch.getTo(), fetch.getCopy());
+    if (auto wait = dyn_cast<exec::WaitCopyOp>(op))
+      return numbered("wait_copy", wait.getBuffer(), wait.getBuffer(),
+                      wait.getCopy());
     return op->emitError("is no command");
   }
   LogicalResult finish(plan::Command &c, StringRef kind, ValueRange ins,
@@ -234,6 +247,7 @@ LogicalResult emitPlan(ModuleOp module, plan::Plan &plan) {
     r->set_name(region.getSymName().str());
     r->set_kind(region.getKind() == "state"      ? plan::Region::STATE
                 : region.getKind() == "gradient" ? plan::Region::GRADIENT
+                : region.getKind() == "host"     ? plan::Region::HOST
                                                  : plan::Region::SCRATCH);
     r->set_bytes(region.getBytes());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/emit/EmitProgram.h"
 #include "compiler/dialect/MovedBytes.h"
+#include "compiler/dialect/host/HostMemory.h"
 #include "compiler/dialect/ops/Ranks.h"
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Marks.h"
@@ -94,6 +95,17 @@ private:
       return call(b, library);
     if (auto concat = dyn_cast<ir::ConcatOp>(op))
       return copyParts(b, concat);
+    if (isa<ir::OffloadOp, ir::FetchOp>(op))
+      return startCopy(b, op);
+    if (auto wait = dyn_cast<ir::WaitCopyOp>(op)) {
+      Operation *copy = wait.getStarted().getDefiningOp();
+      exec::WaitCopyOp::create(b, op->getLoc(),
+                               buffer(isa<ir::OffloadOp>(copy)
+                                          ? wait.getSource()
+                                          : wait.getStarted()),
+                               copyNumbers.lookup(copy));
+      return success();
+    }
     if (!bucketOf(op))
       return success();
     if (failed(copyOperand(b, op)))
@@ -309,6 +321,20 @@ private:
     }
     return success();
   }
+  /// A copy to the host or back.
+  LogicalResult startCopy(OpBuilder &b, Operation *op) {
+    Value from = op->getOperand(0), to = op->getResult(0);
+    if (failed(ensureArrived(b, from)))
+      return failure();
+    const int64_t number = copyNumbers.size();
+    copyNumbers[op] = number;
+    if (isa<ir::OffloadOp>(op))
+      exec::OffloadOp::create(b, op->getLoc(), buffer(from), buffer(to),
+                              number);
+    else
+      exec::FetchOp::create(b, op->getLoc(), buffer(from), buffer(to), number);
+    return success();
+  }
   LogicalResult copyOperand(OpBuilder &b, Operation *op) {
     if (!places.isCopied(op))
       return success();
@@ -418,6 +444,7 @@ private:
   const Placement &places;
   KernelTable &kernels;
   int64_t nextBucket = 0;
+  llvm::DenseMap<Operation *, int64_t> copyNumbers; // of offloads and fetches
   std::map<int64_t, Bucket> buckets;
   std::map<std::tuple<std::string, int64_t, const void *>, Value> buffers;
   Operation *lastDeclaration = nullptr;

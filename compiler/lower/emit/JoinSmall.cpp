@@ -30,7 +30,7 @@ public:
     SmallVector<exec::LaunchOp> row;
     for (Operation &op :
          llvm::make_early_inc_range(program.getBody().front())) {
-      if (isa<exec::BufferOp, exec::PortOp>(op))
+      if (isa<exec::BufferOp, exec::PortOp>(op) || isCopyBeside(&op, row))
         continue;
       auto launch = dyn_cast<exec::LaunchOp>(op);
       if (launch && !isSmall(launch))

@@ -30,7 +30,8 @@ public:
     exec::LaunchOp before;
     for (Operation &op :
          llvm::make_early_inc_range(program.getBody().front())) {
-      if (isa<exec::BufferOp, exec::PortOp>(op))
+      if (isa<exec::BufferOp, exec::PortOp>(op) ||
+          (before && isCopyBeside(&op, before)))
         continue;
       auto launch = dyn_cast<exec::LaunchOp>(op);
       exec::LaunchOp joined =

@@ -20,22 +20,23 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
     ModuleOp module = getOperation();
     StateLayout layout = layoutStates(module);
     KernelTable kernels(module);
-    int64_t scratch = 0, gradient = 0;
+    int64_t scratch = 0, gradient = 0, host = 0;
     for (auto f : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       Placement places(f, layout);
       if (failed(emitProgram(f, places, kernels)))
         return signalPassFailure();
       gradient = std::max(gradient, places.gradientBytes());
       scratch = std::max(scratch, places.scratchBytes());
+      host = std::max(host, places.hostBytes());
       f->dropAllReferences();
       f->erase();
     }
-    declare(module, layout, scratch, gradient);
+    declare(module, layout, scratch, gradient, host);
   }
 
   /// Declares regions and states at the beginning of the module.
   void declare(ModuleOp module, StateLayout &layout, int64_t scratch,
-               int64_t gradient) {
+               int64_t gradient, int64_t host) {
     OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
     for (auto [name, bytes] : layout.bytes)
       exec::RegionOp::create(b, module.getLoc(), name, "state", bytes);
@@ -43,6 +44,8 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
       exec::RegionOp::create(b, module.getLoc(), "gradient", "gradient",
                              gradient);
     exec::RegionOp::create(b, module.getLoc(), "scratch", "scratch", scratch);
+    if (host)
+      exec::RegionOp::create(b, module.getLoc(), "host", "host", host);
     for (auto s : llvm::make_early_inc_range(module.getOps<ir::StateOp>())) {
       const Place &p = layout.places[s.getSymName()];
       b.setInsertionPoint(s);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/memory/Overwrites.h"
+#include "compiler/dialect/host/HostMemory.h"
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/Marks.h"
 
@@ -77,7 +78,7 @@ SmallVector<std::pair<Value, Value>> dyingOperands(ir::FusedOp fused) {
                (other.get().getType() == r.getType() &&
                 mayOverwrite(fused, r, other));
       };
-      if (isa_and_nonnull<ir::FusedOp, ir::LibraryInterface>(
+      if (isa_and_nonnull<ir::FusedOp, ir::LibraryInterface, ir::WaitCopyOp>(
               storage.getDefiningOp()) &&
           operand.get().getType() == r.getType() && isLocal(storage, fused) &&
           llvm::all_of(fused->getOpOperands(), readsInPlace) &&

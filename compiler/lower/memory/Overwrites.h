@@ -16,7 +16,8 @@ bool mayOverwrite(ir::FusedOp fused, mlir::OpResult r, mlir::OpOperand &input);
 std::pair<mlir::Value, mlir::Value> overwritten(ir::FusedOp fused);
 
 /// Pairs of a result of a cluster and an operand of the same type that it may
-/// overwrite: a command computed the operand, and it has no later use.
+/// overwrite: a command computed the operand, or it was fetched, and it has no
+/// later use.
 llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>
 dyingOperands(ir::FusedOp fused);
 

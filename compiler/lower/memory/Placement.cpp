@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/memory/Placement.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/dialect/host/HostMemory.h"
 #include "compiler/dialect/ops/Split.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/memory/Overwrites.h"
@@ -12,24 +13,6 @@ using dlc::ir::tensorType;
 namespace dlc {
 
 constexpr int64_t kEnd = INT64_MAX;
-
-std::optional<int64_t> bucketOf(Operation *collective) {
-  if (auto reduce = dyn_cast<ir::AllReduceOp>(collective))
-    return reduce.getBucket();
-  auto exchange = exchangeOf(collective);
-  return exchange ? std::optional(exchange->bucket) : std::nullopt;
-}
-
-Operation *collectiveOf(Value v) {
-  while (Operation *op = v.getDefiningOp()) {
-    if (bucketOf(op))
-      return op;
-    if (!ir::isOperandsMemory(op))
-      return nullptr;
-    v = op->getOperand(0);
-  }
-  return nullptr;
-}
 
 /// Whether `op` may write result `r` over the state tensor that it reads.
 bool Placement::mayAlias(Operation *op, OpResult r, StringRef state) const {
@@ -57,19 +40,25 @@ Placement::Placement(func::FuncOp f, StateLayout &layout)
   planSlots();
   placeWrites();
   joinCasts();
+  placeHost();
   placeScratch();
 }
 
 bool Placement::isCommand(Operation *op) const {
-  return isa<ir::FusedOp, ir::LibraryInterface>(op) || exchangeOf(op) ||
-         copies.contains(op);
+  return isa<ir::FusedOp, ir::LibraryInterface, ir::OffloadOp, ir::FetchOp>(
+             op) ||
+         exchangeOf(op) || copies.contains(op);
+}
+
+bool Placement::hasPosition(Operation *op) const {
+  return isCommand(op) || isInPlace(op) || isa<ir::WaitCopyOp>(op);
 }
 
 bool Placement::isView(Operation *op) const {
   return ((ir::isOperandsMemory(op) || isa<ir::AllReduceOp>(op)) &&
           !copies.contains(op)) ||
          (isa<ir::AllGatherOp>(op) && !exchangeOf(op)) ||
-         (isa<ir::SliceOp>(op) && isInPlace(op));
+         (isa<ir::SliceOp>(op) && isInPlace(op)) || isa<ir::WaitCopyOp>(op);
 }
 
 bool Placement::isInPlace(Operation *op) { return op->hasAttr(kInPlace); }
@@ -166,12 +155,12 @@ void Placement::findCopies() {
 void Placement::analyse() {
   int64_t i = 0;
   for (Operation &op : block)
-    if (isCommand(&op) || isInPlace(&op))
+    if (hasPosition(&op))
       position[&op] = i++;
   for (Operation &op : block) {
     for (Value v : op.getOperands()) {
       int64_t &last = lastUse.try_emplace(storageOf(v), -1).first->second;
-      if (isCommand(&op) || isInPlace(&op))
+      if (hasPosition(&op))
         last = std::max(last, position[&op]);
       else if (isa<func::ReturnOp, ir::WriteOp>(op))
         last = kEnd;
@@ -406,6 +395,20 @@ void Placement::joinCasts() {
     for (const CastRange &range : *ranges)
       for (const JoinedCast &c : range.casts)
         joined.insert(c.cast);
+}
+
+/// A tensor is on the host until it has been fetched.
+void Placement::placeHost() {
+  SmallVector<Value> values;
+  std::vector<LiveRange> ranges;
+  for (auto offload : block.getOps<ir::OffloadOp>()) {
+    values.push_back(offload.getY());
+    ranges.push_back({position[offload], lastUse[offload.getY()],
+                      byteSize(tensorType(offload.getY()))});
+  }
+  hostEnd = assignOffsets(ranges);
+  for (auto [v, r] : llvm::zip(values, ranges))
+    places[v] = {"host", r.offset};
 }
 
 void Placement::placeScratch() {

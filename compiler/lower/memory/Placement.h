@@ -11,11 +11,6 @@
 
 namespace dlc {
 
-/// The collective with a bucket whose result `v` is a view of; null if none.
-mlir::Operation *collectiveOf(mlir::Value v);
-/// The bucket of a collective; nullopt if it does not communicate.
-std::optional<int64_t> bucketOf(mlir::Operation *collective);
-
 /// Assigns memory to every tensor of a function.
 ///
 ///   1. States have been placed by StateLayout.h.
@@ -31,7 +26,8 @@ std::optional<int64_t> bucketOf(mlir::Operation *collective);
 ///      scratch, and so are whole tensors whose parts ranks exchange
 ///      (Slots.h). Memory of a bucket of gradients is reused once the bucket
 ///      has arrived, two buckets later.
-///   6. All other values are in scratch, placed by lifetime.
+///   6. Tensors of the host are in its region, and all other values in
+///      scratch, placed by lifetime; a copy's source is live until the wait.
 class Placement {
 public:
   /// Both must outlive it.
@@ -74,8 +70,11 @@ public:
   }
   int64_t gradientBytes() const { return gradientEnd; }
   int64_t scratchBytes() const { return scratchEnd; }
+  int64_t hostBytes() const { return hostEnd; }
 
 private:
+  /// Whether lifetimes count it: commands, and where memory is released.
+  bool hasPosition(mlir::Operation *op) const;
   void findCopies();
   void analyse();
   /// The storage that a value is a range of, and the offset of its first byte.
@@ -98,13 +97,14 @@ private:
   std::optional<JoinedCast> castOfState(ir::FusedOp cast) const;
   std::optional<JoinedCast> castOfGradient(ir::FusedOp cast) const;
   void joinCasts();
+  void placeHost();
   void placeScratch();
 
   mlir::Block &block;
   StateLayout &layout;
   llvm::DenseMap<mlir::Value, Range> parts; // results in a concat
   llvm::DenseSet<mlir::Operation *> copies; // all-reduces and -scatters
-  llvm::DenseMap<mlir::Operation *, int64_t> position; // of commands, in order
+  llvm::DenseMap<mlir::Operation *, int64_t> position; // of hasPosition()
   llvm::DenseMap<mlir::Value, int64_t> lastUse;        // of a storage
   llvm::StringMap<int64_t> lastRead;                   // of a state's old value
   llvm::StringMap<ir::WriteOp> writes;
@@ -117,7 +117,7 @@ private:
   llvm::DenseMap<mlir::Operation *, size_t> slotOf;    // of exchanges
   llvm::DenseSet<mlir::Value> inSlots;                 // storages
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int64_t>> arrived;
-  int64_t gradientEnd = 0, scratchEnd = 0;
+  int64_t gradientEnd = 0, scratchEnd = 0, hostEnd = 0;
 };
 
 } // namespace dlc

@@ -17,6 +17,24 @@ std::optional<PartExchange> exchangeOf(Operation *op) {
                       int64_t(*gather.getBucket())};
 }
 
+std::optional<int64_t> bucketOf(Operation *collective) {
+  if (auto reduce = dyn_cast<ir::AllReduceOp>(collective))
+    return reduce.getBucket();
+  auto exchange = exchangeOf(collective);
+  return exchange ? std::optional(exchange->bucket) : std::nullopt;
+}
+
+Operation *collectiveOf(Value v) {
+  while (Operation *op = v.getDefiningOp()) {
+    if (bucketOf(op))
+      return op;
+    if (!ir::isOperandsMemory(op))
+      return nullptr;
+    v = op->getOperand(0);
+  }
+  return nullptr;
+}
+
 bool followEachOther(int64_t end, int64_t begin, Type element) {
   return alignUp(end) == begin ||
          alignUp(end, strideAlignment(element)) == begin;

@@ -18,6 +18,11 @@ struct PartExchange {
 /// Nullopt if `op` is neither: an all_gather without a bucket is in place.
 std::optional<PartExchange> exchangeOf(mlir::Operation *op);
 
+/// The collective with a bucket whose result `v` is a view of; null if none.
+mlir::Operation *collectiveOf(mlir::Value v);
+/// The bucket of a collective; nullopt if it does not communicate.
+std::optional<int64_t> bucketOf(mlir::Operation *collective);
+
 /// The whole tensors of one bucket, in the order of their parts.
 struct Slot {
   Place kept; // of the first tensor

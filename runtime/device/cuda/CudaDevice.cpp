@@ -12,8 +12,8 @@ namespace dlc {
 CudaDevice::CudaDevice(std::unique_ptr<GpuContext> context, TuneOptions tune)
     : context_(std::move(context)),
       name_(fmt::format("cuda:{}", context_->ordinal())), memory_(*context_),
-      modules_(*context_), communication_(*context_), libraries_(*context_),
-      tuner_(*context_, std::move(tune)) {}
+      modules_(*context_), communication_(*context_), hostCopies_(*context_),
+      libraries_(*context_), tuner_(*context_, std::move(tune)) {}
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::create(int ordinal,
                                                        TuneOptions tune) {
@@ -37,6 +37,14 @@ Result<std::byte *> CudaDevice::allocate(uint64_t bytes,
                                          std::string_view name) {
   DLC_ASSIGN(const CUdeviceptr data, memory_.allocate(bytes, name));
   return reinterpret_cast<std::byte *>(data);
+}
+
+Result<std::byte *> CudaDevice::allocateHost(uint64_t bytes) {
+  auto data = memory_.pin(bytes, "offloaded activations");
+  if (data.status().code() != Code::Limit)
+    return data;
+  return limitExceeded("{}; a larger --memory, or --offload=off, needs less",
+                       data.status().message());
 }
 
 Status CudaDevice::upload(std::byte *to, const void *from, uint64_t bytes) {
@@ -79,7 +87,7 @@ Status CudaDevice::synchronize(std::string_view work) {
   for (CUstream stream : {context_->copies(), context_->compute(),
                           context_->communication(), context_->results()})
     DLC_TRY(context_->check(driver.cuStreamSynchronize(stream), what));
-  return {};
+  return hostCopies_.synchronize(what);
 }
 
 Status CudaDevice::beginRecording() {

@@ -8,6 +8,7 @@
 #include "runtime/device/cuda/Tuner.h"
 #include "runtime/device/cuda/driver/CommunicationStream.h"
 #include "runtime/device/cuda/driver/DeviceMemory.h"
+#include "runtime/device/cuda/driver/HostCopies.h"
 #include "runtime/device/cuda/driver/Modules.h"
 #include "runtime/device/cuda/driver/Staging.h"
 #include "runtime/plan/ops/OpLibrary.h"
@@ -25,6 +26,7 @@ public:
   std::string_view name() const override { return name_; } // "cuda:0"
   Status makeCurrent() override { return context_->makeCurrent(); }
   Result<std::byte *> allocate(uint64_t bytes, std::string_view name) override;
+  Result<std::byte *> allocateHost(uint64_t bytes) override;
   Status upload(std::byte *to, const void *from, uint64_t bytes) override;
   Status download(void *to, const std::byte *from, uint64_t bytes) override;
   Status fill(std::byte *to, uint8_t value, uint64_t bytes) override;
@@ -45,6 +47,7 @@ public:
   const GpuContext &context() const { return *context_; }
   GpuMemory &memoryPool() { return memory_; }
   const GpuModules &modules() const { return modules_; }
+  HostCopies &hostCopies() { return hostCopies_; }
   OpLibraries &opLibraries() { return opLibraries_; }
   Libraries &libraries() { return libraries_; }
   const Tuner &tuner() const { return tuner_; }
@@ -58,6 +61,7 @@ private:
   GpuModules modules_;
   OpLibraries opLibraries_;
   CommunicationStream communication_;
+  HostCopies hostCopies_;
   Libraries libraries_;
   Tuner tuner_;
   std::unique_ptr<Staging> staging_;

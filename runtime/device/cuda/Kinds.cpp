@@ -5,7 +5,7 @@ namespace dlc {
 
 static constexpr std::span<const GpuKind> (*kFamilies[])() = {
     gpuAttentionKinds, gpuConvKinds,   gpuCopyKinds, gpuCustomKinds,
-    gpuKernelKinds,    gpuMatmulKinds, gpuNormKinds,
+    gpuKernelKinds,    gpuMatmulKinds, gpuNormKinds, gpuOffloadKinds,
 };
 
 GpuFactory findGpuKind(std::string_view name) {

@@ -25,6 +25,7 @@ std::span<const GpuKind> gpuCustomKinds();
 std::span<const GpuKind> gpuKernelKinds();
 std::span<const GpuKind> gpuMatmulKinds();
 std::span<const GpuKind> gpuNormKinds();
+std::span<const GpuKind> gpuOffloadKinds();
 
 // Fills all outputs with zeros: for commands whose sums have no terms, which
 // libraries refuse.

@@ -101,6 +101,13 @@ double OperandsNoise::epsilonAt(const Operand &operand) const {
   return epsilon;
 }
 
+void OperandsNoise::move(const ProbedCommand &c) {
+  const double epsilon = epsilonAt(c.inputs[0]);
+  const auto [begin, end] = addressesOf(c.outputs[0]);
+  writers_.write(begin, end, static_cast<int>(written_.size()));
+  written_.push_back(epsilon);
+}
+
 void OperandsNoise::remember(const Operand &output, bool isReplaced) {
   const auto [begin, end] = addressesOf(output);
   const double own = epsilonOf(*output.type);

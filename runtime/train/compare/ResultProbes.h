@@ -35,6 +35,8 @@ public:
   // Records the precision of the command's output: that of its operands, or
   // that of its type if it was replaced.
   void remember(const Operand &output, bool isReplaced);
+  // Records that the output has the operand's values, without a computation.
+  void move(const ProbedCommand &command);
 
 private:
   struct Size {
@@ -64,6 +66,7 @@ public:
   ResultKeeper(const ResultPairs &pairs, KeptResults &kept);
   Status before(const ProbedCommand &command) override;
   Status after(const ProbedCommand &command) override;
+  void moved(const ProbedCommand &command) override { noise_.move(command); }
 
 private:
   KeptResults &kept_;
@@ -80,6 +83,7 @@ public:
                  const CompareOptions &options);
   Status before(const ProbedCommand &command) override;
   Status after(const ProbedCommand &command) override;
+  void moved(const ProbedCommand &command) override { noise_.move(command); }
 
   std::vector<ComparedTensor> tensors() const; // in the order of A
 

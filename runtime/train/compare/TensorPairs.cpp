@@ -2,6 +2,7 @@
 #include "runtime/train/compare/TensorPairs.h"
 
 #include "runtime/exec/reduce/Collectives.h"
+#include "runtime/plan/Attributes.h"
 #include "runtime/plan/graph/Commands.h"
 
 #include <fmt/ranges.h>
@@ -25,7 +26,8 @@ std::vector<LabelledResult> resultsOf(const plan::Plan &plan,
   std::vector<LabelledResult> results;
   for (int i = 0; i < program.commands_size(); ++i) {
     const plan::Command &command = program.commands(i);
-    if (CollectiveBinder::binds(command.kind()) || command.label().empty())
+    if (CollectiveBinder::binds(command.kind()) || command.label().empty() ||
+        plan::copiesBesideCommands(command))
       continue;
     for (int k = 0; k < command.outputs_size(); ++k) {
       const plan::Buffer &buffer =

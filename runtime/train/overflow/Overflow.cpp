@@ -115,6 +115,11 @@ public:
     return {};
   }
 
+  void moved(const ProbedCommand &c) override {
+    if (isExplained(memoryOf(c.command.inputs(0))))
+      taint(memoryOf(c.command.outputs(0)));
+  }
+
   // Records a location that precedes all commands.
   void noteBefore(std::string text) {
     if (found_)

@@ -68,6 +68,17 @@ TEST(CudaFaults, EveryCallThatFailsIsAnError) {
         << call;
 }
 
+TEST(CudaFaults, NoPinnedMemoryForActivations) {
+  const auto allocate = []() -> Status {
+    DLC_ASSIGN(auto device, CudaDevice::create(0));
+    return device->allocateHost(uint64_t(3) << 30).status();
+  };
+  EXPECT_EQ(inChild({{"DLC_STANDIN_FAIL", "cuMemHostAlloc:2=2"}}, allocate),
+            "6 cannot allocate 3072.0 MiB of pinned host memory for offloaded "
+            "activations: CUDA_ERROR_OUT_OF_MEMORY: an error of the stand-in "
+            "driver; a larger --memory, or --offload=off, needs less");
+}
+
 TEST(CudaFaults, AnOrdinalThatIsNotThere) {
   EXPECT_EQ(inChild({{"DLC_STANDIN_DEVICES", "2"}},
                     [] { return CudaDevice::create(2).status(); }),

@@ -130,12 +130,11 @@ Ordered programsOf(const plan::Plan &plan) {
 
 Ordered memoryOf(const plan::Plan &plan) {
   Ordered regions = Ordered::object();
-  uint64_t total = 0;
-  for (const plan::Region &region : plan.regions()) {
+  for (const plan::Region &region : plan.regions())
     regions[region.name()] = region.bytes();
-    total += region.bytes();
-  }
-  return {{"regions", regions}, {"bytes", total}};
+  return {{"regions", regions},
+          {"bytes", totalBytes(plan)},
+          {"host_bytes", hostBytes(plan)}};
 }
 
 Ordered scheduleOf(const plan::Plan &plan) {
