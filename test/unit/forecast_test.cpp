@@ -2,6 +2,7 @@
 // The model of links by hand-made numbers, and a step whose lanes are known.
 #include "runtime/base/files/Files.h"
 #include "runtime/plan/forecast/Forecast.h"
+#include "runtime/plan/forecast/HostLink.h"
 #include "runtime/plan/forecast/ScratchPeaks.h"
 #include "test/unit/TempFolder.h"
 #include "test/unit/TinyModel.h"
@@ -191,6 +192,55 @@ TEST_F(Lanes, OneOvertakes) {
   };
   EXPECT_NEAR(secondsOn("cpu"), 1, 1e-3);
   EXPECT_NEAR(secondsOn("cuda"), 1.501, 1e-3);
+}
+
+// Copies of one direction are in order, those of the other one beside them.
+TEST(HostLink, HidesCopiesBehindCommands) {
+  using Direction = HostLink::Direction;
+  HostLink link;
+  EXPECT_EQ(link.start(0, Direction::ToHost, 1, 2), 3);
+  EXPECT_EQ(link.start(1, Direction::ToHost, 2, 2), 5);
+  EXPECT_EQ(link.start(2, Direction::ToDevice, 2, 2), 4);
+  EXPECT_EQ(link.wait(0, 3), 0);
+  EXPECT_EQ(link.wait(1, 3.5), 1.5);
+  EXPECT_EQ(link.seconds, 6);
+  EXPECT_EQ(link.exposed, 1.5);
+}
+
+TEST(HostLink, PredictsTheCopiesOfAProgram) {
+  const GpuFigures &gpu = *findGpu("H100");
+  const double copy = copySeconds(gpu, 64e6);
+  EXPECT_NEAR(copy, 10e-6 + 64e6 / (0.8 * 64e9), 1e-9);
+  plan::Plan plan;
+  plan::Program &program = *plan.add_programs();
+  program.set_name("train_step");
+  const auto add = [&](const char *kind, int64_t number, double bytes) {
+    plan::Command &c = *program.add_commands();
+    c.set_kind(kind);
+    c.set_bytes(static_cast<uint64_t>(bytes));
+    plan::Attribute &attribute = *c.add_attributes();
+    attribute.set_name("copy");
+    attribute.set_i(number);
+  };
+  const double bandwidth = gpu.bandwidth * kOfBandwidth;
+  add("offload", 0, 128e6); // read and written
+  add("kernel", -1, bandwidth * copy / 4);
+  add("wait_copy", 0, 0);
+  add("kernel", -1, bandwidth * copy);
+  add("fetch", 1, 128e6);
+  add("kernel", -1, bandwidth * copy * 2);
+  add("wait_copy", 1, 0);
+  const HostTraffic traffic = hostTraffic(gpu, program);
+  EXPECT_EQ(traffic.copies, 2);
+  EXPECT_EQ(traffic.bytes, 128000000u);
+  EXPECT_NEAR(traffic.seconds, 2 * copy, 1e-9);
+  EXPECT_NEAR(traffic.exposed, 0.75 * copy, 1e-9);
+  const Step step = predict(plan, predictedTimes(plan, gpu), sockets(1, 1), 1,
+                            ZeroLevel::None);
+  EXPECT_NEAR(step.compute, 3.25 * copy, 1e-9);
+  EXPECT_NEAR(step.seconds, 4 * copy, 1e-9);
+  EXPECT_NEAR(step.copies, 2 * copy, 1e-9);
+  EXPECT_NEAR(step.copiesExposed, 0.75 * copy, 1e-9);
 }
 
 TEST(Forecast, ExpectedLargest) {

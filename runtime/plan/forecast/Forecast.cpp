@@ -4,8 +4,10 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/plan/Attributes.h"
+#include "runtime/plan/Memory.h"
 #include "runtime/plan/Ports.h"
 #include "runtime/plan/Types.h"
+#include "runtime/plan/forecast/HostLink.h"
 #include "runtime/plan/forecast/ScratchPeaks.h"
 #include "runtime/plan/parts/RankItems.h"
 
@@ -70,6 +72,8 @@ public:
               overtakes_ && plan::intAttribute(c, "ahead", 0) > 0);
       else if (isWait(c))
         waitFor(ends_[bucket]);
+      else if (plan::copiesBesideCommands(c))
+        now_ += link_.pass(c, now_, times[static_cast<size_t>(i)]);
       else if (!isGather(c)) {
         now_ += times[static_cast<size_t>(i)];
         step.compute += times[static_cast<size_t>(i)];
@@ -84,6 +88,8 @@ public:
   }
   Step end() {
     step.seconds = now_;
+    step.copies = link_.seconds;
+    step.copiesExposed = link_.exposed;
     return step;
   }
 
@@ -122,6 +128,7 @@ private:
   int64_t ranks_, group_; // that split states
   bool scatters_, overtakes_;
   double now_ = 0, free_ = 0, freeAhead_ = 0, largest_ = 0;
+  HostLink link_;
   std::map<int64_t, double> ends_;
 };
 
@@ -175,8 +182,8 @@ Bytes count(const plan::Plan &plan) {
     else if (state.role() == "param" && state.trainable())
       bytes.parameters += size;
   }
+  bytes.all = totalBytes(plan);
   for (const plan::Region &region : plan.regions()) {
-    bytes.all += region.bytes();
     if (region.kind() == plan::Region::GRADIENT)
       bytes.gradients += region.bytes();
   }
@@ -237,14 +244,6 @@ uint64_t bytesOf(const plan::Program &program, const plan::Command &command) {
   return bytes;
 }
 
-// For a library's call in 16 bits.
-static double ofPeak(std::string_view kind) {
-  return kind.starts_with("conv")        ? kOfPeakConvolution
-         : kind.starts_with("attention") ? kOfPeakAttention
-         : kind.starts_with("matmul_")   ? kOfPeakEpilogue
-                                         : kOfPeakLibrary;
-}
-
 // Overhead of a library's attention, which computes whole tiles of 128 queries
 // and keys, relative to its FLOPs.
 static double inTiles(const plan::Program &program,
@@ -268,19 +267,21 @@ static double inTiles(const plan::Program &program,
 
 double secondsOf(const GpuFigures &gpu, const plan::Program &program,
                  const plan::Command &command) {
-  double rate = gpu.single * kOfPeakLibrary;
-  if (plan::findAttribute(command, "tensor_cores"))
-    rate = gpu.half * kOfPeakGenerated;
-  else if (command.kind() == "scaled_matmul") // 8 bits: twice the speed of 16
-    rate = 2 * gpu.half * kOfPeakLibrary;
-  else if (command.kind() != "kernel" && isHalf(program, command))
-    rate = gpu.half * ofPeak(command.kind());
+  if (plan::copiesBesideCommands(command)) // read and written
+    return command.kind() == "wait_copy"
+               ? 0
+               : copySeconds(gpu, static_cast<double>(command.bytes()) / 2);
   auto flops = static_cast<double>(command.flops());
   if (command.kind().starts_with("attention"))
     flops *= inTiles(program, command);
-  return std::max(static_cast<double>(bytesOf(program, command)) /
-                      (gpu.bandwidth * kOfBandwidth),
-                  flops / rate);
+  const bool isGenerated = command.kind() == "kernel";
+  return secondsOf(
+      gpu,
+      {.kind = isGenerated ? std::string_view() : command.kind(),
+       .tensorCores = plan::findAttribute(command, "tensor_cores") != nullptr,
+       .half = isHalf(program, command),
+       .flops = flops,
+       .bytes = static_cast<double>(bytesOf(program, command))});
 }
 
 CommandTimes predictedTimes(const plan::Plan &plan, const GpuFigures &gpu) {

@@ -24,6 +24,8 @@ struct Step {
   double communication = 0; // of the collectives
   double exposed = 0;       // part of communication that the step waits for
   double waiting = 0;       // for the slowest rank
+  double copies = 0;        // of copies to the host's memory and back
+  double copiesExposed = 0; // part of these that the step waits for
   uint64_t memory = 0;      // bytes per rank: all regions of the plan
   std::string algorithm;    // of the largest collective
 };

@@ -9,8 +9,10 @@
 #include "runtime/device/CpuFigures.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/forecast/Forecast.h"
+#include "runtime/plan/forecast/HostLink.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <vector>
 
@@ -56,6 +58,8 @@ Ordered costsOf(const plan::Program &program, const Json &resources,
       for (const char *key : {"grid", "block"})
         if (plan::findAttribute(command, key))
           rows.back()[key] = plan::intAttribute(command, key, 0);
+      if (name == "offload" || name == "fetch")
+        rows.back()["beside"] = true; // other commands run meanwhile
       if (generated && resources.contains(name))
         rows.back()["registers"] = resources[name]["registers"];
     }
@@ -73,11 +77,35 @@ Ordered costsOf(const plan::Program &program, const Json &resources,
       row[column] = row[column].get<double>() +
                     1e6 * forecast::secondsOf(*findGpu(gpu), program, command);
   }
+  // Commands wait for the part of a copy that nothing hides.
+  if (const auto waits = byName.find("wait_copy"); waits != byName.end())
+    for (auto [gpu, column] : kColumns)
+      rows[waits->second][column] =
+          1e6 * forecast::hostTraffic(*findGpu(gpu), program).exposed;
   std::stable_sort(rows.begin(), rows.end(), [](auto &a, auto &b) {
     return a["h100_us"].template get<double>() >
            b["h100_us"].template get<double>();
   });
   return rows;
+}
+
+// Copies to the host and back, which the sum of a program does not contain.
+void printBeside(const Ordered &rows) {
+  double moved = 0;
+  std::array<double, std::size(kColumns)> copies = {}, waits = {};
+  for (const Ordered &row : rows) {
+    const bool isBeside = row.contains("beside");
+    if (isBeside)
+      moved += row["bytes"].get<double>() / 2; // read and written
+    for (size_t i = 0; i < copies.size(); ++i)
+      if (isBeside || row["name"] == "wait_copy")
+        (isBeside ? copies : waits)[i] += row[kColumns[i].second].get<double>();
+  }
+  if (moved > 0)
+    printOut("  offload and fetch copy {:.3f} MB beside the others, in {:.2f} "
+             "us (H100) and {:.2f} us (H200), of which commands wait {:.2f} "
+             "and {:.2f} us\n",
+             moved / 1e6, copies[0], copies[1], waits[0], waits[1]);
 }
 
 std::string numberOf(const Ordered &row, const char *key) {
@@ -117,6 +145,8 @@ void printCosts(const Ordered &costs) {
                row["h200_us"].get<double>(), numberOf(row, "grid"),
                numberOf(row, "block"), numberOf(row, "registers"),
                cpuText(row.value("cpu_us", 0.0)));
+      if (row.contains("beside"))
+        continue;
       cpu += row.value("cpu_us", 0.0);
       bytes += row["bytes"].get<double>();
       first += row["h100_us"].get<double>();
@@ -125,6 +155,7 @@ void printCosts(const Ordered &costs) {
     printOut("  {:32} {:>5} {:>10.3f} {:>10} {:>9.2f} {:>9.2f}{}\n", "all", "",
              bytes / 1e6, "", first, second,
              isJudged ? fmt::format("{:>21}{}", "", cpuText(cpu)) : "");
+    printBeside(rows);
   }
 }
 
