@@ -4,6 +4,7 @@
 #include "compiler/import/repair/options/Dropouts.h"
 #include "compiler/import/roles/Padding.h"
 #include "compiler/import/rows/Rows.h"
+#include "compiler/target/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/ranges.h>
@@ -266,10 +267,24 @@ void addMemory(OptionTable &table, CompileOptions &o) {
                  "nodes whose activations are recomputed in the backward pass, "
                  "not stored");
   table
-      .bytes(
-          "memory.budget", o.memory.budget,
-          "bound on a rank's memory, met by recomputing activations; 0: none")
+      .bytes("memory.budget", o.memory.budget,
+             "bound on a rank's memory, met by recomputing activations, or by "
+             "copying them to the host and back; 0: none")
       .named("--memory");
+  table
+      .choice("memory.offload", o.memory.offload, {"auto", "off", "only"},
+              "copies of activations to the host's memory and back, to fit "
+              "into --memory; auto: where they are predicted to cost less "
+              "time than recomputing; only: nothing is recomputed")
+      .only("model.target", targetsThat([](const Target &target) {
+              return target.hostCopy(1) > 0;
+            }));
+  table.require([&o](const OptionTable::Given &) -> Status {
+    return o.memory.offload != OffloadMode::Only || o.memory.budget > 0
+               ? Status()
+               : usageError("--offload=only needs --memory=SIZE, the limit "
+                            "that a step has to fit");
+  });
   table
       .bytes("memory.import-budget", o.import.budget,
              "bound on the memory of constants computed during import, in "

@@ -63,7 +63,9 @@ template <int level> bool isZero(C c) { return ranks(c).level() >= level; }
 
 RecomputeOptions recompute(C c) {
   const MemoryOptions &memory = c.options.memory;
-  return {{memory.recompute.begin(), memory.recompute.end()}, memory.budget};
+  return {{memory.recompute.begin(), memory.recompute.end()},
+          memory.budget,
+          memory.offload};
 }
 
 constexpr Mode Train = Mode::Train, Predict = Mode::Predict, Both = Mode::Both;
@@ -276,9 +278,10 @@ const Phase kPhases[] = {
      Train,
      {plain<createUpdateEarly>(updatesEarly)}},
     {"recompute",
-     "activations that are not stored are recomputed where they are read",
+     "activations that are not stored are recomputed, or fetched from the "
+     "host, where they are read",
      Both,
-     {{[](C c) { return createRecompute(recompute(c)); }}}},
+     {{[](C c) { return with(c.lowering, createRecompute(recompute(c))); }}}},
     {"time-collectives",
      "parameters are gathered ahead of their uses",
      Both,

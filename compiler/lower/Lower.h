@@ -3,6 +3,7 @@
 // describes the passes; their order is in compiler/driver/Phases.cpp.
 #pragma once
 
+#include "compiler/lower/memory/Recompute.h"
 #include "compiler/options/OptionPass.h"
 #include "compiler/placement/Wishes.h"
 

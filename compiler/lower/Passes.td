@@ -215,13 +215,18 @@ def UpdateEarly : Lower_FunctionPass<"dlc-update-early"> {
 
 //===--- recompute --------------------------------------------------------===//
 
-def Recompute : Lower_ModulePass<"dlc-recompute"> {
-  let summary = "recomputation of activations in the backward part";
+def Recompute : Lower_TargetPass<"dlc-recompute"> {
+  let summary = "recomputation of activations in the backward part, or copies of them in the host's memory";
   let description = [{In fused functions with gradients: the activations of named nodes, then, to stay within a budget, those that save the
-    most bytes per cost. Always values that depend only on gathered parameters, such as 16-bit casts of them, and dequantized
-    low-bit weights.}];
+    most bytes per cost. If the target can, activations are instead copied to the host and back (dlc.offload), alone or beside
+    recomputed ones, where that is predicted to cost less time. Always recomputed are values that depend only on gathered
+    parameters, such as 16-bit casts of them, and dequantized low-bit weights.}];
   let options = [ListOption<"nodes", "nodes", "std::string", "regular expressions that are searched in names of nodes">,
-    Option<"budget", "memory", "int64_t", "0", "budget of bytes of all regions; 0 (default): no limit">];
+    Option<"budget", "memory", "int64_t", "0", "budget of bytes of all regions; 0 (default): no limit">,
+    Option<"offload", "offload", "::dlc::OffloadMode", "::dlc::OffloadMode::Auto", "copies to the host (default: auto)", [{::llvm::cl::values(
+      clEnumValN(::dlc::OffloadMode::Auto, "auto", "where they are predicted to cost less time than recomputation"),
+      clEnumValN(::dlc::OffloadMode::Off, "off", "none"),
+      clEnumValN(::dlc::OffloadMode::Only, "only", "instead of recomputation"))}]>];
 }
 
 //===--- plan -------------------------------------------------------------===//

@@ -11,8 +11,11 @@ template class OptionPass<LoweringOptions>;
 
 void registerLowerPasses(std::shared_ptr<const Target> target) {
   // The first registration of a name is used.
-  for (auto create : {createMatmulEpilogues, createPlace, createFuseMatmul,
-                      createJoinStages, createJoinSmall, createMapThreads})
+  using Create = std::unique_ptr<mlir::Pass> (*)();
+  for (Create create : std::initializer_list<Create>{
+           createMatmulEpilogues, createPlace, createFuseMatmul,
+           createRecompute, createJoinStages, createJoinSmall,
+           createMapThreads})
     mlir::registerPass([=] {
       std::unique_ptr<mlir::Pass> pass = create();
       static_cast<TargetPass &>(*pass).startFrom({target, {}});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
+#include "runtime/plan/forecast/HostLink.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -32,6 +33,9 @@ inline ProductShape shapeOf(ir::MatmulOp op) {
     s = {1, s.batch * s.rows, s.columns, s.depth};
   return s;
 }
+
+/// When copies to the host and back end, and how long commands wait for them.
+using forecast::HostLink;
 
 /// Bytes of a value; bytes of all operands and results of an op.
 inline double bytesOf(mlir::Value v) {

@@ -120,6 +120,12 @@ public:
                                   OperandCost left,
                                   OperandCost right) const = 0;
 
+  /// Predicted seconds of a cluster or library call; 0: unknown.
+  virtual double secondsOf(mlir::Operation *command) const { return 0; }
+  /// Predicted seconds of a copy of `bytes` to pinned memory of the host, or
+  /// from there, while commands run; 0: the device has none.
+  virtual double hostCopy(double bytes) const { return 0; }
+
   /// Whether the device can run `kernel`, which exec.last or exec.beside splits
   /// and which has no schedule yet, with enough threads for each part.
   virtual bool runsParts(exec::KernelOp kernel) const { return false; }

@@ -22,7 +22,8 @@ public:
   explicit Search(const CompileOptions &given) : options(given) {
     budget = double(given.memory.budget);
     options.autoBatch = false;
-    options.memory.budget = 0; // without recomputation
+    options.memory.budget = 0; // without recomputation and offloading
+    options.memory.offload = OffloadMode::Off;
     options.stopAfter.clear();
   }
 

@@ -77,7 +77,7 @@ struct Recompute : impl::RecomputeBase<Recompute> {
         activations.recompute(chosen);
     }
     if (budget)
-      fitMemory(getOperation(), budget);
+      fitMemory(getOperation(), budget, offload, *options.target);
   }
 
   /// Whether a cluster computes it only from gathered parameters, which are

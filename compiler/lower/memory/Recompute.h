@@ -14,12 +14,18 @@ class ModuleOp;
 
 namespace dlc {
 
+/// --offload: whether activations are copied to the host's memory to meet a
+/// budget: where that is predicted to be faster than recomputing them, never,
+/// or instead of recomputing any.
+enum class OffloadMode { Auto, Off, Only };
+
 struct MemoryOptions {
   /// --recompute=REGEX: recomputes activations of ONNX nodes whose names match.
   std::vector<std::string> recompute;
   /// --memory=SIZE: bytes of all regions of one rank; further activations are
-  /// recomputed to stay below it; 0: no limit.
+  /// recomputed or offloaded to stay below it; 0: no limit.
   int64_t budget = 0;
+  OffloadMode offload = OffloadMode::Auto;
   /// --loss-chunk=ROWS: rows of the logits per chunk; 0: by their size.
   int64_t lossRows = 0;
   static constexpr int64_t kWhole = -1;

@@ -123,6 +123,31 @@ public:
                                bytes / (gpu.bandwidth * kOfBandwidth)});
   }
 
+  double secondsOf(Operation *command) const override {
+    CommandWork work{.bytes = trafficOf(command)};
+    auto isHalf = [](Operation *op) {
+      return op->getNumOperands() &&
+             ir::isHalf(ir::elementType(op->getOperand(0)));
+    };
+    auto fused = dyn_cast<ir::FusedOp>(command);
+    if (!fused) {
+      work.kind = command->getName().stripDialect();
+      work.half = isHalf(command);
+      work.flops = cast<ir::FlopsInterface>(command).countFlops();
+    } else {
+      // What is computed by element is hidden by memory accesses.
+      for (Operation &op : fused.getBody().front())
+        if (auto product = dyn_cast<ir::FlopsInterface>(op)) {
+          work.flops += product.countFlops();
+          work.tensorCores |= isHalf(&op);
+        }
+    }
+    return kLaunch + dlc::secondsOf(gpu, work);
+  }
+  double hostCopy(double bytes) const override {
+    return copySeconds(gpu, bytes);
+  }
+
   bool runsParts(exec::KernelOp kernel) const override {
     return cuda::runsParts(kernel);
   }
