@@ -349,7 +349,7 @@ struct ScheduleOptions {
   double power = 1;
   /// plateau(factor, patience, threshold, min_lr): torch's ReduceLROnPlateau
   /// with a relative threshold. `dlc train` keeps track of validations
-  /// (runtime/train/run/Plateau.h).
+  /// (runtime/train/run/Best.h).
   double plateauFactor = 0.1, plateauThreshold = 1e-4;
   int64_t plateauPatience = 10;
   /// onecycle(pct_start, div_factor, final_div_factor): lr rises from lr / div

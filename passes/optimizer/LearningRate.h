@@ -21,7 +21,7 @@ std::vector<std::string> scheduleNames();
 /// length of the training add the state @schedule.steps, those that use epochs
 /// @schedule.epoch_steps: numbers of updates, which `dlc train` sets where they
 /// are 0. Schedules that depend on validations add @plateau, which `dlc train`
-/// updates (runtime/train/run/Plateau.h). The options must be valid.
+/// updates (runtime/train/run/Best.h). The options must be valid.
 llvm::FailureOr<Pace> paceOf(Step &step, ir::Expr t, double base,
                              const ScheduleOptions &options);
 

@@ -45,13 +45,12 @@ Status runCompiler(const char *command, const char *from, const char *to,
   std::vector<std::string> words = {std::move(program), command, pathWord(from),
                                     "--output=" + std::string(to)};
   for (const dlc_option &option : options) {
-    DLC_ASSIGN(std::string word, wordOf(option));
-    words.push_back(std::move(word));
+    DLC_ASSIGN(words.emplace_back(), wordOf(option));
   }
   DLC_ASSIGN(const OwnProgramEnd end, runOwnProgram(words));
   if (end.code == 0)
     return {};
-  if (end.code > static_cast<int>(Code::Diverged))
+  if (end.code > int(Code::Diverged))
     return failed("'{}' ended with code {}{}{}", words[0], end.code,
                   end.error.empty() ? "" : ": ", end.error);
   return {static_cast<Code>(end.code),

@@ -28,7 +28,7 @@ Result<Described> describeGiven(const dlc_tensor &tensor) {
   const auto dtype = typeOf(tensor.dtype);
   if (!dtype)
     return usageError("array '{}' has the unknown dtype {}", d.name,
-                      static_cast<int>(tensor.dtype));
+                      int(tensor.dtype));
   d.dtype = *dtype;
   DLC_ASSIGN(d.shape, shapeOf(tensor));
   const auto elements = checkedElements(d.shape);

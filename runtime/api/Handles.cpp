@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/api/Handles.h"
 
-#include "runtime/base/process/LogSink.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/plan/Artifact.h"
 
 #include <iterator>
@@ -60,7 +60,7 @@ Result<std::vector<int64_t>> shapeOf(const dlc_tensor &tensor) {
 }
 
 std::optional<DType> typeOf(dlc_dtype dtype) {
-  const auto at = static_cast<size_t>(dtype);
+  const auto at = size_t(dtype);
   if (at >= std::size(kTypes))
     return {};
   return kTypes[at];
@@ -82,9 +82,8 @@ void TensorList::add(std::string name, DType dtype, std::vector<int64_t> shape,
 const dlc_tensor *TensorList::get(size_t *count) {
   tensors_.clear();
   for (const Owned &o : owned_)
-    tensors_.push_back({o.name.c_str(), o.dtype,
-                        static_cast<int32_t>(o.shape.size()), o.shape.data(),
-                        o.data, o.bytes});
+    tensors_.push_back({o.name.c_str(), o.dtype, int32_t(o.shape.size()),
+                        o.shape.data(), o.data, o.bytes});
   if (count)
     *count = tensors_.size();
   return tensors_.empty() ? nullptr : tensors_.data();

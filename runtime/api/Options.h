@@ -4,6 +4,9 @@
 
 #include "runtime/api/Handles.h"
 #include "runtime/base/options/OptionTable.h"
+#include "runtime/collective/launch/Launch.h"
+#include "runtime/train/TrainOptions.h"
+#include "runtime/train/session/Session.h"
 
 namespace dlc::api {
 
@@ -19,5 +22,18 @@ std::vector<dlc_option> given(const std::vector<KeptOption> &kept);
 // Options of samples, overridden by a data set's own options.
 Result<SampleOptions> withOptions(SampleOptions samples,
                                   const std::vector<KeptOption> &kept);
+
+// The options of a session and of a trainer, as rows.
+struct SessionRows {
+  Session::Options options;
+  bool noGraph = false;
+  OptionTable table;
+
+  SessionRows();
+};
+
+// The rows' fields are members of the arguments.
+void addTrainerRows(OptionTable &table, TrainOptions &options,
+                    LaunchFlags &launch, bool &signals);
 
 } // namespace dlc::api

@@ -2,7 +2,7 @@
 // Loaded models of the C interface.
 #include "runtime/train/session/Session.h"
 #include "runtime/api/Handles.h"
-#include "runtime/api/OptionList.h"
+#include "runtime/api/Options.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/plan/Types.h"
 #include "runtime/train/TrainOptions.h"
@@ -27,7 +27,7 @@ namespace {
 
 const plan::TensorType &portType(const plan::Program &program,
                                  const plan::Port &port) {
-  return program.buffers(static_cast<int>(port.buffer())).type();
+  return program.buffers(int(port.buffer())).type();
 }
 
 void add(TensorList &to, const std::string &name,
@@ -82,8 +82,7 @@ Result<int> sizeOf(const dlc_session &s, const dlc_tensor *given,
     return 0;
   Shapes shapes;
   for (size_t i = 0; i < count; ++i) {
-    DLC_ASSIGN(auto shape, shapeOf(given[i]));
-    shapes.push_back(std::move(shape));
+    DLC_ASSIGN(shapes.emplace_back(), shapeOf(given[i]));
   }
   return findSize(plan, "train_step", shapes);
 }
@@ -142,12 +141,12 @@ Status trainStep(dlc_session &s, const dlc_tensor *given, size_t count,
 
 Result<double> metric(const dlc_session &s, const std::string &name) {
   const auto &names = s.session->metricNames();
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto found = std::ranges::find(names, name);
   if (found == names.end())
     return usageError("no metric '{}'{}", name, suggestion(name, names));
   if (s.metrics.empty())
     return usageError("no update has been made yet");
-  return s.metrics[static_cast<size_t>(found - names.begin())];
+  return s.metrics[size_t(found - names.begin())];
 }
 
 // With the run's preprocessing, unless overridden by the data set's options.

@@ -2,7 +2,7 @@
 // Training runs of the C interface.
 #include "runtime/train/Trainer.h"
 #include "runtime/api/Handles.h"
-#include "runtime/api/OptionList.h"
+#include "runtime/api/Options.h"
 
 #include <algorithm>
 
@@ -118,10 +118,9 @@ Result<TrainOptions> optionsOf(const std::string &model, TrainHooks &hooks,
   hooks.signals = false;
   OptionTable table;
   addTrainerRows(table, options, launch, hooks.signals);
-  const bool resumes =
-      std::any_of(given.begin(), given.end(), [](const dlc_option &option) {
-        return text(option.name) == "resume";
-      });
+  const bool resumes = std::ranges::any_of(given, [](const dlc_option &option) {
+    return text(option.name) == "resume";
+  });
   DLC_ASSIGN(options.given,
              applyAll(table, resumes ? nullptr : data.train, given));
   options.artifact = model;
@@ -139,8 +138,8 @@ Result<TrainOptions> optionsOf(const std::string &model, TrainHooks &hooks,
 Status open(dlc_trainer &made, TrainOptions options, const TrainHooks &hooks,
             const LaunchFlags &flags) {
   DLC_ASSIGN(const Launch launch,
-             findLaunch(flags, std::chrono::milliseconds(static_cast<int64_t>(
-                                   options.timeout * 1000))));
+             findLaunch(flags, std::chrono::milliseconds(
+                                   int64_t(options.timeout * 1000))));
   DLC_ASSIGN(made.communicator, joinJob(launch));
   if (options.threads == 0)
     options.threads = threadsOfRank(launch);

@@ -34,18 +34,16 @@ Result<int64_t> parseBytes(std::string_view text) {
   for (const Unit &unit : kUnits)
     if (error == std::errc() && rest == unit.name && number >= 0 &&
         number * unit.bytes <= kMost)
-      return static_cast<int64_t>(number * unit.bytes);
+      return int64_t(number * unit.bytes);
   return usageError("expected a size such as 4GiB or 500MB, found '{}'", text);
 }
 
 std::string exactBytes(int64_t bytes) {
   const Unit *best = kUnits;
   for (const Unit &unit : kUnits)
-    if (bytes && unit.bytes > best->bytes &&
-        bytes % static_cast<int64_t>(unit.bytes) == 0)
+    if (bytes && unit.bytes > best->bytes && bytes % int64_t(unit.bytes) == 0)
       best = &unit;
-  return fmt::format("{}{}", bytes / static_cast<int64_t>(best->bytes),
-                     best->name);
+  return fmt::format("{}{}", bytes / int64_t(best->bytes), best->name);
 }
 
 std::string roundBytes(double bytes) {

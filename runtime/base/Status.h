@@ -40,6 +40,14 @@ public:
     return ok() ? *this
                 : Status(code_, fmt::format("{}: {}", context, message_));
   }
+  template <class First, class... Rest>
+  Status withContext(fmt::format_string<First, Rest...> format, First &&first,
+                     Rest &&...rest) const {
+    return ok() ? *this
+                : withContext(std::string_view(
+                      fmt::format(format, std::forward<First>(first),
+                                  std::forward<Rest>(rest)...)));
+  }
 
 private:
   Code code_ = Code::Ok;
@@ -62,6 +70,19 @@ public:
   bool ok() const { return content_.index() == 0; }
   explicit operator bool() const { return ok(); }
   Status status() const { return ok() ? Status() : std::get<1>(content_); }
+
+  // As Status::withContext; a value unchanged.
+  Result withContext(std::string_view context) && {
+    return ok() ? std::move(*this) : Result(status().withContext(context));
+  }
+  template <class First, class... Rest>
+  Result withContext(fmt::format_string<First, Rest...> format, First &&first,
+                     Rest &&...rest) && {
+    return ok()
+               ? std::move(*this)
+               : Result(status().withContext(format, std::forward<First>(first),
+                                             std::forward<Rest>(rest)...));
+  }
 
   // Requires ok().
   T &value() & { return std::get<0>(content_); }

@@ -59,9 +59,7 @@ constexpr Range kUnseen[] = {
 };
 
 bool isUnseen(uint32_t code) {
-  auto range =
-      std::lower_bound(std::begin(kUnseen), std::end(kUnseen), code,
-                       [](const Range &r, uint32_t c) { return r.last < c; });
+  auto range = std::ranges::lower_bound(kUnseen, code, {}, &Range::last);
   return range != std::end(kUnseen) && range->first <= code;
 }
 
@@ -204,6 +202,34 @@ bool isUtf8(std::string_view text) {
     text.remove_prefix(c.size);
   }
   return true;
+}
+
+std::vector<std::string_view> splitAt(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+std::vector<std::string> splitAtCommas(const std::string &text) {
+  std::vector<std::string> words;
+  std::string word;
+  int depth = 0;
+  for (const char c : text) {
+    if (c == ',' && depth <= 0) {
+      words.push_back(std::move(word));
+      word.clear();
+      continue;
+    }
+    depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+    word += c;
+  }
+  if (!word.empty())
+    words.push_back(std::move(word));
+  return words;
 }
 
 std::string lowerCase(std::string text) {

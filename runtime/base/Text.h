@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Escapes text from a file, a peer or a command line for output: the result
-// cannot move a terminal's cursor, or hide or reverse the text after it.
+// Text for output, and its parts. Text from a file, a peer or a command line is
+// escaped: it cannot move a terminal's cursor, or hide or reverse the text
+// after it.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dlc {
 
@@ -34,5 +37,26 @@ bool isUtf8(std::string_view text);
 
 // Converts ASCII capitals to lower case.
 std::string lowerCase(std::string text);
+
+// The texts that `textOf` gives for the parts, without empty ones.
+template <class Parts, class TextOf = std::identity>
+std::string joined(Parts &&parts, std::string_view separator,
+                   TextOf textOf = {}) {
+  std::string all;
+  for (auto &&part : parts) {
+    const std::string_view between = all.empty() ? "" : separator;
+    if (const std::string text{std::invoke(textOf, part)}; !text.empty())
+      all.append(between).append(text);
+  }
+  return all;
+}
+
+// "a,,b" has three parts; "" and the text after a last separator are none.
+std::vector<std::string_view> splitAt(std::string_view text, char separator);
+
+// As splitAt, for one word of a command line: "a,b" gives a and b; "" and the
+// text after a last comma give nothing. Commas inside of (...) and [...] do not
+// separate.
+std::vector<std::string> splitAtCommas(const std::string &text);
 
 } // namespace dlc

@@ -19,7 +19,7 @@ void convert(const std::byte *from, std::byte *to, uint64_t count,
     std::memcpy(&word, from + i * sizeof word, sizeof word);
     Value value = static_cast<Value>(From::load(word));
     if constexpr (Scaled)
-      value = static_cast<Value>(static_cast<double>(value) * scale);
+      value = static_cast<Value>(double(value) * scale);
     typename To::Word result = To::store(value);
     std::memcpy(to + i * sizeof result, &result, sizeof result);
   }
@@ -65,7 +65,7 @@ int64_t integerAt(const std::byte *data, DType type, uint64_t index) {
   return withForm(type, [&]<class Form>(Form) -> int64_t {
     typename Form::Word word;
     std::memcpy(&word, data + index * sizeof word, sizeof word);
-    return static_cast<int64_t>(Form::load(word));
+    return int64_t(Form::load(word));
   });
 }
 
@@ -75,7 +75,7 @@ std::optional<uint64_t> findOutside(const std::byte *data, DType type,
     for (uint64_t i = 0; i < count; ++i) {
       typename Form::Word word;
       std::memcpy(&word, data + i * sizeof word, sizeof word);
-      const int64_t value = static_cast<int64_t>(Form::load(word));
+      const int64_t value = int64_t(Form::load(word));
       if (value < range.first || value > range.last)
         return i;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/Dataset.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/files/MappedFile.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/process/Log.h"
@@ -8,6 +9,7 @@
 #include "runtime/data/arrays/Advice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 
@@ -16,7 +18,7 @@ namespace dlc {
 bool becomesShares(const Array &array, const InputSpec &spec, int64_t batch,
                    const SampleOptions &options) {
   const auto entries =
-      checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
+      checkedElements(spec.shape).value_or(0) / uint64_t(batch);
   return options.mixes() && spec.isLabel && spec.dtype == DType::F32 &&
          !isFloat(array.dtype) && entries > 1 &&
          checkedElements(sampleShape(array.shape)) == 1U;
@@ -75,8 +77,7 @@ Status checkShape(const Array &array, const InputSpec &spec, int64_t batch,
   }
   if (!isOneHot)
     DLC_TRY(checkLabelShape(array, spec));
-  elements =
-      checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
+  elements = checkedElements(spec.shape).value_or(0) / uint64_t(batch);
   const std::optional<uint64_t> count = checkedElements(found);
   if (count != elements && !isOneHot)
     return failed(
@@ -98,7 +99,7 @@ Status checkDType(const Array &array, const InputSpec &spec, int64_t batch) {
                   describe(array.dtype, array.shape),
                   adviceOnLabels(spec.key, array,
                                  checkedElements(spec.shape).value_or(0) /
-                                     static_cast<uint64_t>(batch)));
+                                     uint64_t(batch)));
   return {};
 }
 
@@ -150,10 +151,9 @@ Status Column::checkRange(const std::byte *values, int64_t firstRow,
   if (spec_.limit > 0)
     allowed = {spec_.fromEnd ? std::max(allowed.first, -spec_.limit) : 0,
                std::min(allowed.last, spec_.limit - 1)};
-  const uint64_t count = elements_ * static_cast<uint64_t>(rows);
+  const uint64_t count = elements_ * uint64_t(rows);
   const auto rowOf = [&](uint64_t element) {
-    return static_cast<uint64_t>(firstRow) +
-           element / std::max<uint64_t>(elements_, 1);
+    return uint64_t(firstRow) + element / std::max<uint64_t>(elements_, 1);
   };
   if (const auto wrong = findOutside(values, found_, count, allowed)) {
     const int64_t value = integerAt(values, found_, *wrong);
@@ -193,7 +193,7 @@ std::optional<PixelLayout> Column::layout() const {
 
 Status Column::writeOneHot(const std::byte *from, int64_t row,
                            std::byte *to) const {
-  const auto classes = static_cast<int64_t>(elements_);
+  const auto classes = int64_t(elements_);
   const int64_t value = integerAt(from, found_, 0);
   if (value < 0 || value >= classes)
     return failed("label {} in row {} is out of range, expected 0 to {}", value,
@@ -233,12 +233,10 @@ Status Column::copySample(int64_t row, const TrainingPass *pass,
   }
   const int64_t at = spec_.isShared ? 0 : row;
   const auto named = [&](const Status &status) {
-    return status.ok() ? status
-                       : status.withContext(fmt::format("'{}'", spec_.key));
+    return status.ok() ? status : status.withContext("'{}'", spec_.key);
   };
   if (all_)
-    return named(
-        write(all_ + static_cast<uint64_t>(at) * stride(), row, pass, to));
+    return named(write(all_ + uint64_t(at) * stride(), row, pass, to));
   thread_local std::vector<std::byte> room;
   room.resize(stride());
   DLC_TRY(named(rows_->read(at, pass, room.data())));
@@ -256,8 +254,7 @@ Status Column::convertSample(const std::byte *from, int64_t row,
     return write(from, row, pass, to);
   };
   const Status status = convert();
-  return status.ok() ? status
-                     : status.withContext(fmt::format("'{}'", spec_.key));
+  return status.ok() ? status : status.withContext("'{}'", spec_.key);
 }
 
 Status Dataset::bind(const InputSpec &spec, int64_t batch) {
@@ -293,7 +290,7 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
   column.convert_ = converter(head.dtype, isFinished ? DType::F32 : spec.dtype,
                               column.scale_ != 1);
   if (!spec.isShared) {
-    auto first = std::find_if(columns_.begin(), columns_.end(), [](auto &c) {
+    auto first = std::ranges::find_if(columns_, [](auto &c) {
       return !c.spec_.isShared && !c.spec_.isWeight;
     });
     if (first != columns_.end() && samples_ != head.rows())
@@ -313,16 +310,17 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
 Status Dataset::checkFinish() const {
   bool normalizes = options_.mean.empty(), erases = options_.randomErase == 0;
   bool scales = options_.scale.value_or(1) == 1;
-  std::string found;
   for (const Column &column : columns_) {
     normalizes |= column.finish_ && column.finish_->normalizes();
     erases |= column.finish_ && column.finish_->erases();
     scales |= !column.spec_.isLabel && isFloat(column.spec_.dtype);
-    if (!column.spec_.isLabel)
-      found +=
-          fmt::format("{}'{}' {}", found.empty() ? "" : ", ", column.spec_.key,
-                      describe(column.spec_.dtype, column.spec_.shape));
   }
+  const std::string found = joined(columns_, ", ", [](const Column &column) {
+    const InputSpec &spec = column.spec_;
+    return spec.isLabel ? ""
+                        : fmt::format("'{}' {}", spec.key,
+                                      describe(spec.dtype, spec.shape));
+  });
   if (!scales)
     return usageError("--scale needs an input of floats: {}", found);
   if (!normalizes)
@@ -377,15 +375,15 @@ Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
       continue;
     DLC_ASSIGN(const Array head, dataset.source_->head(spec.key));
     DLC_TRY(check(head, spec, batch, options)
-                .withContext(fmt::format("'{}': '{}'", name, spec.key)));
+                .withContext("'{}': '{}'", name, spec.key));
   }
   for (const InputSpec &spec : inputs)
-    DLC_TRY(dataset.bind(spec, batch)
-                .withContext(fmt::format("'{}': '{}'", name, spec.key)));
+    DLC_TRY(
+        dataset.bind(spec, batch).withContext("'{}': '{}'", name, spec.key));
   DLC_TRY(dataset.checkFinish());
   DLC_TRY(dataset.checkMix());
   DLC_TRY(mappedFilesStatus());
-  if (std::all_of(inputs.begin(), inputs.end(), [](const InputSpec &spec) {
+  if (std::ranges::all_of(inputs, [](const InputSpec &spec) {
         return spec.isShared || spec.isWeight;
       }))
     dataset.samples_ = 1;
@@ -393,6 +391,61 @@ Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
     return failed("'{}' has no samples", name);
   dataset.setWorkers(0, 1);
   return dataset;
+}
+
+Finish::Finish(const SampleOptions &options,
+               const std::vector<int64_t> &sample) {
+  const auto channels = int64_t(options.mean.size());
+  const auto counts = [&](const auto &at) { return at == channels; };
+  const bool isOne = options.mean.size() == 1 && options.std.size() == 1;
+  planar_ = sample.size() == 3 && counts(sample.front());
+  if (isOne || planar_ || (!sample.empty() && counts(sample.back()))) {
+    mean_.assign(options.mean.begin(), options.mean.end());
+    std_.assign(options.std.begin(), options.std.end());
+  }
+  if (auto layout = layoutOf(sample); options.randomErase > 0 && layout) {
+    erase_ = options.randomErase;
+    layout_ = *layout;
+  }
+}
+
+void Finish::normalize(std::span<float> values) const {
+  const size_t count = mean_.size();
+  const size_t plane = planar_ ? values.size() / count : 1;
+  for (size_t at = 0, c = 0; at < values.size(); at += plane, ++c)
+    for (size_t i = at; i < at + plane; ++i)
+      values[i] = (values[i] - mean_[c % count]) / std_[c % count];
+}
+
+void Finish::apply(std::span<float> values, int64_t row,
+                   const TrainingPass *pass) const {
+  if (normalizes())
+    normalize(values);
+  if (!pass || !erases())
+    return;
+  SampleDraws draws(pass->seed, pass->epoch, row, uint32_t(DrawStream::Erase));
+  if (draws.uniform(0, 1) >= erase_)
+    return;
+  const PictureSize size = layout_.size;
+  const PictureBox box = drawErased(size, draws);
+  layout_.eachRow(box, [&](ptrdiff_t at, int count) {
+    std::fill_n(values.begin() + at, count, 0.0F);
+  });
+}
+
+PictureBox drawErased(PictureSize size, SampleDraws &draws) {
+  const double area = double(size.height) * size.width;
+  for (int tries = 0; tries < 10; ++tries) {
+    const double erased = area * draws.uniform(0.02, 0.33);
+    const double aspect = std::exp(draws.uniform(std::log(0.3), std::log(3.3)));
+    const int height = int(std::nearbyint(std::sqrt(erased * aspect)));
+    const int width = int(std::nearbyint(std::sqrt(erased / aspect)));
+    if (height >= size.height || width >= size.width)
+      continue;
+    const int top = draws.below(size.height - height + 1);
+    return {top, draws.below(size.width - width + 1), height, width};
+  }
+  return {};
 }
 
 } // namespace dlc

@@ -37,9 +37,8 @@ Status fillRows(const Dataset &dataset, std::span<const int64_t> rows,
   std::mutex mutex;
   size_t failedAt = rows.size();
   Status error;
-  const auto threads =
-      std::clamp<size_t>(static_cast<size_t>(dataset.workers()), 1,
-                         std::max<size_t>(rows.size(), 1));
+  const auto threads = std::clamp<size_t>(size_t(dataset.workers()), 1,
+                                          std::max<size_t>(rows.size(), 1));
   runTogether(threads, [&] {
     for (size_t at; (at = next++) < rows.size();) {
       const Status status = fillRow(dataset, rows[at], pass, at, batch);
@@ -71,7 +70,7 @@ void resizeBatch(const Dataset &dataset, int64_t rows, Batch &batch) {
   for (size_t i = 0; i < batch.size(); ++i) {
     const Column &column = dataset.columns()[i];
     batch[i].resize(column.sampleBytes() *
-                    (column.spec().isShared ? 1 : static_cast<uint64_t>(rows)));
+                    (column.spec().isShared ? 1 : uint64_t(rows)));
   }
 }
 
@@ -93,14 +92,12 @@ Loader::Loader(std::span<const Dataset> sets, const Sampling &sampling,
     : sets_(sets), sampling_(sampling), next_(first * sampling.window),
       last_(last * sampling.window), made_(next_),
       ring_(size_t(ringOf(sampling, sets[0].source().isStream()))),
-      order_(sampling, countsOf(sets)),
-      rows_(static_cast<size_t>(sampling.batch)) {
+      order_(sampling, countsOf(sets)), rows_(size_t(sampling.batch)) {
   for (const Dataset &set : sets)
     for (Made &made : ring_) // capacity for the largest
       resizeBatch(set, sampling.batch, made.batch);
   if ((stream_ = sets[0].source().stream()))
-    records_.resize(static_cast<size_t>(sampling.batch) *
-                    stream_->header().recordBytes);
+    records_.resize(size_t(sampling.batch) * stream_->header().recordBytes);
   thread_ = std::thread([this] { work(); });
 }
 
@@ -130,7 +127,7 @@ Result<const Loader::Made *> Loader::next() {
   if (!waitFor(next_))
     return error_;
   std::lock_guard lock(mutex_);
-  const Made *made = &ring_[static_cast<size_t>(next_++) % ring_.size()];
+  const Made *made = &ring_[size_t(next_++) % ring_.size()];
   changed_.notify_all();
   return made;
 }
@@ -160,8 +157,7 @@ Status Loader::makeBatches() {
         return {};
     }
     const auto since = std::chrono::steady_clock::now();
-    DLC_TRY(
-        makeBatchOf(number, ring_[static_cast<size_t>(number) % ring_.size()]));
+    DLC_TRY(makeBatchOf(number, ring_[size_t(number) % ring_.size()]));
     std::lock_guard lock(mutex_);
     making_ += std::chrono::steady_clock::now() - since;
     made_ = number + 1;
@@ -175,9 +171,9 @@ Status Loader::makeBatchOf(int64_t number, Made &made) {
     return readBatch(number, made);
   SampleOrder::Update update = order_.at(number / sampling_.window);
   const Dataset &dataset = sets_[update.set];
-  const auto first = static_cast<size_t>(
-      (number % sampling_.window * sampling_.world + sampling_.rank) *
-      sampling_.batch);
+  const auto first =
+      size_t((number % sampling_.window * sampling_.world + sampling_.rank) *
+             sampling_.batch);
   const TrainingPass pass{sampling_.seed, update.begin.epoch};
   resizeBatch(dataset, sampling_.batch, made.batch);
   for (size_t i = 0; i < rows_.size(); ++i)
@@ -227,8 +223,7 @@ void Loader::weigh(const Dataset &dataset, const SampleOrder::Update &update,
                    size_t first, Batch &batch) const {
   const size_t present = update.rows.size();
   const auto weight =
-      static_cast<float>(static_cast<double>(sampling_.samplesOfUpdate()) /
-                         static_cast<double>(present));
+      float(double(sampling_.samplesOfUpdate()) / double(present));
   for (size_t i = 0; i < batch.size(); ++i) {
     if (!dataset.columns()[i].spec().isWeight)
       continue;
@@ -246,7 +241,7 @@ Status Loader::mix(const Dataset &dataset, const SampleOrder::Update &update,
   resizeBatch(dataset, 1, before_);
   DLC_TRY(fillBatch(dataset, update.rows.subspan(before, 1), &pass, before_));
   const MixDraw draw = drawMix(dataset, pass, update.begin.sample);
-  for (auto at = static_cast<size_t>(sampling_.batch) - 1; at > 0; --at)
+  for (auto at = size_t(sampling_.batch) - 1; at > 0; --at)
     mixSample(dataset, draw, batch, at - 1, batch, at);
   mixSample(dataset, draw, before_, 0, batch, 0);
   return {};

@@ -3,7 +3,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/numbers/Checked.h"
-#include "runtime/base/process/MemoryLimit.h"
+#include "runtime/base/process/Granted.h"
 
 #include <cstring>
 #include <map>
@@ -88,7 +88,7 @@ SharedBytes inRows(const SharedBytes &from, const std::vector<int64_t> &shape,
   uint64_t stride = size;
   for (int64_t dim : shape) {
     strides.push_back(stride);
-    stride *= static_cast<uint64_t>(dim);
+    stride *= uint64_t(dim);
   }
   std::vector<int64_t> at(shape.size());
   uint64_t offset = 0;
@@ -98,7 +98,7 @@ SharedBytes inRows(const SharedBytes &from, const std::vector<int64_t> &shape,
       offset += strides[d];
       if (++at[d] < shape[d])
         break;
-      offset -= strides[d] * static_cast<uint64_t>(shape[d]);
+      offset -= strides[d] * uint64_t(shape[d]);
       at[d] = 0;
     }
   }
@@ -151,7 +151,7 @@ Result<std::string_view> headerText(std::span<const std::byte> bytes,
                         bytes.size()};
   if (text.size() < 12 || !text.starts_with(kMagic))
     return failed("is not a numpy array");
-  uint8_t version = static_cast<uint8_t>(text[6]);
+  uint8_t version = uint8_t(text[6]);
   size_t start = version == 1 ? 10 : 12;
   uint32_t size = 0;
   std::memcpy(&size, text.data() + 8, version == 1 ? 2 : 4);
@@ -229,10 +229,8 @@ Result<ArrayFile> ArrayFile::open(const std::string &path) {
   if (path.ends_with(".npy")) {
     DLC_ASSIGN(MappedFile mapped, MappedFile::open(path));
     auto owner = std::make_shared<const MappedFile>(std::move(mapped));
-    auto array = parseNpy({owner->bytes(), owner});
-    if (!array)
-      return array.status().withContext(fmt::format("'{}'", path));
-    file.single_ = *std::move(array);
+    DLC_ASSIGN(file.single_,
+               parseNpy({owner->bytes(), owner}).withContext("'{}'", path));
     return file;
   }
   DLC_ASSIGN(file.zip_, ZipFile::open(path));
@@ -280,10 +278,7 @@ Result<Array> ArrayFile::head(const std::string &key) const {
 
 Result<Array> ArrayFile::parse(const std::string &key, const SharedBytes &bytes,
                                uint64_t size) const {
-  auto array = parseNpyOf(bytes, size);
-  if (!array)
-    return array.status().withContext(fmt::format("'{}': '{}'", path_, key));
-  return array;
+  return parseNpyOf(bytes, size).withContext("'{}': '{}'", path_, key);
 }
 
 namespace {
@@ -306,8 +301,7 @@ std::string npyContent(const NamedArray &array) {
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
   std::string content(kMagic);
-  content += {'\1', '\0', static_cast<char>(header.size() & 0xff),
-              static_cast<char>(header.size() >> 8)};
+  content += {'\1', '\0', char(header.size() & 0xff), char(header.size() >> 8)};
   content += header;
   if (array.dtype != DType::BF16)
     return content.append(reinterpret_cast<const char *>(array.bytes.data()),

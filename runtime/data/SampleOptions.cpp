@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/SampleOptions.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/options/PixelNumbers.h"
-#include "runtime/data/arrays/Renamed.h"
+#include "runtime/data/lengths/Joined.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -174,8 +175,8 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
       .commas = true;
   table.require([this](auto &) -> Status {
     auto sorted = classes;
-    std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    std::ranges::sort(sorted);
+    if (std::ranges::adjacent_find(sorted) != sorted.end())
       return usageError("--classes has a name twice");
     return {};
   });
@@ -193,12 +194,11 @@ std::string textOf(const SampleOptions &options) {
   OptionTable table, defaults;
   for (auto &[of, to] : {std::pair(&own, &table), std::pair(&usual, &defaults)})
     of->addTo(*to, "run"), of->addDrawsTo(*to, "run");
-  std::string text;
-  for (const Option &option : table.all())
-    if (option.yaml() != defaults.find(option.key)->yaml())
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", option.name(),
-                          option.yaml());
-  return text;
+  return joined(table.all(), ", ", [&](const Option &option) {
+    return option.yaml() == defaults.find(option.key)->yaml()
+               ? ""
+               : fmt::format("{} {}", option.name(), option.yaml());
+  });
 }
 
 void SampleOptions::addDrawsTo(OptionTable &table, const std::string &section) {

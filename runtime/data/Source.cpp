@@ -6,12 +6,9 @@
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/numbers/Hash.h"
-#include "runtime/base/options/Commas.h"
-#include "runtime/data/DataHash.h"
-#include "runtime/data/Foreign.h"
-#include "runtime/data/Range.h"
+#include "runtime/data/DataFiles.h"
 #include "runtime/data/arrays/Advice.h"
-#include "runtime/data/arrays/Renamed.h"
+#include "runtime/data/lengths/Joined.h"
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/PictureSource.h"
 #include "runtime/data/shards/TarSamples.h"
@@ -31,14 +28,12 @@ class ArrayRows final : public RowReader {
 public:
   explicit ArrayRows(Array array) : array_(std::move(array)) {
     if (array_.rows() > 0)
-      stride_ =
-          array_.content.bytes.size() / static_cast<uint64_t>(array_.rows());
+      stride_ = array_.content.bytes.size() / uint64_t(array_.rows());
   }
 
   const std::byte *all() const override { return array_.data(); }
   Status read(int64_t row, const TrainingPass *, std::byte *to) const override {
-    std::memcpy(to, array_.data() + static_cast<uint64_t>(row) * stride_,
-                stride_);
+    std::memcpy(to, array_.data() + uint64_t(row) * stride_, stride_);
     return {};
   }
 
@@ -97,7 +92,7 @@ public:
     std::vector<std::string> keys;
     for (const NamedTensor &tensor : file_->tensors())
       keys.push_back(tensor.name);
-    std::sort(keys.begin(), keys.end());
+    std::ranges::sort(keys);
     return keys;
   }
   Result<Array> head(const std::string &key) const override {
@@ -198,7 +193,7 @@ std::unique_ptr<SampleStream> Source::stream() const { return nullptr; }
 
 bool Source::has(const std::string &key) const {
   const auto all = keys();
-  return std::find(all.begin(), all.end(), key) != all.end();
+  return std::ranges::count(all, key) > 0;
 }
 
 Status noSuchArray(const Source &source, const std::string &key) {
@@ -264,8 +259,7 @@ openSources(const std::string &list, const SampleOptions &options) {
     else
       paths.push_back(path);
   for (const std::string &path : paths) {
-    DLC_ASSIGN(auto source, openSource(path, options));
-    sources.push_back(std::move(source));
+    DLC_ASSIGN(sources.emplace_back(), openSource(path, options));
   }
   if (sources.empty()) // reports an empty path
     return openSource(list, options).status();

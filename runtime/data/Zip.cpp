@@ -2,7 +2,7 @@
 #include "runtime/data/Zip.h"
 
 #include "runtime/base/numbers/Checked.h"
-#include "runtime/base/process/MemoryLimit.h"
+#include "runtime/base/process/Granted.h"
 
 #include <cstring>
 #include <zlib.h>
@@ -71,8 +71,8 @@ void readZip64(Bytes extra, std::initializer_list<uint64_t *> values) {
 }
 
 uint32_t checksum(Bytes bytes) {
-  return static_cast<uint32_t>(::crc32_z(
-      0, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
+  return uint32_t(::crc32_z(0, reinterpret_cast<const Bytef *>(bytes.data()),
+                            bytes.size()));
 }
 
 // Inflates `size` bytes, or returns null; with `isAll` there must be no more.
@@ -112,7 +112,7 @@ Result<ZipFile> ZipFile::open(const std::string &path) {
   DLC_ASSIGN(MappedFile file, MappedFile::open(path));
   zip.file_ = std::make_shared<const MappedFile>(std::move(file));
   if (Status status = zip.readDirectory(); !status.ok())
-    return status.withContext(fmt::format("'{}'", path));
+    return status.withContext("'{}'", path);
   return zip;
 }
 
@@ -231,10 +231,7 @@ Result<SharedBytes> ZipFile::read(const std::string &name,
   auto result = extract(*entry, std::min(first.value_or(-1), entry->size));
   if (result && !first && checksum(result->bytes) != entry->crc)
     result = failed("its checksum is wrong: the file is damaged");
-  if (!result)
-    return result.status().withContext(
-        fmt::format("'{}': '{}'", file_->path(), name));
-  return result;
+  return std::move(result).withContext("'{}': '{}'", file_->path(), name);
 }
 
 uint64_t ZipFile::sizeOf(const std::string &name) const {
@@ -260,7 +257,7 @@ void putCommon(std::string &to, const ZipMember &member, uint32_t crc,
   put<uint32_t>(to, crc);
   put<uint32_t>(to, kAll32);
   put<uint32_t>(to, kAll32);
-  put<uint16_t>(to, static_cast<uint16_t>(member.name.size()));
+  put<uint16_t>(to, uint16_t(member.name.size()));
   put<uint16_t>(to, extraSize);
 }
 

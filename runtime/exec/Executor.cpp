@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/base/process/MemoryLimit.h"
+#include "runtime/base/process/Granted.h"
 #include "runtime/device/CpuFigures.h"
 #include "runtime/exec/Devices.h"
 #include "runtime/exec/ExecutorImpl.h"

@@ -11,8 +11,7 @@ Status agree(Communicator &communicator, const Status &own) {
   // A lost peer cannot be reached.
   if (own.code() == Code::PeerLost || communicator.size() == 1)
     return own;
-  std::string text =
-      fmt::format("{} {}", static_cast<int>(own.code()), own.message());
+  std::string text = fmt::format("{} {}", int(own.code()), own.message());
   DLC_ASSIGN(std::vector<std::string> all, communicator.allGather(text));
   for (const std::string &other : all) {
     size_t space = other.find(' ');
@@ -39,9 +38,9 @@ Result<SignalRequest> SignalAgreement::ask(SignalRequest own, int64_t step) {
   const std::chrono::duration<double> passed = Clock::now() - last_;
   const int64_t steps = std::max<int64_t>(1, step - agreedAt_);
   const double ahead =
-      kSeconds * static_cast<double>(steps) / std::max(passed.count(), 1e-9);
+      kSeconds * double(steps) / std::max(passed.count(), 1e-9);
   // At most twice the last distance: one fast step is weak evidence.
-  const double limit = 2.0 * static_cast<double>(steps);
+  const double limit = 2.0 * double(steps);
   // Counts of ranks: one per stop signal, save requested, end requested, rank
   // 0's clock expired; and rank 0's number of steps until the next exchange.
   constexpr size_t kSave = kStopSignals.size(), kEnd = kSave + 1,
@@ -53,7 +52,7 @@ Result<SignalRequest> SignalAgreement::ask(SignalRequest own, int64_t step) {
   values[kEnd] = pending_.end;
   values[kTimed] = pending_.timed;
   if (communicator_.rank() == 0)
-    values[kAhead] = static_cast<int64_t>(std::clamp(ahead, 1.0, limit));
+    values[kAhead] = int64_t(std::clamp(ahead, 1.0, limit));
   DLC_TRY(communicator_.allReduce(values, std::size(values), DType::I64,
                                   ReduceOp::Sum));
   pending_ = {};

@@ -49,10 +49,7 @@ double medianOf(std::span<const RankTime> ranks, const auto &valueOf) {
 
 SlowRank slowRank(std::span<const RankTime> ranks) {
   constexpr double kMuch = 0.1;
-  const auto slow = std::max_element(ranks.begin(), ranks.end(),
-                                     [](const RankTime &a, const RankTime &b) {
-                                       return workOf(a) < workOf(b);
-                                     });
+  const auto slow = std::ranges::max_element(ranks, {}, workOf);
   const auto more = [&](double RankTime::*value) {
     return (*slow).*value -
            medianOf(ranks, [&](const RankTime &rank) { return rank.*value; });
@@ -65,9 +62,8 @@ SlowRank slowRank(std::span<const RankTime> ranks) {
     lost = std::min(lost, more(&RankTime::made));
   if (!(lost >= kMuch * slow->step) || lost <= 0)
     return {};
-  const bool hasHosts =
-      std::any_of(ranks.begin(), ranks.end(),
-                  [&](const RankTime &r) { return r.host != slow->host; });
+  const bool hasHosts = std::ranges::any_of(
+      ranks, [&](const RankTime &r) { return r.host != slow->host; });
   const std::string why =
       isWaiting
           ? fmt::format("waits {:.3g} ms a step for samples, the median "
@@ -75,7 +71,7 @@ SlowRank slowRank(std::span<const RankTime> ranks) {
                         1e3 * slow->waited, 1e3 * (slow->waited - waits))
           : fmt::format("computes {:.2g} times as long as the median rank",
                         slow->computed / (slow->computed - computes));
-  const auto rank = static_cast<int>(slow - ranks.begin());
+  const auto rank = int(slow - ranks.begin());
   return {rank, isWaiting,
           fmt::format("rank {}{} {}: the others wait {:.3g} of {:.3g} ms a "
                       "step for it",
@@ -99,8 +95,7 @@ Result<std::optional<RanksEvent>> RankTimes::add(const StepReport &report) {
                   : sum_.waited + sum_.computed + sum_.blocked;
   if (report.step % every_ != 0 || count_ < kLeast)
     return std::nullopt;
-  DLC_ASSIGN(const auto texts,
-             ranks_.allGather(textOf(sum_, static_cast<double>(count_))));
+  DLC_ASSIGN(const auto texts, ranks_.allGather(textOf(sum_, double(count_))));
   count_ = 0;
   sum_ = {};
   RanksEvent event{report.step, {}, {}};

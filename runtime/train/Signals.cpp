@@ -46,7 +46,7 @@ SignalRequest RunSignals::take() {
   request.save = save.exchange(false);
   const auto first = std::find(std::begin(caught), std::end(caught), true);
   if (first != std::end(caught))
-    request.stop = kStopSignals[static_cast<size_t>(first - caught)];
+    request.stop = kStopSignals[size_t(first - caught)];
   return request;
 }
 

@@ -39,7 +39,7 @@ public:
   Status meet();
   // Number of started updates whose reports are unread, and the number at which
   // to start reading.
-  int64_t unread() const { return static_cast<int64_t>(started_.size()); }
+  int64_t unread() const { return int64_t(started_.size()); }
   int64_t ahead() const { return setup_.session->executor().runsAhead(); }
   // Blocks until the oldest unread update has finished, and returns its report.
   Result<StepReport> read();

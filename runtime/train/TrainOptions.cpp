@@ -229,7 +229,7 @@ void addRanks(OptionTable &table, TrainOptions &o) {
 // The option's key in config.yaml: "save_every".
 std::string keyInRun(const Option &option) {
   std::string key = option.key.substr(option.key.find('.') + 1);
-  std::replace(key.begin(), key.end(), '-', '_');
+  std::ranges::replace(key, '-', '_');
   return key;
 }
 

@@ -10,8 +10,8 @@
 #include "runtime/train/RankTimes.h"
 #include "runtime/train/overflow/Guard.h"
 #include "runtime/train/record/Recorders.h"
+#include "runtime/train/run/Best.h"
 #include "runtime/train/run/Checkpointing.h"
-#include "runtime/train/run/Plateau.h"
 #include "runtime/train/session/EqualRanks.h"
 
 #include <atomic>
@@ -141,11 +141,6 @@ private:
         folder_.path());
     warnOf(isFirst.status());
     tells_ = !isFirst || *isFirst || error.code() != Code::PeerLost;
-  }
-
-  static void warnOf(const Status &kept) {
-    if (!kept.ok())
-      warning("{}", kept.message());
   }
 
   bool isPatienceOver() const { return setup_.isPatienceOver(progress_.best); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels whose file is gone, cut or another one by now.
-#include "runtime/base/process/PrivateLibrary.h"
 #include "runtime/base/files/Files.h"
+#include "runtime/base/process/SharedLibrary.h"
 #include "runtime/device/cpu/CpuDevice.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,6 @@
 // them.
 #include "runtime/data/augment/Augment.h"
 #include "runtime/data/augment/Colour.h"
-#include "runtime/data/augment/Draws.h"
 #include "runtime/data/augment/Resize.h"
 #include "test/unit/AugmentReference.h"
 

@@ -80,6 +80,10 @@ TEST(Status, CarriesItsContext) {
   EXPECT_EQ(status.code(), Code::Corrupt);
   EXPECT_EQ(status.message(), "file: bad 7");
   EXPECT_TRUE(Status().withContext("file").ok());
+  EXPECT_EQ(corrupt("bad").withContext("row {}", 7).message(), "row 7: bad");
+  EXPECT_EQ(Result<int>(3).withContext("row {}", 7).value(), 3);
+  EXPECT_EQ(Result<int>(failed("bad")).withContext("row").status().message(),
+            "row: bad");
 }
 
 Result<int> half(int value) {

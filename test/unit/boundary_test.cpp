@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/files/Leftovers.h"
 #include "runtime/base/process/Boundary.h"
-#include "runtime/base/process/MemoryLimit.h"
+#include "runtime/base/process/Granted.h"
 #include "runtime/base/process/Parallel.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,6 @@
 // Samples of several lengths: which come when, filled up and put together.
 #include "runtime/data/Loader.h"
 #include "runtime/data/lengths/Joined.h"
-#include "runtime/data/lengths/Padded.h"
 
 #include <gtest/gtest.h>
 

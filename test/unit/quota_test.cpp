@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/base/process/Quota: what control groups grant, from files like
 // theirs.
+#include "runtime/base/process/Granted.h"
 #include "runtime/base/process/Parallel.h"
-#include "runtime/base/process/Quota.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // runtime/train/find: what losses of a range test say. runtime/train/run: the
 // rate of a schedule by validations.
 #include "runtime/train/find/RateTest.h"
-#include "runtime/train/run/Plateau.h"
+#include "runtime/train/run/Best.h"
 
 #include <gtest/gtest.h>
 

@@ -83,4 +83,20 @@ TEST(IsUtf8, TakesNoneOfTheOthers) {
   EXPECT_FALSE(isUtf8("a\xf0\x9f\x99"));
 }
 
+TEST(Joined, LeavesOutEmptyTexts) {
+  const std::vector<int> numbers = {1, 2, 3, 4};
+  EXPECT_EQ(joined(std::vector<std::string>{"a", "", "b"}, ", "), "a, b");
+  EXPECT_EQ(joined(numbers, "; ",
+                   [](int n) { return n == 1 ? "" : std::to_string(n); }),
+            "2; 3; 4");
+  EXPECT_EQ(joined(std::vector<std::string>(), ", "), "");
+}
+
+TEST(SplitAt, KeepsEmptyPartsButTheLast) {
+  using Parts = std::vector<std::string_view>;
+  EXPECT_EQ(splitAt("a,,b", ','), (Parts{"a", "", "b"}));
+  EXPECT_EQ(splitAt("a,", ','), Parts{"a"});
+  EXPECT_EQ(splitAt("", ','), Parts());
+}
+
 } // namespace

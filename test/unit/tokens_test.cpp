@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of token files: what each row reads, in evaluation and in training.
-#include "runtime/data/Range.h"
+#include "runtime/data/DataFiles.h"
 #include "runtime/data/SampleOptions.h"
 #include "runtime/data/Source.h"
 #include "test/unit/TempFolder.h"

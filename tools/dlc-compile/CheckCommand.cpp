@@ -21,11 +21,9 @@ std::vector<Layer> layersAsked(const CheckArguments &a, const CheckReport &r) {
 }
 
 std::string shapesText(const Layer &layer) {
-  std::string text;
-  for (const auto &shape : layer.outputs)
-    text +=
-        fmt::format("{}[{}]", text.empty() ? "" : " ", fmt::join(shape, ", "));
-  return text;
+  return joined(layer.outputs, " ", [](const auto &shape) {
+    return fmt::format("[{}]", fmt::join(shape, ", "));
+  });
 }
 
 Json toJson(const Layer &layer) {
@@ -164,7 +162,6 @@ void printReport(const CheckArguments &a, const CheckReport &r) {
 }
 
 Status checkCommand(CheckArguments &a) {
-  DLC_TRY(a.flags.apply());
   DLC_ASSIGN(CheckReport r, check(a.options));
   if (a.json) {
     Json json = toJson(r);
@@ -207,7 +204,7 @@ void addCheck(CommandLine &line) {
       ->needs(layers);
   a->flags.addFilesTo(*c);
   a->flags.addOverridesTo(*c);
-  a->flags.addTo(*c);
+  addFlagCommand(line, *c, a, checkCommand);
   c->footer(
       R"(Lists the model's operators: whether they are imported, have a gradient, their precision
 under autocast, and the targets that compute them; then trainable tensors, FLOPs and memory.
@@ -217,8 +214,6 @@ Examples:
   dlc check model.onnx
   dlc check model.onnx --layers --depth=2
   dlc check gpt.onnx --batch=8 --dim time=256 --json)");
-  c->callback(
-      [&line, a] { line.chosen = [a] { return report(checkCommand(*a)); }; });
 }
 
 } // namespace dlc::tool

@@ -32,7 +32,6 @@ void addOutputFlags(CLI::App &c, CompileArguments &a) {
 }
 
 Status resolve(CompileArguments &a) {
-  DLC_TRY(a.flags.apply());
   if (!a.emit.empty() && a.options.stopAfter.empty())
     a.options.stopAfter = "plan";
   if (!a.options.stopAfter.empty() && !a.options.output.empty() &&
@@ -69,8 +68,7 @@ void sayWhereAmpIsSlow(const plan::Plan &plan, const AmpOptions &amp) {
          "with --amp-dtype=bf16");
   const auto &has = plan.cpu_features();
   const std::string half = amp.half();
-  if (half == "bf16" &&
-      std::find(has.begin(), has.end(), "avx512bw") != has.end())
+  if (half == "bf16" && std::ranges::count(has, "avx512bw") > 0)
     return;
   info("--amp: {} computes {} products in f32, so that a step takes longer "
        "than without --amp",
@@ -133,7 +131,7 @@ void addCompile(CommandLine &line) {
   addOutputFlags(*c, *a);
   a->flags.addFilesTo(*c);
   a->flags.addOverridesTo(*c);
-  a->flags.addTo(*c);
+  addFlagCommand(line, *c, a, compileCommand);
   line.shortHelps[c].flags = {
       "--output",     "--config",       "--target",       "--batch",
       "--dim",        "--loss",         "--optimizer",    "--lr",
@@ -157,8 +155,6 @@ void addCompile(CommandLine &line) {
             "--init='f3:zeros' --seed=1\n"
             "  dlc compile lenet.onnx --config=exp.yaml train.lr=0.1\n"
             "  dlc compile lenet.onnx --stop-after=autodiff --emit=mlir");
-  c->callback(
-      [&line, a] { line.chosen = [a] { return report(compileCommand(*a)); }; });
 }
 
 } // namespace dlc::tool

@@ -66,11 +66,8 @@ void addConfig(CommandLine &line) {
             "  dlc config > exp.yaml\n"
             "  dlc config --config=exp.yaml train.lr=0.1\n"
             "  dlc config diff lenet.dlc runs/lenet-2");
-  c->callback([&line, a, diff] {
-    line.chosen = [a, diff] {
-      return report(diff->parsed() ? diffCommand(*a) : showCommand(*a));
-    };
-  });
+  runIfChosen(line, *c, [a] { return showCommand(*a); });
+  runIfChosen(line, *diff, [a] { return diffCommand(*a); });
 }
 
 } // namespace dlc::tool

@@ -69,14 +69,14 @@ void printDiff(const import::ModelDiff &d) {
     printOut("names, types, shapes and the graph are the same\n");
 }
 
-Result<bool> diffCommand(const DiffArguments &a) {
+Result<int> diffCommand(const DiffArguments &a) {
   DLC_ASSIGN(import::ModelDiff d,
              import::diffModels(a.a, a.b, size_t(import::kDefaultBudget)));
   if (a.json)
     printJson(toJson(d), 2);
   else
     printDiff(d);
-  return d.same();
+  return d.same() ? 0 : 1;
 }
 
 } // namespace
@@ -97,12 +97,7 @@ Exit code 0 if they are equal, 1 if they differ, 3 if a file is no model.
 Examples:
   dlc debug diff lenet.onnx lenet-trained.onnx
   dlc debug diff a.onnx b.onnx --json)");
-  c->callback([&line, a] {
-    line.chosen = [a] {
-      auto same = diffCommand(*a);
-      return same.ok() ? (*same ? 0 : 1) : report(same.status());
-    };
-  });
+  runIfChosen(line, *c, [a] { return diffCommand(*a); });
 }
 
 } // namespace dlc::tool

@@ -13,38 +13,33 @@
 #include "runtime/plan/StateNames.h"
 #include "runtime/plan/parts/StateFiles.h"
 #include "tools/dlc-compile/Commands.h"
-#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
 
 namespace dlc::tool {
 namespace {
 
-struct ExportArguments {
-  ExportArguments();
+struct ExportArguments : FlagArguments {
+  ExportArguments() : FlagArguments("export") {
+    table.group("Options");
+    addModel(table, "export.model", model);
+    addOutput(table, "export.output", output, "the ONNX file");
+    addAverages(table, "export.ema", averages);
+    table.choice(
+        "export.lora", lora, {"merged", "adapters"},
+        "adapters merged into the weights, or alone as a .safetensors file");
+    table.toggle("export.step", step,
+                 "the training step: its inputs are a batch and the state, its "
+                 "results the losses and the state after it");
+    table.bytes("export.inline-limit", inlineLimit,
+                "size above which weights are written to a separate file, "
+                "<output>.<hash>.data");
+  }
 
   std::string model, output, lora = "merged";
   int averages = 0;
   bool step = false;
   int64_t inlineLimit = int64_t(1) << 30;
-  OptionTable table;
-  OptionFlags flags{table, onlySection("export")};
 };
-
-ExportArguments::ExportArguments() {
-  table.group("Options");
-  addModel(table, "export.model", model);
-  addOutput(table, "export.output", output, "the ONNX file");
-  addAverages(table, "export.ema", averages);
-  table.choice(
-      "export.lora", lora, {"merged", "adapters"},
-      "adapters merged into the weights, or alone as a .safetensors file");
-  table.toggle("export.step", step,
-               "the training step: its inputs are a batch and the state, its "
-               "results the losses and the state after it");
-  table.bytes("export.inline-limit", inlineLimit,
-              "size above which weights are written to a separate file, "
-              "<output>.<hash>.data");
-}
 
 /// The states by name, as views of `files` or of `copies`. If `set` is above 0,
 /// averages of this set replace the states that they average.
@@ -73,10 +68,7 @@ Result<std::vector<Adapter>> adaptersOf(const Artifact &artifact) {
     return std::vector<Adapter>();
   DLC_ASSIGN(std::string text,
              readFile(artifact.filePath("adapters.json"), size_t(64) << 20));
-  auto adapters = parseAdapters(text);
-  if (!adapters.ok())
-    return adapters.status().withContext(artifact.path());
-  return adapters;
+  return parseAdapters(text).withContext(artifact.path());
 }
 
 /// Exports only the adapters, as safetensors: NAME.lora_A.weight,
@@ -119,7 +111,7 @@ Status exportStepOf(const ExportArguments &a, const Model &model,
   for (const auto &[name, tensor] : states)
     tensors[name] = viewOf(tensor);
   DLC_TRY(exportStep(model.artifact, std::move(tensors), a.output,
-                     {static_cast<size_t>(a.inlineLimit)}));
+                     {size_t(a.inlineLimit)}));
   info("{}: the training step, with the state of {}", a.output,
        model.statePath);
   return {};
@@ -148,15 +140,12 @@ Status arrangeAsSource(const Artifact &artifact, exporter::Tensors &tensors,
     return {};
   DLC_ASSIGN(std::string text,
              readFile(artifact.filePath("layout.json"), size_t(256) << 20));
-  auto layout = parseLayout(text);
-  if (!layout.ok())
-    return layout.status().withContext(artifact.path());
-  return addSourceTensors(*layout, tensors, buffers)
+  DLC_ASSIGN(const auto layout, parseLayout(text).withContext(artifact.path()));
+  return addSourceTensors(layout, tensors, buffers)
       .withContext(artifact.path());
 }
 
 Status exportCommand(ExportArguments &a) {
-  DLC_TRY(a.flags.apply());
   const std::string other =
       a.lora == "adapters" ? "" : import::foreignOutput(a.output);
   if (!other.empty())
@@ -185,7 +174,7 @@ Status exportCommand(ExportArguments &a) {
   DLC_ASSIGN(std::string skeleton,
              readFile(model.artifact.filePath("source.onnx"), size_t(2) << 30));
   DLC_TRY(exporter::exportOnnx(skeleton, tensors, a.output,
-                               {static_cast<size_t>(a.inlineLimit)}));
+                               {size_t(a.inlineLimit)}));
   info("{}: written from {}{}", a.output, model.statePath,
        a.averages ? ", moving averages" : "");
   return {};
@@ -197,15 +186,11 @@ void addExport(CommandLine &line) {
   auto a = std::make_shared<ExportArguments>();
   CLI::App *c = line.app.add_subcommand(
       "export", "write trained weights as an ONNX model");
-  a->flags.addTo(*c);
-  for (const char *name : {"model", "--output"})
-    c->get_option(name)->required();
+  addFlagCommand(line, *c, a, exportCommand, {"model", "--output"});
   c->footer("Examples:\n"
             "  dlc export runs/lenet-1 --ema -o lenet-trained.onnx\n"
             "  dlc export runs/gpt-1 --lora=adapters -o gpt-lora.safetensors\n"
             "  dlc export lenet.dlc --step -o lenet-step.onnx");
-  c->callback(
-      [&line, a] { line.chosen = [a] { return report(exportCommand(*a)); }; });
 }
 
 } // namespace dlc::tool

@@ -10,9 +10,8 @@
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc-compile/Settings.h"
 #include "tools/dlc-compile/graph/GraphOfModule.h"
-#include "tools/dlc/FlagRows.h"
-#include "tools/dlc/graph/Dot.h"
-#include "tools/dlc/graph/Render.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/graph/Drawing.h"
 #include "tools/dlc/report/Page.h"
 
 #include <algorithm>
@@ -140,7 +139,6 @@ Result<std::string> draw(const GraphArguments &a,
 }
 
 Status graphCommand(GraphArguments &a) {
-  DLC_TRY(a.flags.apply());
   DLC_TRY(a.ownFlags.apply());
   const auto ends = [&](const char *what) { return a.output.ends_with(what); };
   if (!ends(".svg") && !ends(".dot") && !ends(".html"))
@@ -175,7 +173,7 @@ void addGraph(CommandLine &line) {
   a->ownFlags.addTo(*c);
   a->flags.addFilesTo(*c);
   a->flags.addOverridesTo(*c);
-  a->flags.addTo(*c);
+  addFlagCommand(line, *c, a, graphCommand);
   c->footer(
       R"(For an ONNX file it accepts all settings of dlc compile and draws the program after
 --phase; it writes only the picture. Modules (the parts of nodes' names before /) are
@@ -188,8 +186,6 @@ Examples:
   dlc graph gpt.onnx --amp --phase=autodiff --depth=1 -o gpt.svg
   dlc graph gpt.onnx --program=predict --colour=placement --phase=decompose
   dlc graph runs/gpt-1 -o plan.html)");
-  c->callback(
-      [&line, a] { line.chosen = [a] { return report(graphCommand(*a)); }; });
 }
 
 } // namespace dlc::tool

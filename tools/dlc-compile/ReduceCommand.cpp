@@ -7,53 +7,74 @@
 #include "runtime/base/process/Log.h"
 #include "runtime/base/process/Subprocess.h"
 #include "tools/dlc-compile/Commands.h"
-#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
-#include "tools/process/StopRequest.h"
 
 #include <algorithm>
+#include <csignal>
 
 namespace dlc::tool {
 namespace {
 
 constexpr std::string_view kPlaceholder = "{}";
 
-struct ReduceArguments {
-  ReduceArguments();
+struct ReduceArguments : FlagArguments {
+  ReduceArguments() : FlagArguments("reduce") {
+    table.group("Options");
+    addOutput(table, "reduce.output", output,
+              "file of the smallest part found so far");
+    table.text("reduce.match", match, "TEXT",
+               "text that a line of the command's standard error must contain "
+               "(default: any failure with the same exit code counts)");
+    table
+        .number("reduce.timeout", timeout, 0, 1e6,
+                "time limit in seconds of the command on a part (default: ten "
+                "times its time on the model, at least 10)")
+        .described("SECONDS");
+    Option &dim = table.list(
+        "reduce.dim", dims, "NAME=N",
+        "size of a symbolic dimension, for the shapes of cut tensors");
+    dim.repeats = true;
+    table.require([this](auto &) -> Status {
+      for (const std::string &word : command)
+        if (word.find(kPlaceholder) != word.npos)
+          return {};
+      return usageError("the command after -- has no word with {}, the "
+                        "placeholder for the model's file",
+                        kPlaceholder);
+    });
+  }
 
   std::string model, output, match;
   Words command, dims;
   double timeout = 0; // 0: from the first run
-  OptionTable table;
-  OptionFlags flags{table, onlySection("reduce")};
 };
 
-ReduceArguments::ReduceArguments() {
-  table.group("Options");
-  addOutput(table, "reduce.output", output,
-            "file of the smallest part found so far");
-  table.text("reduce.match", match, "TEXT",
-             "text that a line of the command's standard error must contain "
-             "(default: any failure with the same exit code counts)");
-  table
-      .number("reduce.timeout", timeout, 0, 1e6,
-              "time limit in seconds of the command on a part (default: ten "
-              "times its time on the model, at least 10)")
-      .described("SECONDS");
-  Option &dim =
-      table.list("reduce.dim", dims, "NAME=N",
-                 "size of a symbolic dimension, for the shapes of cut tensors");
-  dim.repeats = true;
-  table.require([this](auto &) -> Status {
-    for (const std::string &word : command)
-      if (word.find(kPlaceholder) != word.npos)
-        return {};
-    return usageError("the command after -- has no word with {}, the "
-                      "placeholder for the model's file",
-                      kPlaceholder);
-  });
-}
+volatile sig_atomic_t stopSignal = 0; // the first one; 0: none
+
+// During its lifetime SIGINT, SIGTERM and SIGHUP are recorded and do not end
+// the process. One instance per process.
+class StopRequest {
+public:
+  StopRequest() {
+    stopSignal = 0;
+    handle([](int signal) {
+      if (!stopSignal)
+        stopSignal = signal;
+    });
+  }
+  StopRequest(const StopRequest &) = delete;
+  ~StopRequest() { handle(SIG_DFL); }
+  int signal() const { return stopSignal; }
+
+private:
+  static void handle(void (*handler)(int)) {
+    struct sigaction action = {};
+    action.sa_handler = handler;
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+      ::sigaction(signal, &action, nullptr);
+  }
+};
 
 Result<std::map<std::string, int64_t>> dimsOf(const Words &words) {
   std::map<std::string, int64_t> dims;
@@ -67,10 +88,8 @@ Result<std::map<std::string, int64_t>> dimsOf(const Words &words) {
 }
 
 // Result of a run of the command.
-struct CommandRun {
-  int code = 0;
-  bool isKilled = false, matches = false;
-  std::string lastLine;
+struct CommandRun : ProgramEnd {
+  bool matches = false;
 };
 
 class ReducedCommand {
@@ -130,26 +149,21 @@ private:
         word.replace(at, kPlaceholder.size(), model);
       words.push_back(std::move(word));
     }
-    CommandRun result;
-    result.matches = a_.match.empty();
+    bool matches = a_.match.empty();
     const auto onLine = [&](std::string_view line) {
-      result.matches |= line.find(a_.match) != line.npos;
-      if (!line.empty())
-        result.lastLine = line;
+      matches |= line.find(a_.match) != line.npos;
     };
     const ProgramLimits limits{
         std::chrono::milliseconds(int64_t(limit_ * 1000)),
         [this] { return stop_.signal() == 0; }};
-    DLC_ASSIGN(const ProgramEnd end, runProgram(words, onLine, limits));
+    DLC_ASSIGN(ProgramEnd end, runProgram(words, onLine, limits));
     if (stop_.signal())
       return failed("stopped by a signal");
-    result.code = end.code;
-    result.isKilled = end.isKilled;
-    return result;
+    return CommandRun{std::move(end), matches};
   }
 
   const ReduceArguments &a_;
-  process::StopRequest stop_;
+  StopRequest stop_;
   double limit_;
   int code_ = 0;
   std::string lastLine_;

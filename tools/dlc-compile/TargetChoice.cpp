@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc-compile/TargetChoice.h"
 #include "compiler/target/Target.h"
 #include "runtime/exec/Devices.h"
+#include "tools/dlc-compile/Settings.h"
 
 #include <fmt/ranges.h>
 

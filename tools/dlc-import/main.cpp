@@ -88,7 +88,7 @@ static int run(int argc, char **argv) try {
   const dlc::Status status =
       dlc::caughtException(modelPath, dlc::Code::BadModel);
   dlc::logError(status.message());
-  return static_cast<int>(status.code());
+  return int(status.code());
 }
 
 int main(int argc, char **argv) {

@@ -74,6 +74,16 @@ int report(const Status &status);
 // The exit code, or that of the error.
 int report(const Result<int> &code);
 
+// If `command` is selected, and none below it, the program's exit code is that
+// of run(): a code, a Status, or a Result<int>.
+template <class Run>
+void runIfChosen(CommandLine &line, CLI::App &command, Run run) {
+  command.callback([&line, &command, run] {
+    if (command.get_subcommands().empty())
+      line.chosen = [run] { return report(run()); };
+  });
+}
+
 // Parses line.arguments and runs the selected command; returns the exit code.
 int parseAndRun(CommandLine &line);
 

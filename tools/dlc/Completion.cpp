@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc completion and dlc man, generated from the command line's description.
-#include "tools/dlc/Manual.h"
-
-#include <sstream>
+// dlc completion, generated from the command line's description.
+#include "runtime/base/Text.h"
+#include "tools/dlc/Tree.h"
 
 namespace dlc::tool {
 namespace {
 
-std::string joined(const Json &words) {
-  std::string text;
-  for (const Json &word : words)
-    text += (text.empty() ? "" : " ") + word.get<std::string>();
-  return text;
+std::string listOf(const Json &words) {
+  return joined(words, " ",
+                [](const Json &word) { return word.get<std::string>(); });
 }
 
 std::string longNameOf(const Json &option) {
@@ -26,10 +23,9 @@ std::string quoted(std::string text) {
 }
 
 std::string namesOf(const Json &list) {
-  std::string text;
-  for (const Json &item : list)
-    text += (text.empty() ? "" : " ") + item["name"].get<std::string>();
-  return text;
+  return joined(list, " ", [](const Json &item) {
+    return item["name"].get<std::string>();
+  });
 }
 
 // All commands by path ("debug", "debug replay"), parents before children.
@@ -62,13 +58,13 @@ std::string bash(const Json &tree) {
   for (const auto &[path, command] : paths) {
     std::string all;
     for (const Json &option : (*command)["options"]) {
-      all += " " + joined(option["names"]);
+      all += " " + listOf(option["names"]);
       if (!option["choices"].empty())
         words += fmt::format(
             "    '{0} {1}='{2}) list='{3}' ;;\n", path, longNameOf(option),
             option["optional"] ? ""
                                : "|'" + path + " " + longNameOf(option) + "'",
-            joined(option["choices"]));
+            listOf(option["choices"]));
     }
     flags += fmt::format("    '{}') list='{}{}' ;;\n", path,
                          namesOf((*command)["commands"]), all);
@@ -130,7 +126,7 @@ std::string zshOptions(const Json &command) {
         spec +=
             (optional ? "::word:" : ":word:") +
             (option["choices"].empty() ? "_files"
-                                       : "(" + joined(option["choices"]) + ")");
+                                       : "(" + listOf(option["choices"]) + ")");
       text += " \\\n      " + quoted("*" + spec);
     }
   return text;
@@ -185,12 +181,11 @@ case $command in
 
 // Whether the words before the cursor select a command.
 std::string fishCondition(const std::string &path) {
-  std::string text;
-  std::istringstream words(path);
-  for (std::string word; words >> word;)
-    text += fmt::format("{}__fish_seen_subcommand_from {}",
-                        text.empty() ? "" : "; and ", word);
-  return text.empty() ? "__fish_use_subcommand" : text;
+  return path.empty()
+             ? "__fish_use_subcommand"
+             : joined(splitAt(path, ' '), "; and ", [](auto word) {
+                 return fmt::format("__fish_seen_subcommand_from {}", word);
+               });
 }
 
 std::string fish(const Json &tree) {
@@ -211,7 +206,7 @@ std::string fish(const Json &tree) {
       }
       if (!option["choices"].empty())
         text += (option["optional"] ? " -f -a '" : " -x -a '") +
-                joined(option["choices"]) + "'";
+                listOf(option["choices"]) + "'";
       else if (!option["optional"] &&
                !option["word"].get<std::string>().empty())
         text += " -r";
@@ -221,37 +216,11 @@ std::string fish(const Json &tree) {
   return text;
 }
 
-// Replaces commands of `tree` by the compiler's descriptions of them.
-void takeCompilers(Json &tree, const Json &compiler) {
-  for (Json &command : tree["commands"])
-    for (const Json &known : compiler["commands"])
-      if (known["name"] == command["name"]) {
-        if (command["commands"].empty())
-          command = known;
-        else
-          takeCompilers(command, known);
-      }
-}
-
-Result<Json> wholeTree(const CLI::App &app) {
-  DLC_ASSIGN(const Json compiler, treeOfProgram("dlc-compile"));
-  Json tree = treeOf(app);
-  takeCompilers(tree, compiler);
-  return tree;
-}
-
 Status complete(const CLI::App &app, const std::string &shell) {
   DLC_ASSIGN(const Json tree, wholeTree(app));
   printText(shell == "bash"  ? bash(tree)
             : shell == "zsh" ? zsh(tree)
                              : fish(tree));
-  return {};
-}
-
-Status writeManual(const CLI::App &app, const std::string &folder) {
-  DLC_ASSIGN(const Json tree, wholeTree(app));
-  for (const auto &[name, text] : manualPages(tree))
-    DLC_TRY(writeFileAtomically(folder + "/" + name, text));
   return {};
 }
 
@@ -269,23 +238,8 @@ void addCompletion(CommandLine &line) {
       "  dlc completion bash > "
       "~/.local/share/bash-completion/completions/dlc\n"
       "  dlc completion fish > ~/.config/fish/completions/dlc.fish");
-  command->callback([&line, shell] {
-    line.chosen = [&line, shell] { return report(complete(line.app, *shell)); };
-  });
-}
-
-void addManual(CommandLine &line) {
-  auto folder = std::make_shared<std::string>();
-  CLI::App *command =
-      line.app.add_subcommand("man", "write the manual as man pages");
-  command->add_option("folder", *folder, "existing folder of the pages")
-      ->required();
-  command->footer("Example:\n  dlc man /tmp && man /tmp/dlc-train.1");
-  command->callback([&line, folder] {
-    line.chosen = [&line, folder] {
-      return report(writeManual(line.app, *folder));
-    };
-  });
+  runIfChosen(line, *command,
+              [&line, shell] { return complete(line.app, *shell); });
 }
 
 } // namespace dlc::tool

@@ -86,11 +86,10 @@ void printAsJson(const EvalResult &result, const Judgement &judged,
 Result<Judgement> judge(const LoadedSamples &loaded, const Words &metrics) {
   if (metrics.empty())
     return Judgement();
-  auto made =
-      Judge::create(*loaded.session, metrics, loaded.sources, loaded.options);
-  if (!made)
-    return made.status().withContext("--metrics");
-  return made->judge();
+  DLC_ASSIGN(auto judge, Judge::create(*loaded.session, metrics, loaded.sources,
+                                       loaded.options)
+                             .withContext("--metrics"));
+  return judge.judge();
 }
 
 Status evaluate(const EvalArguments &arguments) {

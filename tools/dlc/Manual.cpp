@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc/Manual.h"
+// dlc man, generated from the command line's description.
+#include "tools/dlc/Tree.h"
 
 #include <algorithm>
 #include <map>
@@ -32,7 +33,7 @@ std::string textOf(const Json &json, const char *key) {
 std::string head(const std::string &name, const std::string &help) {
   std::string upper = name;
   for (char &c : upper)
-    c = static_cast<char>(std::toupper(c));
+    c = char(std::toupper(c));
   return fmt::format(".TH {} 1 \"\" \"dlc {}\"\n.SH NAME\n{} \\- {}\n", upper,
                      dlcVersion(), roff(name), roff(help));
 }
@@ -69,7 +70,7 @@ std::string footerOf(const Json &command) {
 }
 
 std::string dashed(std::string path) {
-  std::replace(path.begin(), path.end(), ' ', '-');
+  std::ranges::replace(path, ' ', '-');
   return path;
 }
 
@@ -111,9 +112,8 @@ void addPages(const Json &tree, const std::string &above, Pages &pages) {
   }
 }
 
-} // namespace
-
-std::vector<std::pair<std::string, std::string>> manualPages(const Json &tree) {
+// The pages by name, such as "dlc-train.1".
+Pages pagesOf(const Json &tree) {
   Pages pages;
   addPages(tree, "", pages);
   std::string also;
@@ -127,6 +127,26 @@ std::vector<std::pair<std::string, std::string>> manualPages(const Json &tree) {
                                   footerOf(tree) + ".SH SEE ALSO\n" + also +
                                   "\n");
   return pages;
+}
+
+Status writeManual(const CLI::App &app, const std::string &folder) {
+  DLC_ASSIGN(const Json tree, wholeTree(app));
+  for (const auto &[name, text] : pagesOf(tree))
+    DLC_TRY(writeFileAtomically(folder + "/" + name, text));
+  return {};
+}
+
+} // namespace
+
+void addManual(CommandLine &line) {
+  auto folder = std::make_shared<std::string>();
+  CLI::App *command =
+      line.app.add_subcommand("man", "write the manual as man pages");
+  command->add_option("folder", *folder, "existing folder of the pages")
+      ->required();
+  command->footer("Example:\n  dlc man /tmp && man /tmp/dlc-train.1");
+  runIfChosen(line, *command,
+              [&line, folder] { return writeManual(line.app, *folder); });
 }
 
 } // namespace dlc::tool

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/OptionFlags.h"
 
-#include "runtime/base/options/Commas.h"
+#include "runtime/base/Text.h"
 #include "runtime/base/process/Log.h"
 
 namespace dlc::tool {
@@ -140,6 +140,27 @@ Status OptionFlags::apply() {
       DLC_TRY(applyFlag(*given));
   DLC_TRY(table_.settle(set_));
   return table_.check({set_.begin() + ptrdiff_t(ofFiles), set_.end()});
+}
+
+Option &addModel(OptionTable &table, std::string key, std::string &path) {
+  return table
+      .text(std::move(key), path, "TEXT",
+            "a run (its newest checkpoint), a checkpoint, RUN/best or an "
+            "artifact")
+      .named("model");
+}
+
+Option &addThreads(OptionTable &table, std::string key,
+                   std::optional<int64_t> &threads, std::string help) {
+  return table.count(std::move(key), threads, 1, std::move(help), 4096);
+}
+
+Option &addOutput(OptionTable &table, std::string key, std::string &path,
+                  std::string help) {
+  Option &row = table.text(std::move(key), path, "FILE", std::move(help))
+                    .named("--output");
+  row.alias = "-o";
+  return row;
 }
 
 } // namespace dlc::tool

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/options/OptionTable.h"
+#include "runtime/train/session/AveragesRow.h"
 #include "tools/dlc/Commands.h"
 
 #include <initializer_list>
@@ -50,6 +51,15 @@ private:
   std::vector<std::unique_ptr<Given>> given_;
 };
 
+// A command's arguments: its options have the keys SECTION.NAME.
+struct FlagArguments {
+  explicit FlagArguments(const std::string &section)
+      : flags(table, onlySection(section)) {}
+
+  OptionTable table;
+  OptionFlags flags;
+};
+
 // Gives a command the flags of its arguments, of which `required` must be
 // present. If the command is selected, they are applied and run(arguments) is
 // called; its Status, or exit code as Result<int>, determines the program's
@@ -61,14 +71,23 @@ void addFlagCommand(CommandLine &line, CLI::App &command,
   arguments->flags.addTo(command);
   for (const char *name : required)
     command.get_option(name)->required();
-  command.callback([&line, &command, arguments, run] {
-    if (!command.get_subcommands().empty()) // one below it was chosen
-      return;
-    line.chosen = [arguments, run] {
-      const Status applied = arguments->flags.apply();
-      return applied.ok() ? report(run(*arguments)) : report(applied);
-    };
+  runIfChosen(line, command, [arguments, run] {
+    const Status applied = arguments->flags.apply();
+    return applied.ok() ? report(run(*arguments)) : report(applied);
   });
 }
+
+// Rows of options that several commands share.
+
+// The argument MODEL: any path that openModel() accepts.
+Option &addModel(OptionTable &table, std::string key, std::string &path);
+
+// --threads; `help` describes the default.
+Option &addThreads(OptionTable &table, std::string key,
+                   std::optional<int64_t> &threads, std::string help);
+
+// -o, --output: an output file.
+Option &addOutput(OptionTable &table, std::string key, std::string &path,
+                  std::string help);
 
 } // namespace dlc::tool

@@ -8,12 +8,12 @@ namespace dlc::tool {
 
 RankEnd endOf(const Status &status, bool say) {
   tellLauncher(status);
-  const int code = say ? report(status) : static_cast<int>(status.code());
-  return {code, code != 0 && code != static_cast<int>(Code::PeerLost)};
+  const int code = say ? report(status) : int(status.code());
+  return {code, code != 0 && code != int(Code::PeerLost)};
 }
 
 std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+  return std::chrono::milliseconds(int64_t(seconds * 1000));
 }
 
 static Result<int> run(const Launch &launch,

@@ -11,8 +11,7 @@ namespace dlc::tool {
 
 bool isCompilerCommand(const std::vector<std::string> &arguments) {
   const auto isAt = [&](size_t i, std::initializer_list<const char *> names) {
-    return i < arguments.size() &&
-           std::find(names.begin(), names.end(), arguments[i]) != names.end();
+    return i < arguments.size() && std::ranges::count(names, arguments[i]) > 0;
   };
   return isAt(1, {"compile", "check", "config", "export", "graph"}) ||
          (isAt(1, {"debug"}) && isAt(2, {"diff", "reduce"}));

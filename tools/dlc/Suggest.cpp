@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/base/Text.h"
 #include "runtime/base/files/MappedFile.h"
-#include "runtime/base/options/Commas.h"
 #include "runtime/base/options/Nearest.h"
-#include "runtime/base/options/Theirs.h"
 #include "tools/dlc/Tree.h"
 
 #include <algorithm>
@@ -36,7 +35,7 @@ std::string exampleOf(const CLI::App &command) {
 
 std::string upper(std::string text) {
   for (char &c : text)
-    c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    c = char(std::toupper(static_cast<unsigned char>(c)));
   return text;
 }
 
@@ -73,8 +72,7 @@ std::vector<std::string> commandsOf(const CLI::App &app) {
 std::vector<Json> allTrees(const CLI::App &app) {
   std::vector<Json> trees = {treeOf(app)};
   const std::vector<std::string> here = commandsOf(app);
-  const bool isCompiler =
-      std::find(here.begin(), here.end(), "train") == here.end();
+  const bool isCompiler = std::ranges::count(here, "train") == 0;
   if (auto other = treeOfProgram(isCompiler ? "dlc" : "dlc-compile"))
     trees.push_back(*std::move(other));
   return trees;
@@ -102,7 +100,7 @@ std::string flagMeant(const CLI::App &app, const std::string &flag) {
   std::vector<Json> trees;
   for (const std::string &name : meant) {
     const std::string first = name.substr(0, name.find_first_of(" ="));
-    if (std::find(own.begin(), own.end(), first) != own.end())
+    if (std::ranges::count(own, first) > 0)
       return fmt::format("; did you mean '{}'?", name);
     if (trees.empty())
       trees = allTrees(app);
@@ -166,7 +164,7 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   } else {
     text = optionError(command, error);
     if (!text.empty())
-      text[0] = static_cast<char>(std::tolower(text[0]));
+      text[0] = char(std::tolower(text[0]));
   }
   return fmt::format("{}; see {}", text, help);
 }
@@ -177,7 +175,7 @@ int report(const Status &given) {
   const Status &status = torn.ok() ? given : torn;
   if (!status.ok())
     logError(status.message());
-  return static_cast<int>(status.code());
+  return int(status.code());
 }
 
 int report(const Result<int> &code) {
@@ -199,7 +197,7 @@ static void shorten(const CommandLine &line, CLI::App &command) {
     };
     if (option->get_positional() || option == command.get_help_ptr() ||
         option->get_group().empty() || // old spelling
-        std::any_of(help.flags.begin(), help.flags.end(), isCalled))
+        std::ranges::any_of(help.flags, isCalled))
       continue;
     option->group("");
     ++hidden;
@@ -218,7 +216,7 @@ int parseAndRun(CommandLine &line) {
       all |= asksForAll;
       words.push_back(asksForAll ? "--help" : word.c_str());
     }
-    line.app.parse(static_cast<int>(words.size()), words.data());
+    line.app.parse(int(words.size()), words.data());
   } catch (const CLI::Success &request) { // --help, --version
     if (!all)
       shorten(line, const_cast<CLI::App &>(active(line.app)));

@@ -3,11 +3,11 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/process/SignalHandlers.h"
 #include "runtime/collective/launch/ErrorFile.h"
+#include "runtime/train/find/RateTest.h"
 #include "runtime/train/run/Restart.h"
 #include "runtime/train/run/RunFolder.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
-#include "tools/dlc/train/FindRate.h"
 
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 namespace dlc::tool {
 namespace {
 
-struct TrainArguments {
+struct TrainArguments : FlagArguments {
   TrainArguments();
 
   TrainOptions options;
@@ -26,8 +26,6 @@ struct TrainArguments {
   LaunchFlags launch;
   bool resumeOrStart = false;
   RateTestOptions rateTest;
-  OptionTable table;
-  OptionFlags flags{table, onlySection("run")};
 };
 
 Status checkRanks(const TrainArguments &a) {
@@ -102,7 +100,7 @@ void addRanks(OptionTable &table, TrainArguments &a) {
       .notKept();
 }
 
-TrainArguments::TrainArguments() {
+TrainArguments::TrainArguments() : FlagArguments("run") {
   options.addTo(table);
   table.group("");
   table
@@ -196,6 +194,52 @@ Result<bool> mayGoOn(TrainArguments &a, const Launch &launch) {
           : fmt::format("restart {} of {}", launch.restarts, launch.launcher));
 }
 
+std::string rateText(double rate) { return fmt::format("{:.3g}", rate); }
+
+Status tellRates(const RateTestResult &result, const RateTestOptions &test,
+                 const std::string &folder) {
+  std::span<const RateTestPoint> points = result.points;
+  if (result.diverged) {
+    info("the loss diverged at step {}, learning rate {}", points.size(),
+         rateText(points.back().lr));
+    points = points.first(points.size() - 1);
+  }
+  const RateSuggestion found = suggestRate(points);
+  if (!found.steepest)
+    return failed("the loss falls nowhere by more than its noise between the "
+                  "learning rates {} and "
+                  "{}: see '{}/find-lr.csv'; try other --lr-min and --lr-max, "
+                  "more --lr-steps or a larger batch",
+                  test.low, test.high, folder);
+  info("the loss falls fastest at learning rate {}; a tenth of the rate of the "
+       "smallest loss is {}; see '{}/find-lr.csv'",
+       rateText(*found.steepest), rateText(*found.tenth), folder);
+  printOut("{}\n", rateText(*found.steepest));
+  return {};
+}
+
+// Runs the test, writes find-lr.{csv,svg,png} to options.run or the current
+// folder, and prints the suggested rate. Code::Failed if the loss never falls.
+RankEnd findRateAsRank(const TrainOptions &options, const RateTestOptions &test,
+                       Communicator &communicator) {
+  const bool isRoot = communicator.rank() == 0;
+  const auto result = runRateTest(options, test, communicator);
+  if (!result)
+    return endOf(result.status(),
+                 isRoot || result.status().code() == Code::PeerLost);
+  if (result->signal && isRoot)
+    warning("stopped by signal {}: nothing is written", result->signal);
+  if (result->signal)
+    return {128 + result->signal};
+  if (!isRoot)
+    return {};
+  const std::string folder = options.run.empty() ? "." : options.run;
+  Status told = writeRateTest(folder, *result);
+  if (told.ok())
+    told = tellRates(*result, test, folder);
+  return endOf(told);
+}
+
 Result<int> runTrain(TrainArguments &arguments,
                      const std::vector<std::string> &words) {
   holdSaveSignal(); // nothing to save yet
@@ -218,7 +262,7 @@ Result<int> runTrain(TrainArguments &arguments,
   DLC_ASSIGN(const bool orStart, mayGoOn(arguments, launch));
   auto countRanks = [&]() -> Result<int> {
     if (arguments.ranks)
-      return static_cast<int>(*arguments.ranks);
+      return int(*arguments.ranks);
     if (!options.resume.empty())
       return ranksOfRun(options.resume, options.checkpoint);
     if (orStart) {
@@ -227,7 +271,7 @@ Result<int> runTrain(TrainArguments &arguments,
         return ranksOfRun(options.run, std::nullopt);
     }
     DLC_ASSIGN(Artifact artifact, Artifact::open(options.artifact));
-    return static_cast<int>(artifact.plan().world_size());
+    return int(artifact.plan().world_size());
   };
   return runAsRanks(
       launch, countRanks, words,
@@ -313,12 +357,10 @@ void addTrain(CommandLine &line) {
        "--hflip",      "--mean",    "--std",    "--scale",    "--tokens",
        "--find-lr",    "--profile", "--quiet"},
       kTrainExamples};
-  command->callback([&line, arguments] {
-    line.chosen = [&line, arguments] {
-      auto code = runTrain(*arguments, line.arguments);
-      tellLauncher(code.status());
-      return report(code);
-    };
+  runIfChosen(line, *command, [&line, arguments] {
+    auto code = runTrain(*arguments, line.arguments);
+    tellLauncher(code.status());
+    return code;
   });
 }
 

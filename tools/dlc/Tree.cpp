@@ -2,7 +2,6 @@
 #include "tools/dlc/Tree.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/base/options/Commas.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
 
@@ -55,6 +54,18 @@ Json describe(const CLI::Option &option) {
           {"help", option.get_description()}};
 }
 
+// Replaces commands of `tree` by the compiler's descriptions of them.
+void takeCompilers(Json &tree, const Json &compiler) {
+  for (Json &command : tree["commands"])
+    for (const Json &known : compiler["commands"])
+      if (known["name"] == command["name"]) {
+        if (command["commands"].empty())
+          command = known;
+        else
+          takeCompilers(command, known);
+      }
+}
+
 } // namespace
 
 Json treeOf(const CLI::App &app) {
@@ -94,6 +105,13 @@ Result<Json> treeOfProgram(const std::string &name) {
   if (!pipe || ::pclose(pipe.release()) != 0)
     return failed("cannot run {}", command);
   return parseJson(text);
+}
+
+Result<Json> wholeTree(const CLI::App &app) {
+  DLC_ASSIGN(const Json compiler, treeOfProgram("dlc-compile"));
+  Json tree = treeOf(app);
+  takeCompilers(tree, compiler);
+  return tree;
 }
 
 bool printTree(const CommandLine &line, int argc, char **argv) {

@@ -53,33 +53,26 @@ void prepare(int, char **, char **) { hidden(); }
 __attribute__((section(".preinit_array"),
                used)) void (*const first)(int, char **, char **) = prepare;
 
-[[noreturn]] void end(size_t bytes) {
-  char text[64] = "";
-  fmt::format_to_n(text, sizeof text - 1,
-                   "out of memory: {} bytes were asked for", bytes);
-  dlc::process::endNow(dlc::Code::Limit, text);
-}
-
 } // namespace
 
 extern "C" void *malloc(size_t bytes) {
   void *const memory = hidden().malloc(bytes);
   if (!memory && bytes > 0 && dlc::process::endsOnFailedAllocation())
-    end(bytes);
+    dlc::process::endWithoutMemory(bytes);
   return memory;
 }
 
 extern "C" void *realloc(void *old, size_t bytes) {
   void *const memory = hidden().realloc(old, bytes);
   if (!memory && bytes > 0 && dlc::process::endsOnFailedAllocation())
-    end(bytes);
+    dlc::process::endWithoutMemory(bytes);
   return memory;
 }
 
 extern "C" int posix_memalign(void **to, size_t alignment, size_t bytes) {
   const int error = hidden().memalign(to, alignment, bytes);
   if (error == ENOMEM)
-    end(bytes);
+    dlc::process::endWithoutMemory(bytes);
   return error;
 }
 

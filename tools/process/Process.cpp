@@ -24,10 +24,7 @@ thread_local size_t lastFailed = 0; // the size that could not be allocated
   if (!std::current_exception()) {
     if (lastFailed == 0)
       endNow(Code::Failed, "the program cannot go on");
-    char text[64] = "";
-    fmt::format_to_n(text, sizeof text - 1,
-                     "out of memory: {} bytes were asked for", lastFailed);
-    endNow(Code::Limit, text);
+    endWithoutMemory(lastFailed);
   }
   const Status status = caughtException("the program cannot go on");
   endNow(status.code(), status.message());
@@ -42,7 +39,7 @@ void endNow(Code code, std::string_view message) noexcept {
       constexpr std::string_view kShort = "error: out of memory\n";
       if (!said)
         (void)!::write(STDERR_FILENO, kShort.data(), kShort.size());
-      ::_exit(static_cast<int>(code));
+      ::_exit(int(code));
     }
     for (;;) // the first thread prints the reason
       ::pause();
@@ -51,7 +48,14 @@ void endNow(Code code, std::string_view message) noexcept {
   logError(message);
   said = true;
   removeLeftovers();
-  ::_exit(static_cast<int>(code));
+  ::_exit(int(code));
+}
+
+void endWithoutMemory(size_t bytes) noexcept {
+  char text[64] = "";
+  fmt::format_to_n(text, sizeof text - 1,
+                   "out of memory: {} bytes were asked for", bytes);
+  endNow(Code::Limit, text);
 }
 
 void endOnFailedAllocation() { endsOnFailure = true; }
@@ -68,7 +72,7 @@ int runMain(const char *program, const std::function<int()> &body) {
     status = caughtException(program);
   }
   logError(status.message());
-  return static_cast<int>(status.code());
+  return int(status.code());
 }
 
 } // namespace dlc::process
@@ -90,17 +94,14 @@ void *checked(void *memory, size_t bytes) {
   lastFailed = bytes;
   if (!endsOnFailedAllocation())
     throw OutOfMemory(bytes);
-  char text[64] = "";
-  fmt::format_to_n(text, sizeof text - 1,
-                   "out of memory: {} bytes were asked for", bytes);
-  endNow(Code::Limit, text);
+  endWithoutMemory(bytes);
 }
 
 void *allocate(size_t bytes) { return std::malloc(bytes ? bytes : 1); }
 
 // aligned_alloc requires multiples of the alignment.
 void *allocate(size_t bytes, std::align_val_t alignment) {
-  const size_t unit = static_cast<size_t>(alignment);
+  const size_t unit = size_t(alignment);
   const size_t rounded = (bytes + unit - 1) / unit * unit;
   return rounded < bytes ? nullptr
                          : std::aligned_alloc(unit, rounded ? rounded : unit);
@@ -111,12 +112,9 @@ void *allocate(size_t bytes, std::align_val_t alignment) {
 
 using dlc::process::allocate, dlc::process::checked;
 
+// The other forms of the C++ library call these.
 void *operator new(size_t bytes) { return checked(allocate(bytes), bytes); }
-void *operator new[](size_t bytes) { return checked(allocate(bytes), bytes); }
 void *operator new(size_t bytes, std::align_val_t alignment) {
-  return checked(allocate(bytes, alignment), bytes);
-}
-void *operator new[](size_t bytes, std::align_val_t alignment) {
   return checked(allocate(bytes, alignment), bytes);
 }
 void *operator new(size_t bytes, const std::nothrow_t &) noexcept {
@@ -134,19 +132,7 @@ void *operator new[](size_t bytes, std::align_val_t alignment,
   return allocate(bytes, alignment);
 }
 void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete[](void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void *memory, size_t) noexcept { std::free(memory); }
 void operator delete(void *memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void *memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void *memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void *memory, size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 

@@ -22,6 +22,9 @@ int runMain(const char *program, const std::function<int()> &body);
 // Never returns; blocks other threads meanwhile.
 [[noreturn]] void endNow(Code code, std::string_view message) noexcept;
 
+// The same for memory of `bytes` that could not be allocated.
+[[noreturn]] void endWithoutMemory(size_t bytes) noexcept;
+
 // From now on a failed allocation exits instead of throwing.
 void endOnFailedAllocation();
 // Whether this thread's failed allocations exit: after the call above, or

@@ -63,30 +63,29 @@ bool lock(int descriptor) {
   return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-int openNew(Unfinished::Kind kind, const std::string &path, uint32_t mode) {
+Descriptor openNew(Unfinished::Kind kind, const std::string &path,
+                   uint32_t mode) {
+  constexpr int kFlags = O_NOFOLLOW | O_CLOEXEC;
   if (kind == Unfinished::Kind::File)
-    return ::open(path.c_str(),
-                  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    return Descriptor(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kFlags, mode));
   if (::mkdir(path.c_str(), mode) != 0)
-    return -1;
-  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return {};
+  return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | kFlags));
 }
 
 void removeIfLeft(const std::string &path) {
-  const int descriptor =
-      ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (descriptor < 0)
-    return;
+  const Descriptor file(
+      ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat info;
-  const bool own = ::fstat(descriptor, &info) == 0 &&
+  const bool own = ::fstat(file.number(), &info) == 0 &&
                    info.st_uid == ::geteuid() &&
                    (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
   std::error_code ignored;
   // The lock is held during removal: a process that opens it late notices.
-  if (own && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 &&
-      isSame(descriptor, path))
+  if (own && ::flock(file.number(), LOCK_EX | LOCK_NB) == 0 &&
+      isSame(file.number(), path))
     fs::remove_all(path, ignored);
-  ::close(descriptor);
 }
 
 mode_t rightsOf(const std::string &path, int otherwise) {
@@ -137,11 +136,6 @@ void removeStale(const std::string &folder) {
       removeIfLeft(it->path().string());
 }
 
-Unfinished::Unfinished(Unfinished &&other) noexcept
-    : path_(std::exchange(other.path_, {})),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      leftover_(std::move(other.leftover_)) {}
-
 Unfinished::~Unfinished() {
   std::error_code ignored;
   if (!path_.empty())
@@ -152,8 +146,7 @@ Unfinished::~Unfinished() {
 void Unfinished::release() {
   path_.clear();
   leftover_.forget();
-  if (descriptor_ >= 0)
-    ::close(std::exchange(descriptor_, -1));
+  descriptor_.close();
 }
 
 Result<Unfinished> Unfinished::create(Kind kind, const std::string &parent,
@@ -162,16 +155,12 @@ Result<Unfinished> Unfinished::create(Kind kind, const std::string &parent,
   for (int attempt = 0; attempt < 100; ++attempt) {
     DLC_ASSIGN(const std::string own, temporaryName(name));
     std::string path = parent + "/" + own;
-    const int descriptor = openNew(kind, path, mode);
+    Descriptor file = openNew(kind, path, mode);
     // ENOENT: a cleanup came between creating and locking it.
-    if (descriptor < 0 && errno != EEXIST &&
-        (errno != ENOENT || !isFolder(parent)))
+    if (!file && errno != EEXIST && (errno != ENOENT || !isFolder(parent)))
       return systemError("create", parent == "." ? name : parent + "/" + name);
-    if (descriptor < 0)
-      continue;
-    if (lock(descriptor) && isSame(descriptor, path))
-      return Unfinished(std::move(path), descriptor);
-    ::close(descriptor);
+    if (file && lock(file.number()) && isSame(file.number(), path))
+      return Unfinished(std::move(path), std::move(file));
   }
   return failed("cannot create '{}': new files in '{}' disappear",
                 parent == "." ? name : parent + "/" + name, parent);
@@ -187,10 +176,10 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
   DLC_ASSIGN(Unfinished file, Unfinished::create(Unfinished::Kind::File,
                                                  parentOf(path), name, 0666));
   // The lock is held until both descriptors are closed.
-  const int descriptor = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);
-  if (descriptor < 0)
+  Descriptor copy(::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0));
+  if (!copy)
     return systemError("create", path);
-  return AtomicFile(path, std::move(file), FileWriter(descriptor, path));
+  return AtomicFile(path, std::move(file), FileWriter(std::move(copy), path));
 }
 
 Status AtomicFile::commitAs(const std::string &path) {

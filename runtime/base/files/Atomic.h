@@ -25,20 +25,26 @@ public:
   static Result<Unfinished> create(Kind kind, const std::string &parent,
                                    const std::string &name, uint32_t mode);
 
-  Unfinished(Unfinished &&other) noexcept;
+  Unfinished(Unfinished &&other) noexcept
+      : path_(std::exchange(other.path_, {})),
+        descriptor_(std::move(other.descriptor_)),
+        leftover_(std::move(other.leftover_)) {}
   Unfinished &operator=(Unfinished &&) = delete;
   ~Unfinished();
 
   const std::string &path() const { return path_; }
-  int descriptor() const { return descriptor_; } // of a file, open for writing
+  int descriptor() const {
+    return descriptor_.number();
+  }               // of a file, open for writing
   void release(); // gives up the name and the lock
 
 private:
-  Unfinished(std::string path, int descriptor)
-      : path_(std::move(path)), descriptor_(descriptor), leftover_(path_) {}
+  Unfinished(std::string path, Descriptor descriptor)
+      : path_(std::move(path)), descriptor_(std::move(descriptor)),
+        leftover_(path_) {}
 
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
   Leftover leftover_;
 };
 

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <thread>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -37,16 +36,16 @@ Status checkCacheOwner(const std::string &folder) {
 }
 
 Result<FileLock> FileLock::open(const std::string &path) {
-  const int file =
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file < 0)
+  Descriptor file(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file)
     return systemError("open", path);
-  return FileLock(file);
+  return FileLock(std::move(file));
 }
 
 Result<FileLock> FileLock::take(const std::string &path) {
   DLC_ASSIGN(FileLock lock, open(path));
-  if (::flock(lock.file_, LOCK_EX) != 0)
+  if (::flock(lock.file_.number(), LOCK_EX) != 0)
     return systemError("lock", path);
   return lock;
 }
@@ -57,7 +56,7 @@ FileLock::take(const std::string &path, std::chrono::milliseconds limit) {
   constexpr std::chrono::milliseconds kPause(20);
   DLC_ASSIGN(FileLock lock, open(path));
   for (const auto end = Clock::now() + limit;;) {
-    if (::flock(lock.file_, LOCK_EX | LOCK_NB) == 0)
+    if (::flock(lock.file_.number(), LOCK_EX | LOCK_NB) == 0)
       return std::optional<FileLock>(std::move(lock));
     if (errno != EWOULDBLOCK && errno != EINTR)
       return systemError("lock", path);
@@ -65,14 +64,6 @@ FileLock::take(const std::string &path, std::chrono::milliseconds limit) {
       return std::optional<FileLock>();
     std::this_thread::sleep_for(kPause);
   }
-}
-
-FileLock::FileLock(FileLock &&other) noexcept
-    : file_(std::exchange(other.file_, -1)) {}
-
-FileLock::~FileLock() {
-  if (file_ >= 0)
-    ::close(file_);
 }
 
 } // namespace dlc

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/base/files/Descriptor.h"
 
 #include <chrono>
 #include <optional>
@@ -29,15 +30,11 @@ public:
   static Result<std::optional<FileLock>> take(const std::string &path,
                                               std::chrono::milliseconds limit);
 
-  FileLock(FileLock &&other) noexcept;
-  FileLock &operator=(FileLock &&) = delete;
-  ~FileLock();
-
 private:
-  explicit FileLock(int file) : file_(file) {}
+  explicit FileLock(Descriptor file) : file_(std::move(file)) {}
   static Result<FileLock> open(const std::string &path);
 
-  int file_;
+  Descriptor file_;
 };
 
 } // namespace dlc

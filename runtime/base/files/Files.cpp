@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/files/Files.h"
+
 #include "runtime/base/files/MappedFile.h"
-#include "runtime/base/files/WriteAll.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,18 +16,6 @@
 namespace fs = std::filesystem;
 
 namespace dlc {
-namespace {
-
-// Closes a descriptor at the end of a scope.
-struct Descriptor {
-  int value;
-  ~Descriptor() {
-    if (value >= 0)
-      ::close(value);
-  }
-};
-
-} // namespace
 
 Status systemError(std::string_view action, std::string_view path) {
   return failed("cannot {} '{}': {}", action, path, std::strerror(errno));
@@ -35,12 +23,11 @@ Status systemError(std::string_view action, std::string_view path) {
 
 Result<MappedFile> MappedFile::open(const std::string &path) {
   DLC_ASSIGN(const OpenFile opened, openToRead(path));
-  const Descriptor file{opened.descriptor};
   MappedFile mapped;
   mapped.path_ = path;
   if (opened.size == 0)
     return mapped;
-  DLC_ASSIGN(mapped.data_, mapFile(file.value, opened.size, path));
+  DLC_ASSIGN(mapped.data_, mapFile(opened.file.number(), opened.size, path));
   mapped.size_ = opened.size;
   return mapped;
 }
@@ -66,21 +53,27 @@ Result<std::string> readFile(const std::string &path, uint64_t limit) {
   return text;
 }
 
-Result<FileWriter> FileWriter::create(const std::string &path) {
-  int file = ::open(path.c_str(),
-                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (file < 0)
-    return systemError("create", path);
-  return FileWriter(file, path);
+size_t writeAll(int descriptor, std::string_view data) {
+  size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t count =
+        ::write(descriptor, data.data() + done, data.size() - done);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      break;
+    done += size_t(count);
+  }
+  return done;
 }
 
-FileWriter::FileWriter(FileWriter &&other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), direct_(other.direct_),
-      written_(other.written_), path_(std::move(other.path_)) {}
-
-FileWriter::~FileWriter() {
-  if (descriptor_ >= 0)
-    ::close(descriptor_);
+Result<FileWriter> FileWriter::create(const std::string &path) {
+  Descriptor file(::open(path.c_str(),
+                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                         0666));
+  if (!file)
+    return systemError("create", path);
+  return FileWriter(std::move(file), path);
 }
 
 Status FileWriter::error(uint64_t size) const {
@@ -109,11 +102,10 @@ Status FileWriter::write(const void *data, uint64_t size) {
 // The number of bytes written directly, in whole blocks: 0 if the file system
 // does not support it.
 Result<uint64_t> FileWriter::writePastCache(const char *data, uint64_t size) {
-  const int flags = ::fcntl(descriptor_, F_GETFL);
+  const int file = descriptor_.number(), flags = ::fcntl(file, F_GETFL);
   const std::unique_ptr<void, void (*)(void *)> block(
       std::aligned_alloc(kDirectBlock, kDirectChunk), std::free);
-  if (flags < 0 || !block ||
-      ::fcntl(descriptor_, F_SETFL, flags | O_DIRECT) != 0)
+  if (flags < 0 || !block || ::fcntl(file, F_SETFL, flags | O_DIRECT) != 0)
     return uint64_t(0);
   uint64_t done = 0;
   Status status;
@@ -121,7 +113,7 @@ Result<uint64_t> FileWriter::writePastCache(const char *data, uint64_t size) {
     const uint64_t wanted =
         std::min(kDirectChunk, (size - done) / kDirectBlock * kDirectBlock);
     std::memcpy(block.get(), data + done, wanted);
-    const ssize_t count = ::write(descriptor_, block.get(), wanted);
+    const ssize_t count = ::write(file, block.get(), wanted);
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0 && errno == EINVAL)
@@ -133,23 +125,22 @@ Result<uint64_t> FileWriter::writePastCache(const char *data, uint64_t size) {
     if (uint64_t(count) % kDirectBlock != 0)
       break; // almost full disk; the rest reports it
   }
-  ::fcntl(descriptor_, F_SETFL, flags);
+  ::fcntl(file, F_SETFL, flags);
   DLC_TRY(status);
   return done;
 }
 
 Status FileWriter::writeCached(const char *next, uint64_t size) {
-  const size_t done = writeAll(descriptor_, {next, size});
+  const size_t done = writeAll(descriptor_.number(), {next, size});
   written_ += done;
   return done == size ? Status() : error(size - done);
 }
 
 Status FileWriter::sync() {
   DLC_TRY(mappedFilesStatus()); // lost pages would be written as zeros
-  if (::fsync(descriptor_) != 0)
+  if (::fsync(descriptor_.number()) != 0 || !descriptor_.close())
     return error(written_);
-  int file = std::exchange(descriptor_, -1);
-  return ::close(file) == 0 ? Status() : error(written_);
+  return {};
 }
 
 Status writeNewFile(const std::string &path, std::string_view content) {
@@ -158,12 +149,44 @@ Status writeNewFile(const std::string &path, std::string_view content) {
   return file.sync();
 }
 
+static Status notKind(const std::string &path, std::string_view expected) {
+  return failed("'{}' is {}, expected {}", path, kindOfFile(path), expected);
+}
+
+Result<Descriptor> openOwnFile(const std::string &path, int flags) {
+  Descriptor file(
+      ::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+  struct stat found {};
+  if (!file) {
+    const Status status = systemError("open", path);
+    return kindOfFile(path) == "a symbolic link" ? notKind(path, "a file")
+                                                 : status;
+  }
+  const bool isPlain =
+      ::fstat(file.number(), &found) == 0 && S_ISREG(found.st_mode);
+  if (isPlain && found.st_nlink <= 1)
+    return file;
+  if (!isPlain)
+    return notKind(path, "a file");
+  {
+    DLC_ASSIGN(const MappedFile content, MappedFile::open(path));
+    DLC_TRY(writeFileAtomically(path, content.text()));
+  }
+  return openOwnFile(path, flags);
+}
+
+Status makeOwnFolder(const std::string &path) {
+  const Status made = makeFolder(path);
+  return kindOfFile(path) == "a symbolic link" ? notKind(path, "a folder")
+                                               : made;
+}
+
 Status syncFolder(const std::string &path) {
-  Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (folder.value < 0)
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder)
     return systemError("open", path);
   // Some file systems cannot sync folders (EINVAL), and do not need to.
-  if (::fsync(folder.value) != 0 && errno != EINVAL)
+  if (::fsync(folder.number()) != 0 && errno != EINVAL)
     return systemError("sync", path);
   return {};
 }
@@ -182,20 +205,7 @@ std::string_view kindOfFile(const std::string &path) {
   struct stat info;
   if (::lstat(path.c_str(), &info) != 0)
     return "";
-  switch (info.st_mode & S_IFMT) {
-  case S_IFREG:
-    return "a file";
-  case S_IFDIR:
-    return "a folder";
-  case S_IFLNK:
-    return "a symbolic link";
-  case S_IFIFO:
-    return "a FIFO";
-  case S_IFSOCK:
-    return "a socket";
-  default:
-    return "a device";
-  }
+  return kindOfFile(info.st_mode);
 }
 
 Status makeFolder(const std::string &path, uint32_t mode) {

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/base/files/Descriptor.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,10 +51,7 @@ public:
   // Fails if anything, even a link, has that name. The umask applies.
   static Result<FileWriter> create(const std::string &path);
 
-  FileWriter(FileWriter &&other) noexcept;
-  FileWriter &operator=(FileWriter &&) = delete;
-  ~FileWriter(); // closes; the content is complete only after sync()
-
+  // The content is complete only after sync().
   Status write(const void *data, uint64_t size);
   Status write(std::string_view text) {
     return write(text.data(), text.size());
@@ -68,13 +65,13 @@ public:
 
 private:
   friend class AtomicFile;
-  FileWriter(int descriptor, std::string path)
-      : descriptor_(descriptor), path_(std::move(path)) {}
+  FileWriter(Descriptor descriptor, std::string path)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
   Status error(uint64_t size) const;
   Status writeCached(const char *data, uint64_t size);
   Result<uint64_t> writePastCache(const char *data, uint64_t size);
 
-  int descriptor_;
+  Descriptor descriptor_;
   bool direct_ = false;
   uint64_t written_ = 0;
   std::string path_;
@@ -87,6 +84,24 @@ Status writeNewFile(const std::string &path, std::string_view content);
 // plain files are replaced, and their permissions kept; folders, links, FIFOs
 // and devices are errors.
 Status writeFileAtomically(const std::string &path, std::string_view content);
+
+// Writes all of `data` to a file descriptor, in several calls where one is
+// interrupted or writes less. Returns the number of bytes written: if it is
+// less than all, errno has the reason.
+size_t writeAll(int descriptor, std::string_view data);
+
+// Files that a program writes in place in its own folder, such as a run's
+// folder. A link in it could lead to another user's file, so nothing is opened,
+// created or truncated through a link.
+
+// A plain file, opened with the `flags` of open(2) (O_WRONLY, O_APPEND, O_CREAT
+// ...); the caller closes the descriptor. Fails if a link or anything else has
+// the name. A file with a second name (a hard link) is replaced by a copy
+// first: the other name keeps the content.
+Result<Descriptor> openOwnFile(const std::string &path, int flags);
+
+// Creates the folder if it does not exist. Fails if a link has the name.
+Status makeOwnFolder(const std::string &path);
 
 // Makes earlier renames and removals in a folder durable.
 Status syncFolder(const std::string &path);

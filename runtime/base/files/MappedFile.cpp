@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <fcntl.h>
 #include <mutex>
 #include <sys/mman.h>
@@ -104,6 +103,8 @@ std::string_view kindOfFile(mode_t mode) {
     return "a file";
   case S_IFDIR:
     return "a folder";
+  case S_IFLNK:
+    return "a symbolic link";
   case S_IFIFO:
     return "a FIFO";
   case S_IFSOCK:
@@ -117,10 +118,10 @@ std::string_view kindOfFile(mode_t mode) {
 }
 
 Result<OpenFile> openToRead(const std::string &path) {
-  const int file =
-      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  Descriptor file(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat info;
-  if (file < 0) {
+  if (!file) {
     const Status error = systemError("open", path);
     // Things that cannot be opened may not be files, such as sockets.
     if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
@@ -128,16 +129,12 @@ Result<OpenFile> openToRead(const std::string &path) {
                     kindOfFile(info.st_mode));
     return error;
   }
-  Status wrong;
-  if (::fstat(file, &info) != 0)
-    wrong = systemError("read", path);
-  else if (!S_ISREG(info.st_mode))
-    wrong =
-        failed("'{}' is {}, expected a file", path, kindOfFile(info.st_mode));
-  if (wrong.ok())
-    return OpenFile{file, static_cast<uint64_t>(info.st_size)};
-  ::close(file);
-  return wrong;
+  if (::fstat(file.number(), &info) != 0)
+    return systemError("read", path);
+  if (!S_ISREG(info.st_mode))
+    return failed("'{}' is {}, expected a file", path,
+                  kindOfFile(info.st_mode));
+  return OpenFile{std::move(file), uint64_t(info.st_size)};
 }
 
 Result<const std::byte *> mapFile(int descriptor, uint64_t size,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/base/files/Descriptor.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,7 @@ std::string_view kindOfFile(mode_t mode);
 // Code::Failed, without blocking, for anything but a plain file, such as a FIFO
 // or a device.
 struct OpenFile {
-  int descriptor = -1;
+  Descriptor file;
   uint64_t size = 0;
 };
 Result<OpenFile> openToRead(const std::string &path);

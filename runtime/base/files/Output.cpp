@@ -42,7 +42,7 @@ int finishOutput(int code) {
   if (firstError != EPIPE)
     logError(fmt::format("cannot write to stdout: {}",
                          std::strerror(firstError ? firstError : EIO)));
-  return code ? code : static_cast<int>(Code::Failed);
+  return code ? code : int(Code::Failed);
 }
 
 } // namespace dlc

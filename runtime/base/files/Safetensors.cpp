@@ -87,9 +87,8 @@ Status readMetadata(const Json &object,
 // Checks that tensors, sorted by offset, are contiguous.
 Status checkContiguous(std::vector<NamedTensor> &tensors,
                        std::span<const std::byte> data) {
-  std::stable_sort(tensors.begin(), tensors.end(), [](auto &a, auto &b) {
-    return std::pair(a.data, a.bytes) < std::pair(b.data, b.bytes);
-  });
+  std::ranges::stable_sort(tensors, {},
+                           [](auto &t) { return std::pair(t.data, t.bytes); });
   const std::byte *next = data.data();
   for (const NamedTensor &tensor : tensors) {
     if (tensor.data != next)
@@ -149,15 +148,13 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string &path,
         DLC_TRY(readMetadata(entry, result.metadata_));
         continue;
       }
-      auto tensor = readEntry(name, entry, data, narrow);
-      if (!tensor)
-        return tensor.status().withContext(fmt::format("tensor '{}'", name));
-      result.tensors_.push_back(*std::move(tensor));
+      DLC_ASSIGN(result.tensors_.emplace_back(),
+                 readEntry(name, entry, data, narrow)
+                     .withContext("tensor '{}'", name));
     }
     return checkContiguous(result.tensors_, data);
   };
-  if (Status status = parse(); !status.ok())
-    return status.withContext(fmt::format("'{}'", path));
+  DLC_TRY(parse().withContext("'{}'", path));
   for (size_t i = 0; i < result.tensors_.size(); ++i)
     result.index_[result.tensors_[i].name] = i;
   return result;

@@ -26,7 +26,7 @@ std::optional<uint64_t> checkedElements(const Shape &shape) {
   for (int64_t dim : shape) {
     if (dim < 0)
       return std::nullopt;
-    if (count = checkedMul(*count, static_cast<uint64_t>(dim)); !count)
+    if (count = checkedMul(*count, uint64_t(dim)); !count)
       return std::nullopt;
   }
   return count;

@@ -23,7 +23,7 @@ constexpr std::array<Row, 8> kRows = {{{4, "f32", "F32"},
                                        {1, "u8", "U8"},
                                        {1, "bool", "BOOL"}}};
 
-const Row &row(DType type) { return kRows[static_cast<size_t>(type)]; }
+const Row &row(DType type) { return kRows[size_t(type)]; }
 
 std::optional<DType> find(std::string_view name, std::string_view Row::*field) {
   for (size_t i = 0; i < kRows.size(); ++i)
@@ -59,17 +59,17 @@ std::optional<DType> dtypeFromSafetensors(std::string_view name) {
 uint16_t toBf16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7fffffff) > 0x7f800000)
-    return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+    return uint16_t((bits >> 16) | 0x40);
+  return uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
 float fromBf16(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  return std::bit_cast<float>(uint32_t(bits) << 16);
 }
 
 uint16_t toF16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
-  uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
+  uint16_t sign = uint16_t((bits >> 16) & 0x8000);
   uint32_t magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000)
     return sign | 0x7e00;
@@ -77,18 +77,17 @@ uint16_t toF16(float value) {
     return sign | 0x7c00;
   if (magnitude < 0x38800000) { // subnormal: in units of 2^-24
     float scaled = std::bit_cast<float>(magnitude) + 0.5f; // ulp is 2^-24
-    return sign |
-           static_cast<uint16_t>(std::bit_cast<uint32_t>(scaled) - 0x3f000000);
+    return sign | uint16_t(std::bit_cast<uint32_t>(scaled) - 0x3f000000);
   }
   uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
-  return sign | static_cast<uint16_t>((rounded - 0x38000000) >> 13);
+  return sign | uint16_t((rounded - 0x38000000) >> 13);
 }
 
 float fromF16(uint16_t bits) {
-  uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  uint32_t sign = uint32_t(bits & 0x8000) << 16;
   uint32_t exponent = (bits >> 10) & 0x1f, mantissa = bits & 0x3ff;
   if (exponent == 0) {
-    float value = static_cast<float>(mantissa) * 0x1p-24f;
+    float value = float(mantissa) * 0x1p-24f;
     return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | sign);
   }
   if (exponent == 31)

@@ -28,9 +28,9 @@ void store(std::byte *at, DType type, double value) {
   auto write = [&](auto rounded) { std::memcpy(at, &rounded, sizeof rounded); };
   switch (type) {
   case DType::F16:
-    return write(toF16(static_cast<float>(value)));
+    return write(toF16(float(value)));
   case DType::BF16:
-    return write(toBf16(static_cast<float>(value)));
+    return write(toBf16(float(value)));
   case DType::F64:
     return write(value);
   default:

@@ -89,10 +89,8 @@ private:
                  ? std::numeric_limits<float>::infinity()
                  : std::fabs(value - x);
     };
-    auto best =
-        std::min_element(values_.begin(), values_.end(), [&](float a, float b) {
-          return distance(a) < distance(b);
-        });
+    auto best = std::ranges::min_element(
+        values_, [&](float a, float b) { return distance(a) < distance(b); });
     return unsigned(best - values_.begin());
   }
 
@@ -115,7 +113,7 @@ std::vector<float> unpack(const Packed &type, std::string_view bytes,
   std::vector<float> elements(count);
   for (size_t i = 0; i < count; ++i) {
     const size_t bit = i * size_t(type.bits);
-    const unsigned byte = static_cast<uint8_t>(bytes[bit / 8]);
+    const unsigned byte = uint8_t(bytes[bit / 8]);
     elements[i] = values[byte >> bit % 8 & (values.size() - 1)];
   }
   return elements;

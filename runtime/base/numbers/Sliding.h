@@ -56,8 +56,7 @@ struct WindowSizes {
     bool good = pads.size() == 2 * dims;
     for (const auto &sizes : {kernel, strides, dilations})
       good = good && sizes.size() == dims &&
-             std::all_of(sizes.begin(), sizes.end(),
-                         [](int64_t n) { return n > 0; });
+             std::ranges::all_of(sizes, [](int64_t n) { return n > 0; });
     return good;
   }
   constexpr Sliding along(size_t d) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/options/Arguments.h"
 
-#include "runtime/base/options/Commas.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 
@@ -23,9 +23,8 @@ Result<Argument> parseArgument(const std::string &kind,
                                const std::string &text) {
   const size_t equals = text.find('=');
   Argument argument{kind, trimmed(text.substr(0, equals)), {"true"}};
-  std::replace(argument.key.begin(), argument.key.end(), '-', '_');
-  if (argument.key.empty() ||
-      !std::all_of(argument.key.begin(), argument.key.end(), isOfName))
+  std::ranges::replace(argument.key, '-', '_');
+  if (argument.key.empty() || !std::ranges::all_of(argument.key, isOfName))
     return usageError("{}: expected KEY=VALUE, found '{}'", kind, text);
   if (equals == text.npos)
     return argument;
@@ -51,7 +50,7 @@ takeArguments(std::string &text, const std::vector<std::string> &kinds) {
     while (begin > 0 && isOfName(text[begin - 1]))
       --begin;
     const std::string kind = text.substr(begin, open - begin);
-    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+    if (std::ranges::count(kinds, kind) == 0) {
       ++open;
       continue;
     }
@@ -60,8 +59,7 @@ takeArguments(std::string &text, const std::vector<std::string> &kinds) {
       return usageError("'{}' lacks its ')'", text.substr(begin));
     for (const std::string &word :
          splitAtCommas(text.substr(open + 1, close - open - 1))) {
-      DLC_ASSIGN(Argument argument, parseArgument(kind, word));
-      all.push_back(std::move(argument));
+      DLC_ASSIGN(all.emplace_back(), parseArgument(kind, word));
     }
     text.erase(open, close + 1 - open);
   }

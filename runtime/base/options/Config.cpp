@@ -49,7 +49,7 @@ public:
   Status read(const std::string &path) {
     std::error_code error;
     std::string real = std::filesystem::weakly_canonical(path, error).string();
-    if (std::find(open_.begin(), open_.end(), real) != open_.end())
+    if (std::ranges::count(open_, real) > 0)
       return usageError("{}: _BASE_ or BASE includes this file recursively",
                         path);
     if (open_.size() >= kMaxDepth)

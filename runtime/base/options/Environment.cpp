@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/options/Environment.h"
 
-#include <charconv>
+#include "runtime/base/numbers/ParseNumber.h"
+
 #include <cstdlib>
 #include <string_view>
 #include <unistd.h>
@@ -59,13 +60,7 @@ std::optional<std::string> visibleGpus() {
   return valueOf("CUDA_VISIBLE_DEVICES");
 }
 
-std::optional<int> localRank() {
-  const std::string text = textOf("LOCAL_RANK");
-  int rank = 0;
-  const auto read =
-      std::from_chars(text.data(), text.data() + text.size(), rank);
-  return read.ec == std::errc() ? std::optional(rank) : std::nullopt;
-}
+std::optional<int> localRank() { return asNumber<int>(textOf("LOCAL_RANK")); }
 
 bool isRank() { return std::getenv("RANK") != nullptr; }
 

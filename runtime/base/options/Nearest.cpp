@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/options/Nearest.h"
 #include "runtime/base/Text.h"
-#include "runtime/base/options/Theirs.h"
 
 #include <fmt/format.h>
 
@@ -60,8 +59,7 @@ std::string nearest(const std::string &given,
 static std::string knownAs(const std::string &word,
                            const std::vector<std::string> &candidates) {
   const auto has = [&](const std::string &name) {
-    return std::find(candidates.begin(), candidates.end(), name) !=
-           candidates.end();
+    return std::ranges::count(candidates, name) > 0;
   };
   for (const std::string &candidate : candidates)
     if (!word.empty() && plainWord(candidate) == plainWord(word))

@@ -117,12 +117,10 @@ Status OptionTable::set(const Option &option, const Words &words,
                  row->argumentKinds.end());
   std::map<const Option *, Words> arguments;
   for (std::string &word : plain) {
-    auto taken = takeArguments(word, kinds);
-    DLC_TRY(taken.status().withContext(where));
-    for (const Argument &argument : *taken) {
-      const auto row = rowOf(argument, rows);
-      DLC_TRY(row.status().withContext(where));
-      auto [at, isNew] = arguments.try_emplace(*row, argument.words);
+    DLC_ASSIGN(const auto taken, takeArguments(word, kinds).withContext(where));
+    for (const Argument &argument : taken) {
+      DLC_ASSIGN(const Option *row, rowOf(argument, rows).withContext(where));
+      auto [at, isNew] = arguments.try_emplace(row, argument.words);
       if (!isNew && at->second != argument.words)
         return usageError("{}: {} is {} and {}: all terms have one", where,
                           argument.key, fmt::join(at->second, ","),
@@ -228,8 +226,8 @@ std::string OptionTable::yaml(bool help) const {
       continue;
     const size_t dot = option.key.find('.');
     const std::string name = option.key.substr(0, dot);
-    auto section = std::find_if(sections.begin(), sections.end(),
-                                [&](const auto &s) { return s.first == name; });
+    auto section = std::ranges::find_if(
+        sections, [&](const auto &s) { return s.first == name; });
     if (section == sections.end())
       section = sections.insert(section, {name, name + ":\n"});
     const std::string line =
@@ -245,7 +243,7 @@ std::string OptionTable::yaml(bool help) const {
 }
 
 bool isGiven(const OptionTable::Given &given, std::string_view key) {
-  return std::find(given.begin(), given.end(), key) != given.end();
+  return std::ranges::count(given, key) > 0;
 }
 
 } // namespace dlc

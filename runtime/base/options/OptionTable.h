@@ -145,7 +145,7 @@ public:
                                                Words names, std::string help) {
     return choiceAt(
         std::move(key), std::move(names), std::move(help),
-        [&field] { return static_cast<size_t>(field); },
+        [&field] { return size_t(field); },
         [&field](size_t i) { field = static_cast<Enum>(i); });
   }
   Option &text(std::string key, std::string &field, std::string type,

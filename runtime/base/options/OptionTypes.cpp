@@ -148,11 +148,11 @@ Option &OptionTable::choiceAt(std::string key, Words names, std::string help,
                   fmt::format("{{{}}}", fmt::join(names, ",")));
   o.set = [take, names](auto &words) -> Status {
     DLC_ASSIGN(std::string word, oneWord(words));
-    const auto found = std::find(names.begin(), names.end(), word);
+    const auto found = std::ranges::find(names, word);
     if (found == names.end())
       return usageError("'{}' is not one of {}{}", word, fmt::join(names, ", "),
                         suggestion(word, names));
-    take(static_cast<size_t>(found - names.begin()));
+    take(size_t(found - names.begin()));
     return {};
   };
   o.get = [at, names] {

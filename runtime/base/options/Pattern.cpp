@@ -78,8 +78,8 @@ parsePatterns(const std::vector<std::string> &texts) {
 }
 
 bool searchAny(const std::vector<Pattern> &patterns, std::string_view name) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const Pattern &p) { return p.search(name); });
+  return std::ranges::any_of(patterns,
+                             [&](const Pattern &p) { return p.search(name); });
 }
 
 std::string exactPattern(std::string_view name) {

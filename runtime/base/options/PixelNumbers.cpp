@@ -52,8 +52,7 @@ Result<std::vector<double>> parseFractions(const Words &words, double low,
                                            double high) {
   std::vector<double> numbers;
   for (const std::string &word : words) {
-    DLC_ASSIGN(const double number, parseFraction(word, low, high));
-    numbers.push_back(number);
+    DLC_ASSIGN(numbers.emplace_back(), parseFraction(word, low, high));
   }
   return numbers;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/base/options/Theirs.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/options/Nearest.h"
 
 #include <algorithm>
 #include <string_view>
@@ -88,7 +88,7 @@ constexpr Row kRows[] = {
 std::string plainWord(const std::string &word) {
   std::string text = lowerCase(
       word.substr(std::min(word.find_first_not_of('-'), word.size())));
-  std::replace(text.begin(), text.end(), '_', '-');
+  std::ranges::replace(text, '_', '-');
   return text;
 }
 

@@ -3,7 +3,6 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/options/Environment.h"
-#include "runtime/base/process/LogSink.h"
 
 #include <algorithm>
 #include <array>
@@ -44,7 +43,7 @@ void writeRaw(std::string_view word, std::string_view text) {
       ::writev(STDERR_FILENO, parts.data(), parts.size());
 }
 
-std::string quoted(std::string_view text) {
+std::string inQuotes(std::string_view text) {
   std::string json = "\"";
   for (const char c : text)
     if (c == '"' || c == '\\')
@@ -80,7 +79,7 @@ void writeLine(LogLevel level, std::string_view text) {
     if (jsonMode)
       writeObject(fmt::format("\"level\": \"{}\", \"message\": {}",
                               kLevels[size_t(level)],
-                              quoted(messageText(text))));
+                              inQuotes(messageText(text))));
     else
       writeRaw(word, messageText(text));
   } catch (const std::bad_alloc &) {

@@ -2,9 +2,11 @@
 // Messages for users, on stderr; stdout is for data only.
 #pragma once
 
+#include "runtime/base/Status.h"
+
 #include <fmt/format.h>
 
-#include <string>
+#include <functional>
 #include <string_view>
 
 namespace dlc {
@@ -39,5 +41,20 @@ template <class... Args>
 void warning(fmt::format_string<Args...> format, Args &&...args) {
   logWarning(fmt::format(format, std::forward<Args>(args)...));
 }
+
+// An error that does not end what is going on.
+inline void warnOf(const Status &status) {
+  if (!status.ok())
+    logWarning(status.message());
+}
+
+// Redirects the library's messages to a program's own log.
+
+// Progress: where a run is, one of many lines of which the last one counts.
+enum class LogLevel { Info, Warning, Error, Progress };
+
+// Receives every line, without its newline, instead of stderr; called by any
+// thread, one at a time. Empty: stderr again. It must neither throw nor log.
+void setLogSink(std::function<void(LogLevel, std::string_view)> sink);
 
 } // namespace dlc

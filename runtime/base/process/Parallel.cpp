@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/process/Parallel.h"
 
-#include "runtime/base/process/Quota.h"
+#include "runtime/base/process/Granted.h"
 
 #include <algorithm>
 #include <exception>
@@ -68,7 +68,7 @@ void runTogether(size_t count, const std::function<void()> &work) {
 int coresWithin(int allowed, std::optional<double> granted) {
   constexpr double kRounded = 0.01; // 2.999 cores count as three
   const double least = std::min<double>(allowed, granted.value_or(allowed));
-  return std::max(1, static_cast<int>(least + kRounded));
+  return std::max(1, int(least + kRounded));
 }
 
 int coresOfProcess() {

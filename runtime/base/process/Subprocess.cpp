@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/process/Subprocess.h"
 
+#include "runtime/base/Text.h"
+#include "runtime/base/files/Descriptor.h"
 #include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Log.h"
 
@@ -35,7 +37,10 @@ public:
         line_ += c;
   }
   void finish() {
-    onLine_(line_);
+    if (onLine_)
+      onLine_(line_);
+    if (!line_.empty())
+      last_ = std::move(line_);
     line_.clear();
   }
   void end() {
@@ -43,9 +48,11 @@ public:
       finish();
   }
 
+  const std::string &last() const { return last_; }
+
 private:
   const std::function<void(std::string_view)> &onLine_;
-  std::string line_;
+  std::string line_, last_;
 };
 
 // Ends with a null.
@@ -74,38 +81,9 @@ withOwnVariables(const std::vector<std::string> &variables) {
   return all;
 }
 
-class Descriptor {
-public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() { close(); }
-  Descriptor(const Descriptor &) = delete;
-  Descriptor &operator=(const Descriptor &) = delete;
-  int number() const { return number_; }
-  void close() {
-    if (number_ >= 0)
-      ::close(number_);
-    number_ = -1;
-  }
-
-private:
-  int number_;
-};
-
-void readAll(int from, Lines &lines) {
-  char buffer[4096];
-  for (;;) {
-    const ssize_t n = ::read(from, buffer, sizeof buffer);
-    if (n > 0)
-      lines.add({buffer, static_cast<size_t>(n)});
-    else if (n == 0 || errno != EINTR)
-      break;
-  }
-  lines.end();
-}
-
-ProgramEnd endOf(int status) {
+ProgramEnd endOf(int status, bool isKilled, const Lines &lines) {
   return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
-          false};
+          isKilled, lines.last()};
 }
 
 Status noEnd(const std::string &name) {
@@ -113,12 +91,13 @@ Status noEnd(const std::string &name) {
                 std::strerror(errno));
 }
 
-Result<ProgramEnd> waitFor(pid_t child, const std::string &name) {
+Result<ProgramEnd> waitFor(pid_t child, const std::string &name,
+                           const Lines &lines) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR)
       return noEnd(name);
-  return endOf(status);
+  return endOf(status, false, lines);
 }
 
 bool isReadable(int from, int milliseconds) {
@@ -131,7 +110,7 @@ bool readSome(int from, Lines &lines) {
   char buffer[4096];
   const ssize_t n = ::read(from, buffer, sizeof buffer);
   if (n > 0)
-    lines.add({buffer, static_cast<size_t>(n)});
+    lines.add({buffer, size_t(n)});
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
@@ -165,9 +144,7 @@ Result<ProgramEnd> waitWithin(const ProgramLimits &limits, pid_t child,
   for (int i = 0; i < kMostReads && isOpen && isReadable(from, 0); ++i)
     isOpen = readSome(from, lines);
   lines.end();
-  ProgramEnd end = endOf(status);
-  end.isKilled = isKilled;
-  return end;
+  return endOf(status, isKilled, lines);
 }
 
 std::string folderOf(const char *path) {
@@ -187,13 +164,9 @@ std::vector<std::string> foldersOfPrograms() {
     found.push_back(folder + "/../../bin");
   }
   const std::string path = environment::programFolders();
-  std::string_view rest = path;
-  while (!rest.empty()) {
-    const size_t colon = std::min(rest.find(':'), rest.size());
-    if (colon > 0) // "" would mean the current folder
-      found.emplace_back(rest.substr(0, colon));
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
-  }
+  for (const std::string_view folder : splitAt(path, ':'))
+    if (!folder.empty()) // "" would mean the current folder
+      found.emplace_back(folder);
   return found;
 }
 
@@ -258,20 +231,19 @@ runProgram(const std::vector<std::string> &words,
     return failed("cannot run '{}': no pipe: {}", words[0],
                   std::strerror(errno));
   Descriptor from(ends[0]), to(ends[1]);
-  const auto started =
-      startProgram({words,
-                    {-1, -1, to.number()},
-                    limits.any() ? std::optional(0) : std::nullopt});
-  if (!started)
-    return started.status().withContext(
-        fmt::format("cannot run '{}'", words[0]));
-  const pid_t child = *started;
+  DLC_ASSIGN(const pid_t child,
+             startProgram({words,
+                           {-1, -1, to.number()},
+                           limits.any() ? std::optional(0) : std::nullopt})
+                 .withContext("cannot run '{}'", words[0]));
   to.close();
   Lines lines(onLine);
   if (limits.any())
     return waitWithin(limits, child, words[0], from.number(), lines);
-  readAll(from.number(), lines);
-  return waitFor(child, words[0]);
+  while (readSome(from.number(), lines))
+    continue;
+  lines.end();
+  return waitFor(child, words[0], lines);
 }
 
 Result<OwnProgramEnd> runOwnProgram(const std::vector<std::string> &words) {

@@ -32,6 +32,7 @@ bool hasEnded(pid_t child, std::chrono::milliseconds patience, int &status);
 struct ProgramEnd {
   int code = 0;
   bool isKilled = false; // because of its limits
+  std::string lastLine;  // of its standard error, except empty ones
 };
 
 // When to kill a program and its process group, which is a new one.
@@ -44,14 +45,14 @@ struct ProgramLimits {
 
 // Runs words[0], a path or a name in PATH, with the other words as arguments,
 // and waits for its end. Its standard input is empty and its standard output is
-// discarded. `onLine` is called on this thread with each line of its standard
-// error, without the newline; lines longer than 64 KiB are truncated. Signals
-// have their default actions in it. Code::Failed if it cannot be started, or if
-// this process cannot wait for its children (SIGCHLD is ignored). It inherits
-// files that are not close-on-exec.
+// discarded. `onLine`, if any, is called on this thread with each line of its
+// standard error, without the newline; lines longer than 64 KiB are truncated.
+// Signals have their default actions in it. Code::Failed if it cannot be
+// started, or if this process cannot wait for its children (SIGCHLD is
+// ignored). It inherits files that are not close-on-exec.
 Result<ProgramEnd>
 runProgram(const std::vector<std::string> &words,
-           const std::function<void(std::string_view)> &onLine,
+           const std::function<void(std::string_view)> &onLine = {},
            const ProgramLimits &limits = {});
 
 // How one of dlc's programs ended, and its error without "error: "; empty if

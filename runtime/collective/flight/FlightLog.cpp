@@ -4,7 +4,6 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Files.h"
-#include "runtime/base/files/WriteAll.h"
 #include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Log.h"
 

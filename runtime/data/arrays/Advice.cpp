@@ -113,9 +113,8 @@ std::string notFinite(const Dataset &data) {
       auto *to = reinterpret_cast<std::byte *>(values.data());
       if (!column.copySample(row, nullptr, to))
         break;
-      const bool isFinite =
-          std::all_of(values.begin(), values.end(),
-                      [](float value) { return std::isfinite(value); });
+      const bool isFinite = std::ranges::all_of(
+          values, [](float value) { return std::isfinite(value); });
       if (isFinite || ++count > kNamed)
         continue;
       rows.push_back(row);

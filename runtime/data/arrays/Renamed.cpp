@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/arrays/Renamed.h"
+#include "runtime/data/lengths/Joined.h"
+
+#include "runtime/base/Text.h"
 
 #include <algorithm>
-#include <sstream>
 
 namespace dlc {
 namespace {
@@ -16,7 +17,7 @@ public:
   std::vector<std::string> keys() const override {
     std::vector<std::string> keys = source_->keys();
     for (const auto &[key, name] : names_)
-      std::replace(keys.begin(), keys.end(), name, key);
+      std::ranges::replace(keys, name, key);
     return keys;
   }
   Result<Array> head(const std::string &key) const override {
@@ -41,9 +42,9 @@ private:
 std::string columnsText(const std::string &text) {
   if (text.find(':') != text.npos || text.find('=') == text.npos)
     return text;
-  std::string columns, part;
-  std::istringstream parts(text);
-  while (std::getline(parts, part, ',')) {
+  std::string columns;
+  for (const std::string_view found : splitAt(text, ',')) {
+    std::string part(found);
     const size_t equals = part.find('=');
     if (equals != part.npos)
       part[equals] = ':';
@@ -57,12 +58,10 @@ std::string columnsText(const std::string &text) {
 std::shared_ptr<const Source> renamed(std::shared_ptr<const Source> source,
                                       const std::string &columns) {
   std::map<std::string, std::string> names;
-  std::string part;
-  std::istringstream parts(columns);
-  while (std::getline(parts, part, ';'))
+  for (const std::string_view part : splitAt(columns, ';'))
     if (const size_t colon = part.find(':'); colon != part.npos)
-      if (const std::string name = part.substr(colon + 1); source->has(name))
-        names[part.substr(0, colon)] = name;
+      if (const std::string name(part.substr(colon + 1)); source->has(name))
+        names[std::string(part.substr(0, colon))] = name;
   if (names.empty())
     return source;
   return std::make_shared<const RenamedSource>(std::move(source),

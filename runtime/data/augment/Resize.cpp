@@ -96,14 +96,14 @@ Picture scaledDown(const Picture &image, int first,
   uint8_t *out = result.rgb.data();
   std::vector<int32_t> sums(stride);
   for (const FixedTaps &tap : taps) {
-    std::fill(sums.begin(), sums.end(), kFixedHalf);
+    std::ranges::fill(sums, kFixedHalf);
     const uint8_t *in = image.row(tap.first - first);
     for (int32_t weight : tap.weights) {
       for (size_t i = 0; i < stride; ++i)
         sums[i] += weight * in[i];
       in += stride;
     }
-    out = std::transform(sums.begin(), sums.end(), out, fromFixed);
+    out = std::ranges::transform(sums, out, fromFixed).out;
   }
   return result;
 }

@@ -22,9 +22,8 @@ public:
 private:
   template <class F>
   auto in(int64_t row, const TrainingPass *pass, F &&act) const {
-    const auto part = static_cast<size_t>(
-        std::upper_bound(firsts_.begin(), firsts_.end(), row) -
-        firsts_.begin() - 1);
+    const auto part =
+        size_t(std::ranges::upper_bound(firsts_, row) - firsts_.begin() - 1);
     const int64_t own = row - firsts_[part];
     if (!pass || part == 0)
       return act(*rows_[part], own, pass);
@@ -58,10 +57,7 @@ public:
       : sources_(std::move(sources)), shared_(std::move(shared)) {}
 
   std::string name() const override {
-    std::string names;
-    for (const auto &source : sources_)
-      names += (names.empty() ? "" : ",") + source->name();
-    return names;
+    return joined(sources_, ",", &Source::name);
   }
   std::vector<std::string> keys() const override { return sources_[0]->keys(); }
   Result<Array> head(const std::string &key) const override {
@@ -82,8 +78,7 @@ public:
     int64_t first = 0;
     for (const auto &source : sources_) {
       DLC_ASSIGN(const Array head, source->head(key));
-      DLC_ASSIGN(auto rows, source->rows(key));
-      all.push_back(std::move(rows));
+      DLC_ASSIGN(all.emplace_back(), source->rows(key));
       firsts.push_back(first);
       first += head.rows();
     }
@@ -100,8 +95,8 @@ public:
     return ownerOf(row).isReplaced(row);
   }
   bool isSlow() const override {
-    return std::any_of(sources_.begin(), sources_.end(),
-                       [](const auto &source) { return source->isSlow(); });
+    return std::ranges::any_of(
+        sources_, [](const auto &source) { return source->isSlow(); });
   }
   Result<std::string> hash(int threads) const override {
     return hashOf(sources_, threads);

@@ -90,9 +90,9 @@ void SampleOrder::begin(int64_t epoch) {
   if (epoch_ != epoch && (sampling_.shuffle || epoch_ < 0)) {
     std::vector<int64_t> order;
     if (sampling_.shuffle) {
-      order = shuffledOrder(all, sampling_.seed, static_cast<uint64_t>(epoch));
+      order = shuffledOrder(all, sampling_.seed, uint64_t(epoch));
     } else {
-      order.resize(static_cast<size_t>(all));
+      order.resize(size_t(all));
       std::iota(order.begin(), order.end(), 0);
     }
     if (counts_.size() == 1) { // large: avoids a copy
@@ -104,7 +104,7 @@ void SampleOrder::begin(int64_t epoch) {
       places_[set].clear(), places_[set].reserve(size_t(counts_[set]));
     }
     for (int64_t place = 0; place < int64_t(order.size()); ++place) {
-      int64_t row = order[static_cast<size_t>(place)];
+      int64_t row = order[size_t(place)];
       size_t set = 0;
       while (row >= counts_[set])
         row -= counts_[set++];
@@ -123,7 +123,7 @@ size_t SampleOrder::nextSet() const {
     const int64_t last = taken_[set] + sampling_.samplesOfUpdate() - 1;
     if (last >= counts_[set])
       continue;
-    const int64_t place = places_[set][static_cast<size_t>(last)];
+    const int64_t place = places_[set][size_t(last)];
     if (earliest < 0 || place < earliest)
       earliest = place, next = set;
   }
@@ -147,9 +147,7 @@ SampleOrder::Update SampleOrder::at(int64_t number) {
   }
   const int64_t there = std::min(size, counts_[set] - taken_[set]);
   return {std::move(cursor), std::move(end), set,
-          std::span(rows_[set])
-              .subspan(static_cast<size_t>(taken_[set]),
-                       static_cast<size_t>(there))};
+          std::span(rows_[set]).subspan(size_t(taken_[set]), size_t(there))};
 }
 
 } // namespace dlc

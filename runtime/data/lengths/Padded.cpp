@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/lengths/Padded.h"
+#include "runtime/data/lengths/Joined.h"
 
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/options/OptionTable.h"
@@ -26,7 +26,7 @@ Result<std::vector<std::byte>> valueAs(double value, DType type) {
   if (value != std::floor(value) || std::abs(value) > most ||
       int64_t(value) < range.first || int64_t(value) > range.last)
     return usageError("{} is no {}", numberText(value), nameOf(type));
-  const auto whole = static_cast<int64_t>(value);
+  const auto whole = int64_t(value);
   converter(DType::I64, type, false)(
       reinterpret_cast<const std::byte *>(&whole), bytes.data(), 1, 1);
   return bytes;
@@ -58,8 +58,7 @@ private:
   void copy(size_t axis, const std::byte *from, std::byte *to) const {
     if (axis + 1 >= from_.size()) {
       std::memcpy(to, from,
-                  value_.size() *
-                      static_cast<size_t>(from_.empty() ? 1 : from_.back()));
+                  value_.size() * size_t(from_.empty() ? 1 : from_.back()));
       return;
     }
     uint64_t small = value_.size(), big = value_.size();
@@ -88,8 +87,7 @@ public:
   Result<Array> head(const std::string &key) const override {
     DLC_ASSIGN(Array head, source_->head(key));
     if (const auto found = paddings_.find(key); found != paddings_.end())
-      std::copy(found->second.shape.begin(), found->second.shape.end(),
-                head.shape.begin() + 1);
+      std::ranges::copy(found->second.shape, head.shape.begin() + 1);
     return head;
   }
   Result<std::shared_ptr<const RowReader>>
@@ -116,11 +114,10 @@ paddedSource(std::shared_ptr<const Source> source,
   std::map<std::string, KnownPadding> byKey;
   for (const Padding &padding : paddings) {
     DLC_ASSIGN(const Array head, source->head(padding.key));
-    auto value = valueAs(padding.value, head.dtype);
-    if (!value)
-      return value.status().withContext(
-          fmt::format("--pad: '{}': '{}'", source->name(), padding.key));
-    byKey[padding.key] = {padding.shape, *std::move(value)};
+    DLC_ASSIGN(auto value, valueAs(padding.value, head.dtype)
+                               .withContext("--pad: '{}': '{}'", source->name(),
+                                            padding.key));
+    byKey[padding.key] = {padding.shape, std::move(value)};
   }
   return std::make_shared<const PaddedSource>(std::move(source),
                                               std::move(byKey));

@@ -5,7 +5,7 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/base/process/Log.h"
-#include "runtime/data/Foreign.h"
+#include "runtime/data/DataFiles.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -51,7 +51,7 @@ bool endsInOneOf(std::string_view name,
   if (dot == name.npos)
     return false;
   const std::string ending = lowerCase(std::string(name.substr(dot + 1)));
-  return std::find(endings.begin(), endings.end(), ending) != endings.end();
+  return std::ranges::count(endings, ending) > 0;
 }
 
 constexpr std::string_view kRead[] = {"jpg", "jpeg", "png", "webp"};
@@ -72,9 +72,9 @@ public:
     for (const auto &entry : fs::directory_iterator(folder))
       if (!entry.path().filename().string().starts_with('.'))
         entries.push_back(entry);
-    std::sort(entries.begin(), entries.end(), [](auto &a, auto &b) {
-      return a.path().native() < b.path().native();
-    });
+    std::ranges::sort(
+        entries, {},
+        [](auto &entry) -> auto & { return entry.path().native(); });
     return entries;
   }
 
@@ -182,11 +182,10 @@ Status checkNoSplit(const Collector &collector, const PictureFiles &folder) {
   std::string train, val;
   for (const std::string &name : folder.classes_) {
     const auto inside = collector.list(folder.folder + name);
-    const bool isPart =
-        std::find(std::begin(kParts), std::end(kParts), name) !=
-            std::end(kParts) &&
-        std::any_of(inside.begin(), inside.end(),
-                    [](const auto &entry) { return entry.is_directory(); });
+    const bool isPart = std::ranges::count(kParts, name) > 0 &&
+                        std::ranges::any_of(inside, [](const auto &entry) {
+                          return entry.is_directory();
+                        });
     if (!isPart)
       return {};
     (name.starts_with("train") ? train : val) = name;

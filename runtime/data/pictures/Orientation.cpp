@@ -99,7 +99,7 @@ Picture upright(Picture from, int orientation) {
       turns ? from.width : from.height, turns ? from.height : from.width, {}};
   to.rgb.resize(from.rgb.size());
   constexpr std::string_view kFlipsX = "2378", kFlipsY = "3467";
-  const char digit = static_cast<char>('0' + orientation);
+  const char digit = char('0' + orientation);
   const bool flipsX = kFlipsX.find(digit) != kFlipsX.npos;
   const bool flipsY = kFlipsY.find(digit) != kFlipsY.npos;
   uint8_t *out = to.rgb.data();

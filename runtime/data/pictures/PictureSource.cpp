@@ -124,8 +124,7 @@ private:
     };
     const Status status = work();
     return status.ok() ? status
-                       : status.withContext(
-                             fmt::format("'{}'", pictures_->nameOf(row)));
+                       : status.withContext("'{}'", pictures_->nameOf(row));
   }
 
   std::shared_ptr<const Pictures> pictures_;
@@ -141,7 +140,7 @@ Result<Labels> renumbered(const Pictures &pictures,
                           const std::vector<std::string> &classes) {
   std::vector<int64_t> numbers, labels;
   for (const std::string &name : pictures.classes()) {
-    const auto found = std::find(classes.begin(), classes.end(), name);
+    const auto found = std::ranges::find(classes, name);
     if (found == classes.end())
       return failed("'{}': '{}' is none of the {} classes ({})",
                     pictures.name(), printable(name), classes.size(),
@@ -200,20 +199,17 @@ public:
   shaped(std::span<const SampleInput> inputs,
          const SampleOptions &options) const override {
     const std::vector<int64_t> &sample = *shapeOfFirst(inputs);
-    const auto layout = layoutOf(sample);
-    if (!layout)
-      return layout.status().withContext(fmt::format("'{}'", name()));
+    DLC_ASSIGN(const auto layout, layoutOf(sample).withContext("'{}'", name()));
     auto made = std::make_shared<PictureSource>(*this);
     made->shape_ = sample;
-    const bool isLabelled =
-        std::any_of(inputs.begin(), inputs.end(),
-                    [](const SampleInput &input) { return input.isLabel; });
+    const bool isLabelled = std::ranges::any_of(
+        inputs, [](const SampleInput &input) { return input.isLabel; });
     if (isLabelled && !options.classes.empty() && !classes_.empty()) {
       DLC_ASSIGN(made->labels_, renumbered(*pictures_, options.classes));
       made->classes_ = options.classes;
     }
     made->shaped_ = std::make_shared<const ShapedPictures>(
-        pictures_, made->labels_, *layout, options.augmentation, bad_);
+        pictures_, made->labels_, layout, options.augmentation, bad_);
     return made;
   }
   std::vector<std::string> classes() const override { return classes_; }

@@ -132,7 +132,7 @@ Result<Picture> decodePng(std::span<const std::byte> file, PictureSize least) {
     return reader.readRows(reducer) ? Result<Picture>(std::move(picture))
                                     : reader.error();
   std::vector<uint8_t> rgb(static_cast<size_t>(all));
-  std::vector<png_bytep> rows(static_cast<size_t>(size.height));
+  std::vector<png_bytep> rows(size_t(size.height));
   const size_t stride = size_t(size.width) * 3;
   for (size_t y = 0; y < rows.size(); ++y)
     rows[y] = rgb.data() + y * stride;

@@ -113,9 +113,8 @@ Result<TarReader::Header> TarReader::readHeader() {
   const char *block = reinterpret_cast<const char *>(archive_.data()) + at_;
   if (std::all_of(block, block + kBlock, [](char c) { return c == 0; })) {
     const auto rest = archive_.subspan(at_);
-    const auto more = std::find_if(rest.begin(), rest.end(), [](std::byte b) {
-      return b != std::byte{0};
-    });
+    const auto more = std::ranges::find_if(
+        rest, [](std::byte b) { return b != std::byte{0}; });
     if (more != rest.end())
       return failed("it has data after its end, at byte {}: several archives "
                     "in one file?",

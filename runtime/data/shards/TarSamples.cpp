@@ -6,7 +6,7 @@
 #include "runtime/base/files/MappedFile.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/base/numbers/ParseNumber.h"
-#include "runtime/data/Range.h"
+#include "runtime/data/DataFiles.h"
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/shards/Tar.h"
 
@@ -154,12 +154,10 @@ private:
 // Either all samples have a class, or none.
 Status settleLabels(ShardPictures &all) {
   const auto hasLabel = [](const ShardSample &s) { return s.label >= 0; };
-  const auto labelled =
-      std::count_if(all.samples.begin(), all.samples.end(), hasLabel);
+  const auto labelled = std::ranges::count_if(all.samples, hasLabel);
   if (labelled == 0)
     return {};
-  const auto without =
-      std::find_if_not(all.samples.begin(), all.samples.end(), hasLabel);
+  const auto without = std::ranges::find_if_not(all.samples, hasLabel);
   if (without != all.samples.end())
     return failed("'{}' has no class (.cls), but {} of {} samples have one",
                   all.nameOf(without - all.samples.begin()), labelled,
@@ -182,15 +180,14 @@ std::vector<std::string> shardsIn(const std::string &folder) {
     if (name.ends_with(kTar))
       found.push_back(entry.path().string());
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
 bool isCompressed(const std::string &path) {
   constexpr std::array kEndings = {".tar.gz", ".tgz", ".tar.xz", ".tar.zst"};
-  return std::any_of(kEndings.begin(), kEndings.end(), [&](const char *ending) {
-    return path.ends_with(ending);
-  });
+  return std::ranges::any_of(
+      kEndings, [&](const char *ending) { return path.ends_with(ending); });
 }
 
 } // namespace
@@ -218,9 +215,7 @@ Result<std::shared_ptr<const Pictures>> openShards(const std::string &path) {
     DLC_ASSIGN(MappedFile file, MappedFile::open(shard));
     all->shards.push_back(std::make_shared<const MappedFile>(std::move(file)));
     const auto bytes = all->shards.back()->bytes();
-    DLC_TRY(ShardIndexer(*all, bytes)
-                .run()
-                .withContext(fmt::format("'{}'", shard)));
+    DLC_TRY(ShardIndexer(*all, bytes).run().withContext("'{}'", shard));
     releaseMapped(bytes.data(), bytes.size());
   }
   DLC_TRY(mappedFilesStatus());

@@ -84,6 +84,16 @@ spoolForOneself(const SpoolJob &job, const std::string &why) {
   return std::make_shared<const SpooledFile>(path, std::move(folder));
 }
 
+// In bytes; others wait longer for more.
+uint64_t bytesIn(const std::vector<std::string> &files) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (const std::string &file : files)
+    if (const uint64_t size = fs::file_size(file, error); !error)
+      bytes += size;
+  return bytes;
+}
+
 } // namespace
 
 Result<std::shared_ptr<const Source>>
@@ -138,7 +148,8 @@ Result<std::shared_ptr<const SpooledFile>> spool(const std::string &folder,
     return std::make_shared<const SpooledFile>(path);
   if (const Status made = makeFolder(own, 0700); !made.ok())
     return spoolForOneself(job, made.message());
-  const auto limit = job.wait + std::chrono::milliseconds(job.bytes / 1000);
+  const uint64_t bytes = bytesIn(job.files);
+  const auto limit = job.wait + std::chrono::milliseconds(bytes / 1000);
   const auto lock = FileLock::take(fmt::format("{}/{}.lock", own, key), limit);
   if (!lock)
     return spoolForOneself(job, lock.status().message());
@@ -150,7 +161,7 @@ Result<std::shared_ptr<const SpooledFile>> spool(const std::string &folder,
     return std::make_shared<const SpooledFile>(path);
   removeOld(own);
   DLC_TRY(runDataProgram(job, path));
-  if (job.bytes >= (4 << 20))
+  if (bytes >= (4 << 20))
     info("the result for '{}' is cached as '{}'", job.data, path);
   return std::make_shared<const SpooledFile>(path);
 }

@@ -24,7 +24,6 @@ struct SpoolJob {
   std::vector<std::string> files;  // its inputs
   std::string content;             // identifies the inputs' content
   std::string ending;              // of the output: ".safetensors"
-  uint64_t bytes = 0;              // of the inputs: others wait longer for more
   std::chrono::milliseconds wait{60'000}; // in addition
 };
 

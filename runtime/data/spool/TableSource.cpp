@@ -8,8 +8,7 @@
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/base/process/Parallel.h"
-#include "runtime/data/DataHash.h"
-#include "runtime/data/Range.h"
+#include "runtime/data/DataFiles.h"
 #include "runtime/data/spool/Spool.h"
 
 #include <algorithm>
@@ -43,10 +42,6 @@ public:
     auto table = std::make_shared<TableFiles>();
     table->path_ = path, table->columns_ = columns;
     DLC_ASSIGN(table->files_, filesOfTable(path));
-    for (const std::string &file : table->files_) {
-      DLC_ASSIGN(const MappedFile mapped, MappedFile::open(file));
-      table->bytes_ += mapped.size();
-    }
     return table;
   }
 
@@ -54,7 +49,7 @@ public:
   std::shared_ptr<const TableFiles> with(const std::string &columns) const {
     auto table = std::make_shared<TableFiles>();
     table->path_ = path_, table->columns_ = columns;
-    table->files_ = files_, table->bytes_ = bytes_;
+    table->files_ = files_;
     const std::lock_guard lock(mutex_);
     table->hash_ = hash_;
     return table;
@@ -81,8 +76,7 @@ public:
                  .places = {"--name=" + path_},
                  .files = files_,
                  .content = "",
-                 .ending = std::move(ending),
-                 .bytes = bytes_};
+                 .ending = std::move(ending)};
     DLC_ASSIGN(job.content, hash(coresOfProcess()));
     job.words.push_back("--columns=" + columns_);
     return spool(cacheFolder(""), job);
@@ -97,7 +91,6 @@ public:
 private:
   std::string path_, columns_;
   std::vector<std::string> files_;
-  uint64_t bytes_ = 0;
   mutable std::mutex mutex_;
   mutable std::string hash_;
 };
@@ -211,7 +204,7 @@ public:
     DLC_TRY(readNumbers("labels", labels_));
     if (offsets_.empty() || offsets_.front() != 0 ||
         offsets_.back() != int64_t(bytes_.size()) ||
-        !std::is_sorted(offsets_.begin(), offsets_.end()) ||
+        !std::ranges::is_sorted(offsets_) ||
         (!labels_.empty() && labels_.size() != size_t(count())))
       return damaged();
     DLC_TRY(readMetadata());
@@ -264,10 +257,9 @@ private:
       rows_.push_back(row.is_number_integer() ? row.get<int64_t>() : 0);
     DLC_ASSIGN(const Json classes, metadata("classes"));
     classes_ = stringsIn(classes);
-    const bool isInside =
-        std::all_of(labels_.begin(), labels_.end(), [&](int64_t label) {
-          return label >= 0 && label < int64_t(classes_.size());
-        });
+    const bool isInside = std::ranges::all_of(labels_, [&](int64_t label) {
+      return label >= 0 && label < int64_t(classes_.size());
+    });
     if (rows_.size() != files_.size() || (!classes_.empty() && !isInside))
       return damaged();
     DLC_ASSIGN(const Json warnings, metadata("warnings"));
@@ -300,9 +292,9 @@ openPictures(const std::shared_ptr<const TableFiles> &files) {
 bool isTable(const std::string &path) {
   constexpr std::string_view kEndings[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz",
                                            ".parquet"};
-  return std::any_of(
-      std::begin(kEndings), std::end(kEndings),
-      [&](std::string_view ending) { return path.ends_with(ending); });
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) {
+    return path.ends_with(ending);
+  });
 }
 
 Result<std::shared_ptr<const Source>> openTable(const std::string &path,

@@ -4,8 +4,7 @@
 #include "runtime/base/files/CacheFolder.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/process/Parallel.h"
-#include "runtime/data/DataHash.h"
-#include "runtime/data/Range.h"
+#include "runtime/data/DataFiles.h"
 #include "runtime/data/spool/Spool.h"
 
 #include <algorithm>
@@ -95,10 +94,7 @@ private:
                  .files = files_,
                  .content = "",
                  .ending = std::move(ending)};
-    for (const std::string &file : files_) {
-      DLC_ASSIGN(const MappedFile text, MappedFile::open(file));
-      job.bytes += text.size();
-    }
+
     DLC_ASSIGN(job.content, hash(coresOfProcess()));
     return spool(cacheFolder(""), job);
   }
@@ -145,7 +141,7 @@ Result<std::vector<std::string>> textFilesOf(const std::string &path) try {
       return failed("'{}' is no file", at->path().string());
     files.push_back(at->path().string());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   if (files.empty())
     return failed("'{}' has no text, expected files .txt", path);
   return files;

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace dlc {
@@ -29,21 +28,20 @@ TextProgram::start(const std::string &tokenizer) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return failed("cannot run '{}': {}", program, std::strerror(errno));
-  chat->socket_ = ends[0];
+  chat->socket_ = Descriptor(ends[0]);
+  Descriptor theirs(ends[1]);
   std::vector<std::string> words = dataProgramWords(program);
   words.insert(words.end(), {"chat", "--tokenizer=" + tokenizer});
-  const auto child = startProgram({words, {ends[1], ends[1], STDERR_FILENO}});
-  ::close(ends[1]);
-  if (!child)
-    return child.status().withContext(fmt::format("cannot run '{}'", program));
-  chat->program_ = *child;
+  DLC_ASSIGN(chat->program_,
+             startProgram({words, {ends[1], ends[1], STDERR_FILENO}})
+                 .withContext("cannot run '{}'", program));
+  theirs.close();
   DLC_TRY(chat->readAnswer(kStarting).status()); // wait until it is ready
   return chat;
 }
 
 TextProgram::~TextProgram() {
-  if (socket_ >= 0)
-    ::close(socket_); // closes its input, which ends it
+  socket_.close(); // closes its input, which ends it
   if (program_ < 0)
     return;
   int status = 0;
@@ -64,7 +62,7 @@ Result<Json> TextProgram::ask(const Json &question, const char *key) {
 Status TextProgram::send(std::string_view text) const {
   while (!text.empty()) {
     const ssize_t sent =
-        ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+        ::send(socket_.number(), text.data(), text.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno != EINTR)
       return failed("'{}' has ended: {}", name_, std::strerror(errno));
     text.remove_prefix(size_t(std::max<ssize_t>(sent, 0)));
@@ -83,7 +81,7 @@ Result<std::string> TextProgram::readLine(std::chrono::milliseconds patience) {
     looked = rest_.size();
     if (looked > kLongestAnswer)
       return limitExceeded("'{}' sends an answer without an end", name_);
-    pollfd ready{socket_, POLLIN, 0};
+    pollfd ready{socket_.number(), POLLIN, 0};
     const int found = ::poll(&ready, 1, int(patience.count()));
     if (found < 0 && errno == EINTR)
       continue;
@@ -91,7 +89,7 @@ Result<std::string> TextProgram::readLine(std::chrono::milliseconds patience) {
       return failed("'{}' has not answered for {} s", name_,
                     patience.count() / 1000);
     char some[1 << 16];
-    const ssize_t count = ::recv(socket_, some, sizeof some, 0);
+    const ssize_t count = ::recv(socket_.number(), some, sizeof some, 0);
     if (count < 0 && errno == EINTR)
       continue;
     if (count <= 0)

@@ -4,6 +4,7 @@
 
 #include "runtime/base/Json.h"
 #include "runtime/base/Status.h"
+#include "runtime/base/files/Descriptor.h"
 
 #include <chrono>
 #include <memory>
@@ -36,7 +37,7 @@ private:
   Result<Json> readAnswer(std::chrono::milliseconds patience);
 
   std::string name_, rest_; // rest_: output after the last line
-  int socket_ = -1;
+  Descriptor socket_;
   pid_t program_ = -1;
 };
 

@@ -28,21 +28,14 @@ constexpr size_t kLastWords = 2000; // bytes
 constexpr const char *kGuard = "read nothing; kill -s KILL 0";
 
 struct PipeEnds {
-  int from = -1, to = -1;
+  Descriptor from, to;
 };
 
-Status makePipe(PipeEnds &ends) {
+Result<PipeEnds> makePipe() {
   int both[2];
   if (::pipe2(both, O_CLOEXEC) != 0)
     return failed("no pipe: {}", std::strerror(errno));
-  ends = {both[0], both[1]};
-  return {};
-}
-
-void closeEnd(int &end) {
-  if (end >= 0)
-    ::close(end);
-  end = -1;
+  return PipeEnds{Descriptor(both[0]), Descriptor(both[1])};
 }
 
 // Runs `command` with /bin/sh in the group (0: a new one).
@@ -58,55 +51,47 @@ Result<std::unique_ptr<PipeProgram>>
 PipeProgram::start(const std::string &command,
                    const std::vector<std::string> &variables) {
   std::unique_ptr<PipeProgram> program(new PipeProgram);
-  PipeEnds output, errors, life;
-  const auto closeAll = [&] {
-    for (int *end : {&output.to, &errors.to, &life.from})
-      closeEnd(*end);
-  };
   const auto run = [&]() -> Status {
-    DLC_TRY(makePipe(life));
-    program->life_ = life.to;
-    DLC_TRY(makePipe(output));
-    program->output_ = output.from;
-    DLC_TRY(makePipe(errors));
-    program->errors_ = errors.from;
-    DLC_ASSIGN(program->guard_, startShell(kGuard, {life.from, -1, -1}, 0));
+    DLC_ASSIGN(PipeEnds life, makePipe());
+    program->life_ = std::move(life.to);
+    DLC_ASSIGN(PipeEnds output, makePipe());
+    program->output_ = std::move(output.from);
+    DLC_ASSIGN(PipeEnds errors, makePipe());
+    program->errors_ = std::move(errors.from);
+    DLC_ASSIGN(program->guard_,
+               startShell(kGuard, {life.from.number(), -1, -1}, 0));
     DLC_ASSIGN(program->program_,
-               startShell(command.c_str(), {-1, output.to, errors.to},
+               startShell(command.c_str(),
+                          {-1, output.to.number(), errors.to.number()},
                           program->guard_, variables));
     return {};
   };
-  const Status status = run();
-  closeAll();
-  if (!status.ok())
-    return status.withContext(
-        fmt::format("cannot start '{}'", printable(command)));
+  DLC_TRY(run().withContext("cannot start '{}'", printable(command)));
   return program;
 }
 
 std::unique_ptr<PipeProgram> PipeProgram::standardInput() {
   std::unique_ptr<PipeProgram> program(new PipeProgram);
-  program->output_ = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  program->output_ = Descriptor(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
   program->stopped_ = true;
   return program;
 }
 
 PipeProgram::~PipeProgram() {
-  closeEnd(output_);
-  closeEnd(errors_);
-  if (guard_ > 0) {
-    int status = 0;
-    ::kill(-guard_, SIGTERM);
-    if (program_ > 0 && !hasEnded(program_, milliseconds(1000), status)) {
-      ::kill(-guard_, SIGKILL);
-      hasEnded(program_, std::chrono::hours(1), status);
-    }
-    // Kills children of the program, too. The guard is not reaped yet, so the
-    // group id is still valid.
+  output_.close();
+  errors_.close();
+  if (guard_ <= 0)
+    return;
+  int status = 0;
+  ::kill(-guard_, SIGTERM);
+  if (program_ > 0 && !hasEnded(program_, milliseconds(1000), status)) {
     ::kill(-guard_, SIGKILL);
-    hasEnded(guard_, std::chrono::hours(1), status);
+    hasEnded(program_, std::chrono::hours(1), status);
   }
-  closeEnd(life_);
+  // Kills children of the program, too. The guard is not reaped yet, so the
+  // group id is still valid.
+  ::kill(-guard_, SIGKILL);
+  hasEnded(guard_, std::chrono::hours(1), status);
 }
 
 // Returns 0 at the end, nullopt if no data is available yet.
@@ -126,14 +111,16 @@ Result<size_t> PipeProgram::read(std::byte *to, size_t size,
   while (done < size) {
     if (stop)
       return failed("stopped");
-    pollfd files[] = {{output_, POLLIN, 0}, {errors_, POLLIN, 0}};
-    const int ready = ::poll(files, errors_ >= 0 ? 2 : 1, int(kSlice.count()));
+    pollfd files[] = {{output_.number(), POLLIN, 0},
+                      {errors_.number(), POLLIN, 0}};
+    const int ready = ::poll(files, errors_ ? 2 : 1, int(kSlice.count()));
     if (ready < 0 && errno != EINTR)
       return failed("cannot wait for samples: {}", std::strerror(errno));
     if (ready > 0 && files[1].revents)
       readErrors();
     if (ready > 0 && files[0].revents) {
-      DLC_ASSIGN(const auto some, readSome(output_, to + done, size - done));
+      DLC_ASSIGN(const auto some,
+                 readSome(output_.number(), to + done, size - done));
       if (some == 0U)
         return done;
       if (some) {
@@ -150,9 +137,9 @@ Result<size_t> PipeProgram::read(std::byte *to, size_t size,
 
 void PipeProgram::readErrors() {
   char some[4096];
-  const ssize_t count = ::read(errors_, some, sizeof some);
+  const ssize_t count = ::read(errors_.number(), some, sizeof some);
   if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN))
-    closeEnd(errors_);
+    errors_.close();
   if (count <= 0)
     return;
   lastWords_.append(some, size_t(count));
@@ -167,8 +154,8 @@ std::string PipeProgram::ending() {
   const bool ended = hasEnded(program_, milliseconds(1000), status);
   // Reads remaining output; other processes of the group may keep the pipe
   // open.
-  while (errors_ >= 0) {
-    pollfd file = {errors_, POLLIN, 0};
+  while (errors_) {
+    pollfd file = {errors_.number(), POLLIN, 0};
     if (::poll(&file, 1, 0) <= 0)
       break;
     readErrors();
@@ -179,7 +166,7 @@ std::string PipeProgram::ending() {
     // A shell exits with 128 + signal if a signal ended its last command.
     const int signal =
         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
-    stopped_ = std::ranges::find(kStopSignals, signal) != kStopSignals.end();
+    stopped_ = std::ranges::count(kStopSignals, signal) > 0;
     text = WIFSIGNALED(status)
                ? fmt::format("signal {} ended it", WTERMSIG(status))
                : fmt::format("it ended with exit code {}", WEXITSTATUS(status));

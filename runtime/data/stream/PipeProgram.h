@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/base/files/Descriptor.h"
 
 #include <sys/types.h>
 
@@ -46,8 +47,9 @@ private:
   PipeProgram() = default;
   void readErrors();
 
-  int output_ = -1, errors_ = -1, life_ = -1; // life_: closes with us
-  pid_t program_ = -1, guard_ = -1;           // guard_ leads the group
+  Descriptor life_; // closes with us, after the group's end
+  Descriptor output_, errors_;
+  pid_t program_ = -1, guard_ = -1; // guard_ leads the group
   std::string lastWords_;
   bool stopped_ = false;
 };

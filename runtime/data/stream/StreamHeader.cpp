@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/stream/StreamHeader.h"
+#include "runtime/data/stream/SampleStream.h"
 
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
@@ -90,10 +90,7 @@ Result<StreamHeader> readStreamHeader(std::string_view line) {
 
 const StreamHeader::StreamArray *
 StreamHeader::find(const std::string &name) const {
-  const auto found =
-      std::find_if(arrays.begin(), arrays.end(), [&](const StreamArray &array) {
-        return array.name == name;
-      });
+  const auto found = std::ranges::find(arrays, name, &StreamArray::name);
   return found == arrays.end() ? nullptr : &*found;
 }
 

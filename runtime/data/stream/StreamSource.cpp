@@ -69,10 +69,10 @@ public:
   // Reads `size` bytes; the error says `when` the program ended.
   Status read(PipeProgram &program, std::byte *to, uint64_t size,
               std::string_view when, const std::atomic<bool> &stop) {
-    const auto found = program.read(to, size, options_.patience, stop);
-    if (!found)
-      return found.status().withContext(fmt::format("'{}'", printable(name())));
-    if (*found == size)
+    DLC_ASSIGN(const size_t found,
+               program.read(to, size, options_.patience, stop)
+                   .withContext("'{}'", printable(name())));
+    if (found == size)
       return {};
     return failed("'{}' ended {}{}", printable(name()), when, endOf(program));
   }
@@ -122,15 +122,13 @@ public:
 
   Status read(int64_t count, std::byte *to) override {
     const uint64_t bytes = uint64_t(count) * header_.recordBytes;
-    const auto found =
-        running_->read(to, bytes, program_.options().patience, stopped_);
-    if (!found)
-      return found.status().withContext(
-          fmt::format("'{}'", printable(program_.name())));
-    read_ += int64_t(*found / header_.recordBytes);
-    if (*found == bytes)
+    DLC_ASSIGN(const size_t found,
+               running_->read(to, bytes, program_.options().patience, stopped_)
+                   .withContext("'{}'", printable(program_.name())));
+    read_ += int64_t(found / header_.recordBytes);
+    if (found == bytes)
       return {};
-    const uint64_t rest = *found % header_.recordBytes;
+    const uint64_t rest = found % header_.recordBytes;
     return failed("'{}' ended after {} samples{}{}{}",
                   printable(program_.name()), read_,
                   rest ? fmt::format(" and {} of the next one's {} bytes", rest,
@@ -214,15 +212,14 @@ Result<std::shared_ptr<const Source>> openStream(const StreamOptions &options) {
   StreamProgram program(options);
   const std::atomic<bool> never = false;
   DLC_ASSIGN(auto begun, program.begin({}, never));
-  auto header = parseStreamHeader(begun->line);
-  if (!header)
-    return header.status().withContext(
-        fmt::format("'{}'", printable(program.name())));
-  if (program.isInput() && header->samples != kEndlessSamples)
+  DLC_ASSIGN(StreamHeader header,
+             parseStreamHeader(begun->line)
+                 .withContext("'{}'", printable(program.name())));
+  if (program.isInput() && header.samples != kEndlessSamples)
     return failed("standard input has \"samples\" in its header, but cannot "
                   "begin a second epoch: leave it out, or give --data-command");
   return std::make_shared<const StreamSource>(
-      std::move(program), std::move(begun), *std::move(header));
+      std::move(program), std::move(begun), std::move(header));
 }
 
 } // namespace dlc

@@ -3,7 +3,7 @@
 
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/base/numbers/Philox.h"
-#include "runtime/data/DataHash.h"
+#include "runtime/data/DataFiles.h"
 #include "runtime/data/SampleOptions.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ public:
   // The window's file, and its first token there.
   std::pair<const TokenFile *, int64_t>
   placeOf(int64_t row, const TrainingPass *pass) const {
-    const auto end = std::upper_bound(ends_.begin(), ends_.end(), row);
+    const auto end = std::ranges::upper_bound(ends_, row);
     const auto at = size_t(end - ends_.begin());
     const TokenFile *file = &files_[at];
     const int64_t window = row - (at ? ends_[at - 1] : 0);

@@ -3,7 +3,7 @@
 // on the calling thread and the pool of Threads, done when enqueue() returns.
 #pragma once
 
-#include "runtime/base/process/PrivateLibrary.h"
+#include "runtime/base/process/SharedLibrary.h"
 #include "runtime/device/Device.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/plan/ops/OpLibrary.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
-#include "runtime/base/process/PrivateLibrary.h"
+#include "runtime/base/process/SharedLibrary.h"
 #include "runtime/plan/KernelFiles.h"
 #include "runtime/plan/ops/dlc_op.h"
 

@@ -32,7 +32,7 @@ std::vector<std::vector<int>> likelyOrders(int rank) {
 bool fits(const WideTensor &a, const WideTensor &b,
           const std::vector<int> &axes) {
   for (size_t i = 0; i < axes.size(); ++i)
-    if (a.shape[static_cast<size_t>(axes[i])] != b.shape[i])
+    if (a.shape[size_t(axes[i])] != b.shape[i])
       return false;
   return true;
 }
@@ -82,8 +82,7 @@ double trimmedError(const WideTensor &a, const WideTensor &b, double share) {
   std::vector<Apart> all(a.values.size());
   for (size_t i = 0; i < all.size(); ++i)
     all[i] = {std::abs(a.values[i] - b.values[i]), std::abs(a.values[i])};
-  const auto kept = static_cast<size_t>(
-      std::ceil(static_cast<double>(all.size()) * (1 - share)));
+  const auto kept = size_t(std::ceil(double(all.size()) * (1 - share)));
   std::nth_element(all.begin(), all.begin() + static_cast<ptrdiff_t>(kept),
                    all.end(), [](const Apart &x, const Apart &y) {
                      return x.difference < y.difference;
@@ -97,17 +96,17 @@ double trimmedError(const WideTensor &a, const WideTensor &b, double share) {
 }
 
 WideTensor permute(const WideTensor &a, std::span<const int> axes) {
-  if (std::is_sorted(axes.begin(), axes.end()))
+  if (std::ranges::is_sorted(axes))
     return a;
   const size_t rank = a.shape.size();
   std::vector<size_t> strides(rank, 1);
   for (size_t i = rank; i-- > 1;)
-    strides[i - 1] = strides[i] * static_cast<size_t>(a.shape[i]);
+    strides[i - 1] = strides[i] * size_t(a.shape[i]);
   WideTensor b;
   std::vector<size_t> steps;
   for (int axis : axes) {
-    b.shape.push_back(a.shape[static_cast<size_t>(axis)]);
-    steps.push_back(strides[static_cast<size_t>(axis)]);
+    b.shape.push_back(a.shape[size_t(axis)]);
+    steps.push_back(strides[size_t(axis)]);
   }
   b.values.resize(a.values.size());
   std::vector<int64_t> at(rank, 0);
@@ -118,7 +117,7 @@ WideTensor permute(const WideTensor &a, std::span<const int> axes) {
       from += steps[i];
       if (++at[i] < b.shape[i])
         break;
-      from -= steps[i] * static_cast<size_t>(b.shape[i]);
+      from -= steps[i] * size_t(b.shape[i]);
       at[i] = 0;
     }
   }
@@ -130,8 +129,7 @@ std::optional<Closeness> compareTensors(const WideTensor &a,
   if (a.shape.size() != b.shape.size())
     return std::nullopt;
   std::optional<Closeness> best;
-  for (const std::vector<int> &axes :
-       likelyOrders(static_cast<int>(a.shape.size()))) {
+  for (const std::vector<int> &axes : likelyOrders(int(a.shape.size()))) {
     if (!fits(a, b, axes))
       continue;
     Closeness one = compareInOrder(permute(a, axes), b);
@@ -152,8 +150,8 @@ std::vector<int64_t> positionOf(size_t element,
                                 const std::vector<int64_t> &shape) {
   std::vector<int64_t> at(shape.size());
   for (size_t i = shape.size(); i-- > 0;) {
-    at[i] = static_cast<int64_t>(element % static_cast<size_t>(shape[i]));
-    element /= static_cast<size_t>(shape[i]);
+    at[i] = int64_t(element % size_t(shape[i]));
+    element /= size_t(shape[i]);
   }
   return at;
 }
@@ -169,7 +167,7 @@ double rootMeanSquareAbout(double center, const std::vector<double> &values) {
       sum += (x - center) * (x - center);
       ++count;
     }
-  return count ? std::sqrt(sum / static_cast<double>(count)) : 0;
+  return count ? std::sqrt(sum / double(count)) : 0;
 }
 
 } // namespace
@@ -186,8 +184,7 @@ double standardDeviation(const WideTensor &tensor) {
       sum += x;
       ++count;
     }
-  return rootMeanSquareAbout(count ? sum / static_cast<double>(count) : 0,
-                             tensor.values);
+  return rootMeanSquareAbout(count ? sum / double(count) : 0, tensor.values);
 }
 
 } // namespace dlc

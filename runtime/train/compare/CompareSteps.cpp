@@ -30,7 +30,7 @@ public:
                                     int64_t number, Probe &probe) {
     std::vector<int64_t> rows(static_cast<size_t>(batch()));
     for (size_t i = 0; i < rows.size(); ++i)
-      rows[i] = (number * batch() + static_cast<int64_t>(i)) % data_.samples();
+      rows[i] = (number * batch() + int64_t(i)) % data_.samples();
     resizeBatch(data_, batch(), values_);
     DLC_TRY(fillBatch(data_, rows, nullptr, values_));
     if (!isTraining()) {
@@ -148,9 +148,8 @@ const ComparedTensor *StepsComparison::first() const {
   if (steps.empty())
     return nullptr;
   const auto &tensors = steps.back().tensors;
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(),
-                   [](const ComparedTensor &t) { return t.differs(); });
+  const auto found = std::ranges::find_if(
+      tensors, [](const ComparedTensor &t) { return t.differs(); });
   return found == tensors.end() ? nullptr : &*found;
 }
 

@@ -17,7 +17,7 @@ constexpr double kEpsilonF32 = 0x1p-24, kEpsilonF16 = 0x1p-11,
                  kEpsilonBf16 = 0x1p-8;
 
 double countOf(const plan::TensorType &type) {
-  return static_cast<double>(checkedElements(type.shape()).value_or(0));
+  return double(checkedElements(type.shape()).value_or(0));
 }
 
 Result<WideTensor> fetchWide(Device &device, const Operand &operand) {
@@ -97,7 +97,7 @@ double OperandsNoise::epsilonAt(const Operand &operand) const {
   writers_.read(begin, end, writers);
   double epsilon = epsilonOf(*operand.type);
   for (int writer : writers)
-    epsilon = std::max(epsilon, written_[static_cast<size_t>(writer)]);
+    epsilon = std::max(epsilon, written_[size_t(writer)]);
   return epsilon;
 }
 
@@ -111,7 +111,7 @@ void OperandsNoise::move(const ProbedCommand &c) {
 void OperandsNoise::remember(const Operand &output, bool isReplaced) {
   const auto [begin, end] = addressesOf(output);
   const double own = epsilonOf(*output.type);
-  writers_.write(begin, end, static_cast<int>(written_.size()));
+  writers_.write(begin, end, int(written_.size()));
   written_.push_back(isReplaced ? own : std::max(own, epsilon_));
 }
 
@@ -129,7 +129,7 @@ Status ResultKeeper::before(const ProbedCommand &c) { return noise_.read(c); }
 
 Status ResultKeeper::after(const ProbedCommand &c) {
   for (size_t i = 0; i < c.outputs.size(); ++i) {
-    const auto found = kept_.find({c.index, static_cast<int>(i)});
+    const auto found = kept_.find({c.index, int(i)});
     noise_.remember(c.outputs[i], found != kept_.end());
     if (found == kept_.end())
       continue;
@@ -154,7 +154,7 @@ Status ResultComparer::before(const ProbedCommand &c) { return noise_.read(c); }
 
 Status ResultComparer::after(const ProbedCommand &c) {
   for (size_t i = 0; i < c.outputs.size(); ++i) {
-    const ResultPlace place{c.index, static_cast<int>(i)};
+    const ResultPlace place{c.index, int(i)};
     const auto certain = certain_.find(place);
     const auto possible = possible_.find(place);
     noise_.remember(c.outputs[i], false);

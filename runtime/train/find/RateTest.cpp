@@ -71,8 +71,8 @@ public:
       if (std::memcmp(p.before.data(), p.after.data(), 4 * p.after.size()) == 0)
         continue; // frozen, or the step was skipped
       for (size_t i = 0; i < p.after.size(); ++i)
-        p.after[i] = static_cast<float>(
-            p.before[i] + ratio * (double(p.after[i]) - double(p.before[i])));
+        p.after[i] = float(p.before[i] +
+                           ratio * (double(p.after[i]) - double(p.before[i])));
       DLC_TRY(executor_.writeState(p.name, p.after.data(), 4 * p.after.size()));
     }
     return {};

@@ -14,36 +14,36 @@ namespace {
 
 // Half width of the smoothing window.
 int64_t reachOf(size_t count) {
-  return std::max<int64_t>(1, static_cast<int64_t>(count) / 20);
+  return std::max<int64_t>(1, int64_t(count) / 20);
 }
 
 // Medians, so that single outliers do not affect the means of medians.
 std::vector<double> mediansOf(std::span<const RateTestPoint> points) {
-  const auto count = static_cast<int64_t>(points.size());
+  const auto count = int64_t(points.size());
   const int64_t reach = std::max<int64_t>(1, count / 40);
   std::vector<double> result, around;
   for (int64_t i = 0; i < count; ++i) {
     around.clear();
     const int64_t room = std::min({reach, i, count - 1 - i});
     for (int64_t j = i - room; j <= i + room; ++j)
-      around.push_back(points[static_cast<size_t>(j)].loss);
+      around.push_back(points[size_t(j)].loss);
     std::nth_element(around.begin(), around.begin() + room, around.end());
-    result.push_back(around[static_cast<size_t>(room)]);
+    result.push_back(around[size_t(room)]);
   }
   return result;
 }
 
 std::vector<double> smoothed(std::span<const RateTestPoint> points) {
   const std::vector<double> medians = mediansOf(points);
-  const auto count = static_cast<int64_t>(points.size());
+  const auto count = int64_t(points.size());
   const int64_t reach = reachOf(points.size());
   std::vector<double> result;
   for (int64_t i = 0; i < count; ++i) {
     double sum = 0, weights = 0;
     const int64_t room = std::min({reach, i, count - 1 - i});
     for (int64_t j = i - room; j <= i + room; ++j) {
-      const auto weight = static_cast<double>(room + 1 - std::abs(i - j));
-      sum += weight * medians[static_cast<size_t>(j)];
+      const auto weight = double(room + 1 - std::abs(i - j));
+      sum += weight * medians[size_t(j)];
       weights += weight;
     }
     result.push_back(sum / weights);
@@ -69,10 +69,9 @@ RateSuggestion suggestRate(std::span<const RateTestPoint> points) {
   RateSuggestion found;
   found.smooth = smoothed(points);
   const auto &loss = found.smooth;
-  const auto least = static_cast<size_t>(
-      std::min_element(loss.begin(), loss.end()) - loss.begin());
+  const auto least = size_t(std::ranges::min_element(loss) - loss.begin());
   // Means of few points at the ends are noisy.
-  const auto first = static_cast<size_t>(reachOf(loss.size()));
+  const auto first = size_t(reachOf(loss.size()));
   if (loss.size() < 3 || least <= first ||
       loss[first] - loss[least] <= noiseOf(points, loss, least))
     return found;

@@ -30,12 +30,10 @@ std::string shapeText(const plan::TensorType &type) {
 std::string
 portsText(const plan::Program &program,
           const google::protobuf::RepeatedPtrField<plan::Port> &ports) {
-  std::string text;
-  for (const plan::Port &port : ports)
-    text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ",
-                        printable(port.name(), 60),
-                        shapeText(portType(program, port)));
-  return text;
+  return joined(ports, ", ", [&](const plan::Port &port) {
+    return fmt::format("'{}' {}", printable(port.name(), 60),
+                       shapeText(portType(program, port)));
+  });
 }
 
 // Fills each row of the input with the numbers, followed by zeros.
@@ -44,8 +42,7 @@ void fillRows(std::span<const int64_t> numbers, const plan::TensorType &type,
   const auto length = size_t(type.shape(1)), rows = size_t(type.shape(0));
   std::vector<int64_t> all(rows * length);
   for (size_t row = 0; row < rows; ++row)
-    std::copy(numbers.begin(), numbers.end(),
-              all.begin() + ptrdiff_t(row * length));
+    std::ranges::copy(numbers, all.begin() + ptrdiff_t(row * length));
   const DType element = *plan::dtypeOf(type.dtype());
   to.resize(all.size() * sizeOf(element));
   converter(DType::I64, element,
@@ -129,22 +126,18 @@ Result<Generator> Generator::create(Session &session) try {
   Generator generator(session);
   const plan::Program *text = plan::findProgram(plan, plan::kPrefill);
   if (text) {
-    DLC_ASSIGN(Form form, generator.formOf(*text, 1));
-    generator.forms_.push_back(std::move(form));
+    DLC_ASSIGN(generator.forms_.emplace_back(), generator.formOf(*text, 1));
   }
   for (int size = 0; !text && size < plan::countSizes(plan); ++size) {
     const plan::Program *program = plan::findProgram(plan, kPredictKind, size);
     if (!program)
       return failed("the model has no program to predict with");
-    DLC_ASSIGN(Form form,
+    DLC_ASSIGN(generator.forms_.emplace_back(),
                generator.formOf(*program, plan::batchOf(plan, *program)));
-    generator.forms_.push_back(std::move(form));
   }
-  std::stable_sort(generator.forms_.begin(), generator.forms_.end(),
-                   [](const Form &a, const Form &b) {
-                     return std::tie(a.length, a.batch) <
-                            std::tie(b.length, b.batch);
-                   });
+  std::ranges::stable_sort(generator.forms_, {}, [](const Form &f) {
+    return std::pair(f.length, f.batch);
+  });
   const Form &longest = generator.forms_.back();
   const auto &shape =
       portType(*longest.program, longest.program->outputs(longest.output))
@@ -303,10 +296,8 @@ Generator::next(std::span<const int64_t> tokens) try {
     cached_.assign(tokens.begin(), tokens.end());
     return std::span<const float>(logits_);
   }
-  const auto form =
-      std::find_if(forms_.begin(), forms_.end(), [&](const Form &f) {
-        return size_t(f.length) >= tokens.size();
-      });
+  const auto form = std::ranges::find_if(
+      forms_, [&](const Form &f) { return size_t(f.length) >= tokens.size(); });
   DLC_TRY(run(*form, tokens, 1, logits_));
   if (one_)
     cached_.assign(tokens.begin(), tokens.end());

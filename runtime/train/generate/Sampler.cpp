@@ -68,10 +68,9 @@ void SamplerOptions::addTo(OptionTable &table, const std::string &section) {
 
 Result<uint32_t> chooseToken(std::span<const float> logits, uint64_t place,
                              const SamplerOptions &options) {
-  if (std::any_of(logits.begin(), logits.end(),
-                  [](float x) { return std::isnan(x); }))
+  if (std::ranges::any_of(logits, [](float x) { return std::isnan(x); }))
     return diverged("the model's logits have a NaN");
-  const auto largest = std::max_element(logits.begin(), logits.end());
+  const auto largest = std::ranges::max_element(logits);
   if (largest == logits.end() || !std::isfinite(*largest))
     return diverged("the model's largest logit is not finite");
   const double temperature = options.temperature.value_or(0);

@@ -65,9 +65,9 @@ Result<Judge> Judge::create(Session &session,
     addNeeds(metric, judge.needs_);
   DLC_ASSIGN(judge.column_, findLabels(judge.labels_, judge.scores_));
   const Column &column = judge.column();
-  const auto expected = static_cast<uint64_t>(
-      judge.scores_.task == Task::Classes ? judge.scores_.rows()
-                                          : judge.scores_.elements());
+  const auto expected =
+      uint64_t(judge.scores_.task == Task::Classes ? judge.scores_.rows()
+                                                   : judge.scores_.elements());
   if (column.sampleBytes() != expected * sizeOf(column.spec().dtype))
     return corrupt("labels '{}' have {} bytes a sample, expected {} numbers",
                    column.spec().key, column.sampleBytes(), expected);
@@ -100,8 +100,8 @@ Status Judge::addSample(Tally &tally, int64_t batch, int64_t sample,
 Status Judge::addBatch(Tally &tally, int64_t batch, int64_t first,
                        int64_t count, const TensorView &view) {
   const auto type = plan::dtypeOf(view.type->dtype());
-  const auto elements = static_cast<size_t>(scores_.elements());
-  const size_t all = elements * static_cast<size_t>(count);
+  const auto elements = size_t(scores_.elements());
+  const size_t all = elements * size_t(count);
   std::vector<std::byte> wide;
   const std::byte *data = view.data;
   if (type != DType::F32) {
@@ -137,7 +137,7 @@ Result<Judgement> Judge::judge() try {
   int64_t batch = rank;
   const auto add = [&](int64_t count, const BatchSweep::Part &,
                        std::span<const TensorView> outputs) -> Status {
-    const TensorView &view = outputs[static_cast<size_t>(scores_.port)];
+    const TensorView &view = outputs[size_t(scores_.port)];
     DLC_TRY(addBatch(tally, batch, batch * most, count, view));
     batch += ranks;
     return session_->checkGoesOn();
@@ -158,7 +158,7 @@ Result<Judgement> Judge::judge() try {
                            {int64_t(n.fn), int64_t(n.tp)}};
   }
   if (needs_.matrix && scores_.task == Task::Classes) {
-    const auto width = static_cast<size_t>(scores_.classes);
+    const auto width = size_t(scores_.classes);
     for (size_t c = 0; c < width; ++c)
       judgement.confusion.emplace_back(
           tally.matrix().begin() + ptrdiff_t(c * width),

@@ -166,7 +166,7 @@ double rmse(const Tally &t, Average) { return std::sqrt(mse(t, {})); }
 // Mean over the elements of a sample; 1 or 0 for constant labels.
 double r2(const Tally &t, Average) {
   const auto n = double(t.rows());
-  const auto columns = static_cast<size_t>(t.scores().elements());
+  const auto columns = size_t(t.scores().elements());
   double sum = 0;
   for (size_t i = 0; i < columns; ++i) {
     const double error = t.sum(2 + 3 * i), distance = t.sum(3 + 3 * i);
@@ -224,7 +224,7 @@ int topOf(const std::string &name) {
   if (!std::string_view(name).starts_with(kTop))
     return 0;
   const auto number = parseCount(name.substr(kTop.size()), 1, 1 << 20);
-  return number ? static_cast<int>(*number) : 0;
+  return number ? int(*number) : 0;
 }
 
 Result<Metric> parseMetric(const std::string &word) {
@@ -261,8 +261,8 @@ parseMetrics(const std::vector<std::string> &names) {
   std::vector<Metric> metrics;
   for (const std::string &name : names) {
     DLC_ASSIGN(Metric metric, parseMetric(name));
-    if (std::none_of(metrics.begin(), metrics.end(),
-                     [&](const Metric &m) { return m.name == name; }))
+    if (std::ranges::none_of(metrics,
+                             [&](const Metric &m) { return m.name == name; }))
       metrics.push_back(std::move(metric));
   }
   return metrics;
@@ -308,7 +308,7 @@ double valueOf(const Metric &metric, const Tally &tally, const Needs &needs) {
   if (tally.rows() == 0)
     return NAN;
   if (metric.top) {
-    const auto at = std::find(needs.tops.begin(), needs.tops.end(), metric.top);
+    const auto at = std::ranges::find(needs.tops, metric.top);
     return over(double(tally.topHits(size_t(at - needs.tops.begin()))),
                 double(tally.rows()));
   }
@@ -337,8 +337,7 @@ Option &addMetrics(OptionTable &table, std::string key, Words &names) {
 ClassTable classTable(const std::vector<Metric> &metrics, const Tally &tally) {
   std::vector<const MetricRow *> rows;
   for (const Metric &metric : metrics)
-    if (metric.row->ofClass &&
-        std::find(rows.begin(), rows.end(), metric.row) == rows.end())
+    if (metric.row->ofClass && std::ranges::count(rows, metric.row) == 0)
       rows.push_back(metric.row);
   ClassTable table;
   if (rows.empty() || classesOf(tally) < 2)

@@ -40,7 +40,7 @@ Ranking::probabilities(std::span<const float> scores) const {
     for (double &x : result)
       x = 1 / (1 + std::exp(-x));
   } else if (function() == "softmax") {
-    const double most = *std::max_element(result.begin(), result.end());
+    const double most = *std::ranges::max_element(result);
     double sum = 0;
     for (double &x : result)
       sum += x = std::exp(x - most);
@@ -73,11 +73,11 @@ Result<std::vector<RankedClass>> Ranking::rank(std::span<const float> scores,
 
 Status Ranking::run(const Dataset &dataset, int64_t top,
                     const TakeRanks &take) const try {
-  const auto width = static_cast<size_t>(scores_.classes);
+  const auto width = size_t(scores_.classes);
   int64_t sample = 0;
   const auto rankBatch = [&](int64_t count, const BatchSweep::Part &,
                              std::span<const TensorView> outputs) -> Status {
-    const TensorView &view = outputs[static_cast<size_t>(scores_.port)];
+    const TensorView &view = outputs[size_t(scores_.port)];
     const auto type = plan::dtypeOf(view.type->dtype());
     std::vector<std::byte> wide;
     const std::byte *data = view.data;

@@ -57,8 +57,7 @@ Status findExtents(const plan::Plan &plan, int size, int64_t axis,
     const plan::Port &port = predict->outputs(i);
     if (port.name() != scores.output)
       continue;
-    const auto &shape =
-        predict->buffers(static_cast<int>(port.buffer())).type().shape();
+    const auto &shape = predict->buffers(int(port.buffer())).type().shape();
     if (!plan::isPrediction(plan, *predict, port) || axis >= shape.size())
       return corrupt("output '{}' has no row for each sample, or no axis {}",
                      scores.output, axis);
@@ -114,11 +113,7 @@ Result<Scores> readScores(const Artifact &artifact, int size,
                       "an output; this model has --loss={}, by which no output "
                       "can be judged, or was compiled by an older dlc",
                       artifact.path(), asks, artifact.plan().loss());
-  auto scores = scoresOf(artifact, size);
-  if (!scores)
-    return scores.status().withContext(
-        fmt::format("'{}'", artifact.filePath(kFile)));
-  return scores;
+  return scoresOf(artifact, size).withContext("'{}'", artifact.filePath(kFile));
 }
 
 } // namespace dlc

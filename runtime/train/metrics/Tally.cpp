@@ -14,7 +14,7 @@ double sigmoid(double x) {
 }
 
 double softmaxOf(std::span<double> row) {
-  const double most = *std::max_element(row.begin(), row.end());
+  const double most = *std::ranges::max_element(row);
   double sum = 0;
   for (double &x : row)
     sum += x = std::exp(x - most);
@@ -26,8 +26,8 @@ double softmaxOf(std::span<double> row) {
 } // namespace
 
 std::vector<ScoreGroup> groupsOf(std::vector<std::pair<double, bool>> scores) {
-  std::sort(scores.begin(), scores.end(),
-            [](auto &a, auto &b) { return a.first > b.first; });
+  std::ranges::sort(scores, std::ranges::greater(),
+                    [](auto &score) { return score.first; });
   std::vector<ScoreGroup> groups;
   for (size_t i = 0; i < scores.size(); ++i) {
     if (i == 0 || scores[i].first != scores[i - 1].first)
@@ -41,7 +41,7 @@ Result<Tally> Tally::create(const Scores &scores, const Needs &needs,
                             int64_t samples, int64_t batches) {
   Tally tally(scores, needs);
   const int64_t classes = scores.classes, elements = scores.elements();
-  const auto size = [](int64_t n) { return static_cast<size_t>(n); };
+  const auto size = [](int64_t n) { return size_t(n); };
   if (needs.matrix && classes > kMostClasses)
     return limitExceeded("a confusion matrix of {} classes, expected at most "
                          "{}",
@@ -55,7 +55,7 @@ Result<Tally> Tally::create(const Scores &scores, const Needs &needs,
     tally.topHits_.resize(needs.tops.size());
     tally.width_ = needs.logs ? 1 : 0;
   }
-  if (static_cast<double>(tally.width_) * double(batches) > double(kMostSums))
+  if (double(tally.width_) * double(batches) > double(kMostSums))
     return limitExceeded("r2 keeps sums of each of a sample's {} values and "
                          "{} batches, expected at most {} in all; leave it out "
                          "or take a larger batch",
@@ -80,8 +80,8 @@ void Tally::keepScore(int64_t at, size_t c, double probability,
     return;
   }
   if (binned_) {
-    const auto part = std::clamp<int64_t>(
-        static_cast<int64_t>(probability * double(kBins)), 0, kBins - 1);
+    const auto part =
+        std::clamp<int64_t>(int64_t(probability * double(kBins)), 0, kBins - 1);
     ++bins_[(c * 2 + !isPositive) * size_t(kBins) + size_t(part)];
     return;
   }
@@ -94,7 +94,7 @@ Status Tally::addClasses(int64_t sample, int64_t batch,
                          std::span<const float> out,
                          std::span<const int64_t> labels) {
   const int64_t rows = scores_.rows(), inner = scores_.inner;
-  const auto classes = static_cast<size_t>(scores_.classes);
+  const auto classes = size_t(scores_.classes);
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t label = labels[size_t(r)];
     if (scores_.ignored == label)
@@ -107,9 +107,8 @@ Status Tally::addClasses(int64_t sample, int64_t batch,
         &out[size_t(r / inner * scores_.classes * inner + r % inner)];
     for (size_t c = 0; c < classes; ++c)
       row_[c] = scores[c * size_t(inner)];
-    const auto actual = static_cast<size_t>(label);
-    const auto best = static_cast<size_t>(
-        std::max_element(row_.begin(), row_.end()) - row_.begin());
+    const auto actual = size_t(label);
+    const auto best = size_t(std::ranges::max_element(row_) - row_.begin());
     ++rows_, ++actual_[actual], ++predicted_[best];
     hits_[actual] += best == actual, right_ += best == actual;
     if (needs_.matrix)
@@ -146,7 +145,7 @@ void Tally::addBinary(int64_t sample, std::span<const float> out,
   for (int64_t r = 0; r < rows; ++r) {
     ++rows_;
     for (size_t c = 0; c < size_t(scores_.classes); ++c) {
-      const auto at = static_cast<size_t>(
+      const auto at = size_t(
           (r / inner * scores_.classes + int64_t(c)) * inner + r % inner);
       const double score = out[at];
       const bool found = score > threshold, actual = labels[at] > 0.5;

@@ -35,8 +35,8 @@ Range scan(const std::byte *data, uint64_t count, Widen widen) {
 Range rangeOf(const plan::TensorType &type, const std::byte *data) {
   uint64_t count = 1;
   for (int64_t d : type.shape())
-    count *= static_cast<uint64_t>(d);
-  auto same = [](auto x) { return static_cast<double>(x); };
+    count *= uint64_t(d);
+  auto same = [](auto x) { return double(x); };
   switch (type.dtype()) {
   case plan::F32:
     return scan<float>(data, count, same);

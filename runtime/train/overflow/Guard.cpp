@@ -4,12 +4,42 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/arrays/Advice.h"
+#include "runtime/plan/Types.h"
 #include "runtime/train/overflow/Overflow.h"
 #include "runtime/train/overflow/Replay.h"
 
 #include <cmath>
 
 namespace dlc {
+
+static bool isKept(const std::string &role, Snapshot::Of what) {
+  if (role == "const" || role == "accumulator")
+    return false;
+  return what == Snapshot::Of::All ||
+         (role != "param" && role != "moment" && role != "ema");
+}
+
+Snapshot::Snapshot(const plan::Plan &plan, Of what) {
+  for (const plan::State &state : plan.states())
+    if (isKept(state.role(), what))
+      copies_.push_back(
+          {state.name(),
+           std::vector<std::byte>(plan::bytesOf(state.type()).value_or(0))});
+}
+
+Status Snapshot::take(Executor &executor) {
+  for (Copy &copy : copies_)
+    DLC_TRY(
+        executor.readState(copy.name, copy.bytes.data(), copy.bytes.size()));
+  return {};
+}
+
+Status Snapshot::restore(Executor &executor) const {
+  for (const Copy &copy : copies_)
+    DLC_TRY(
+        executor.writeState(copy.name, copy.bytes.data(), copy.bytes.size()));
+  return {};
+}
 
 Guard::Guard(const Run &run)
     : run_(run), maySkip_(run.setup.reports("found_inf")),
@@ -54,7 +84,7 @@ Status Guard::examine(const Bad &bad) {
   Incident incident{step,
                     setup.options.threads,
                     setup.ranks.size(),
-                    static_cast<int>(setup.group),
+                    int(setup.group),
                     setup.infiniteSteps.count(step) > 0,
                     0,
                     bad.text,

@@ -2,11 +2,36 @@
 // Decides after a step whether the run continues, and writes a replay if not.
 #pragma once
 
-#include "runtime/train/overflow/Snapshot.h"
+#include "runtime/exec/Executor.h"
 #include "runtime/train/record/Recorders.h"
 #include "runtime/train/run/Checkpointing.h"
 
 namespace dlc {
+
+// A copy of the state before a step, to restore it.
+class Snapshot {
+public:
+  enum class Of {
+    All,
+    Unguarded, // states that a skipped step changes: all but parameters,
+               // moments and averages
+  };
+
+  // For the start of a window, when accumulators are zero and are not copied.
+  Snapshot(const plan::Plan &plan, Of what);
+
+  // Allocates on the first call.
+  Status take(Executor &executor);
+  // Call after take().
+  Status restore(Executor &executor) const;
+
+private:
+  struct Copy {
+    std::string name;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Copy> copies_;
+};
 
 // Single skipped steps are accepted. Too many consecutive ones, or a loss that
 // is not finite in a step that was not skipped, end the run with a replay

@@ -27,8 +27,7 @@ struct Place {
 
   // Locations are sorted by key.
   std::string key() const {
-    return fmt::format("{}{:08}{:08}", static_cast<int>(kind), microBatch,
-                       command + 1);
+    return fmt::format("{}{:08}{:08}", int(kind), microBatch, command + 1);
   }
 };
 
@@ -79,10 +78,9 @@ public:
       return {};
     for (size_t i = 0; i < c.inputs.size(); ++i) {
       const Operand &input = c.inputs[i];
-      DLC_ASSIGN(Range range, rangeOf(c.device, input));
+      DLC_ASSIGN(const Range range, rangeOf(c.device, input));
       reads_.push_back(range);
-      if (!range.finite() &&
-          !isExplained(memoryOf(c.command.inputs(static_cast<int>(i)))))
+      if (!range.finite() && !isExplained(memoryOf(c.command.inputs(int(i)))))
         note(Kind::Origin, c,
              fmt::format("{} reads {}, {}, which no node has computed",
                          describe(c), typeText(*input.type), rangeText(range)));
@@ -95,9 +93,8 @@ public:
         c.command.kind() == "reduce_scatter" ||
         c.command.kind() == "all_gather")
       return {};
-    const bool readFinite =
-        std::all_of(reads_.begin(), reads_.end(),
-                    [](const Range &range) { return range.finite(); });
+    const bool readFinite = std::ranges::all_of(
+        reads_, [](const Range &range) { return range.finite(); });
     for (size_t i = 0; i < c.outputs.size(); ++i) {
       const Operand &output = c.outputs[i];
       DLC_ASSIGN(Range range, rangeOf(c.device, output));
@@ -110,7 +107,7 @@ public:
       else if (readFinite)
         note(range.plus + range.nan ? Kind::Origin : Kind::Mask, c,
              whatComes(c, output, range));
-      taint(memoryOf(c.command.outputs(static_cast<int>(i))));
+      taint(memoryOf(c.command.outputs(int(i))));
     }
     return {};
   }
@@ -133,14 +130,13 @@ public:
 
 private:
   Memory memoryOf(uint32_t id) const {
-    return dlc::memoryOf(program_.buffers(static_cast<int>(id)));
+    return dlc::memoryOf(program_.buffers(int(id)));
   }
   bool isExplained(const Memory &memory) const {
-    return std::any_of(
-        tainted_.begin(), tainted_.end(), [&](const Memory &other) {
-          return other.region == memory.region && other.begin < memory.end &&
-                 memory.begin < other.end;
-        });
+    return std::ranges::any_of(tainted_, [&](const Memory &other) {
+      return other.region == memory.region && other.begin < memory.end &&
+             memory.begin < other.end;
+    });
   }
 
   void note(Kind kind, const ProbedCommand &c, std::string text) {
@@ -182,8 +178,8 @@ private:
 
   // The option that would keep the values in range.
   std::string remedy(const ProbedCommand &c) const {
-    const bool half = std::any_of(c.outputs.begin(), c.outputs.end(), isHalf) ||
-                      std::any_of(c.inputs.begin(), c.inputs.end(), isHalf);
+    const bool half = std::ranges::any_of(c.outputs, isHalf) ||
+                      std::ranges::any_of(c.inputs, isHalf);
     if (!half)
       return c.index > loss_ ? "a lower loss scale, or --clip-value, would "
                                "keep gradients in f32's range"
@@ -229,14 +225,12 @@ Status checkStates(Session &session, Finder &finder) {
 void checkInputs(const plan::Program &program, const Batch &batch,
                  Finder &finder) {
   for (size_t i = 0; i < batch.size(); ++i) {
-    const plan::Port &port = program.inputs(static_cast<int>(i));
-    const plan::TensorType &type =
-        program.buffers(static_cast<int>(port.buffer())).type();
+    const plan::Port &port = program.inputs(int(i));
+    const plan::TensorType &type = program.buffers(int(port.buffer())).type();
     const Range range = rangeOf(type, batch[i].data());
     if (range.finite())
       continue;
-    const uint64_t rows =
-        type.shape_size() > 0 ? static_cast<uint64_t>(type.shape(0)) : 1;
+    const uint64_t rows = type.shape_size() > 0 ? uint64_t(type.shape(0)) : 1;
     const uint64_t row = range.first / (range.count / rows);
     finder.noteBefore(fmt::format("input '{}' is {}, first in row {} of the "
                                   "batch: look at the samples",
@@ -276,7 +270,7 @@ Result<std::string> findOverflow(Session &session, Communicator &communicator,
     const bool last = i + 1 == window.size();
     DLC_ASSIGN(const plan::Program *const program,
                session.nextStep(size, last));
-    Finder finder(*program, static_cast<int64_t>(i));
+    Finder finder(*program, int64_t(i));
     if (i == 0)
       DLC_TRY(checkStates(session, finder));
     checkInputs(*program, window[i], finder);

@@ -27,8 +27,8 @@ std::string tensorName(size_t batch, const plan::Port &port) {
 }
 
 const plan::TensorType &typeOf(const plan::Program &program, size_t input) {
-  const plan::Port &port = program.inputs(static_cast<int>(input));
-  return program.buffers(static_cast<int>(port.buffer())).type();
+  const plan::Port &port = program.inputs(int(input));
+  return program.buffers(int(port.buffer())).type();
 }
 
 Status writeInputs(const std::string &path, const plan::Program &program,
@@ -37,7 +37,7 @@ Status writeInputs(const std::string &path, const plan::Program &program,
   for (size_t i = 0; i < window.size(); ++i)
     for (size_t input = 0; input < window[i].size(); ++input) {
       const plan::TensorType &type = typeOf(program, input);
-      tensors.push_back({tensorName(i, program.inputs(static_cast<int>(input))),
+      tensors.push_back({tensorName(i, program.inputs(int(input))),
                          *plan::dtypeOf(type.dtype()),
                          {type.shape().begin(), type.shape().end()},
                          window[i][input].data(),
@@ -88,16 +88,16 @@ Result<Incident> incidentFrom(const Json &json) {
   DLC_ASSIGN(const uint64_t ranks, jsonUnsigned(json, "ranks"));
   DLC_ASSIGN(const uint64_t injected, jsonUnsigned(json, "injected"));
   DLC_ASSIGN(incident.reason, jsonString(json, "reason"));
-  incident.step = static_cast<int64_t>(step);
-  incident.threads = static_cast<int>(threads);
-  incident.ranks = static_cast<int>(ranks);
+  incident.step = int64_t(step);
+  incident.threads = int(threads);
+  incident.ranks = int(ranks);
   incident.injected = injected != 0;
   DLC_ASSIGN(const uint64_t group, jsonUnsigned(json, "zero_group"));
   if (group > 0 && (group > ranks || ranks % group != 0))
     return corrupt("groups of {} do not divide {} ranks", group, ranks);
-  incident.group = static_cast<int>(group);
+  incident.group = int(group);
   DLC_ASSIGN(const uint64_t size, jsonUnsigned(json, "size"));
-  incident.size = static_cast<int>(std::min<uint64_t>(size, INT_MAX));
+  incident.size = int(std::min<uint64_t>(size, INT_MAX));
   const auto metrics = json.find("metrics");
   if (metrics == json.end() || !metrics->is_object())
     return corrupt("there are no metrics");
@@ -115,8 +115,8 @@ Status writeFiles(const std::string &folder, Session &session,
   DLC_ASSIGN(const FileDigest state,
              session.save(folder + "/state.safetensors"));
   for (size_t rank = 0; rank < windows.size(); ++rank)
-    DLC_TRY(writeInputs(folder + "/" + inputsName(static_cast<int>(rank)),
-                        program, windows[rank]));
+    DLC_TRY(writeInputs(folder + "/" + inputsName(int(rank)), program,
+                        windows[rank]));
   DLC_TRY(writeManifest(folder, toJson(incident, session),
                         {{"state.safetensors", state}})
               .status());
@@ -156,9 +156,8 @@ Status writeBundle(const std::string &path, Session &session,
 
 Result<Bundle> openBundle(const std::string &path) try {
   DLC_ASSIGN(Json manifest, checkManifest(path, kFormat, kVersion));
-  auto incident = incidentFrom(manifest);
-  if (!incident)
-    return incident.status().withContext(fmt::format("'{}'", path));
+  DLC_ASSIGN(Incident incident,
+             incidentFrom(manifest).withContext("'{}'", path));
   DLC_ASSIGN(Artifact artifact, Artifact::open(path + "/model.dlc"));
   DLC_ASSIGN(const std::string hash, jsonString(manifest, "artifact"));
   if (hash != artifact.hash())
@@ -167,7 +166,7 @@ Result<Bundle> openBundle(const std::string &path) try {
         path);
   return Bundle{path,
                 {std::move(artifact), {}, path + "/state.safetensors"},
-                *std::move(incident)};
+                std::move(incident)};
 } catch (...) {
   return caughtException(path);
 }

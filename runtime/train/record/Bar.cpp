@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/base/Text.h"
 #include "runtime/train/record/StepPace.h"
 
 #include "runtime/base/process/Log.h"
@@ -12,7 +13,7 @@ namespace dlc {
 namespace {
 
 std::string durationText(double seconds) {
-  int64_t total = static_cast<int64_t>(seconds);
+  int64_t total = int64_t(seconds);
   if (total >= 3600)
     return fmt::format("{}:{:02}:{:02}", total / 3600, total / 60 % 60,
                        total % 60);
@@ -31,11 +32,8 @@ struct ShownPart {
   int rank;
 };
 
-std::string joined(const std::vector<ShownPart> &parts) {
-  std::string text;
-  for (const ShownPart &part : parts)
-    text += (text.empty() ? "" : "  ") + part.text;
-  return text;
+std::string lineOf(const std::vector<ShownPart> &parts) {
+  return joined(parts, "  ", &ShownPart::text);
 }
 
 class Bar : public Recorder {
@@ -58,7 +56,7 @@ public:
       write(barText(terminalWidth()));
       open_ = true;
     } else if (shown_) {
-      logProgress(joined(parts()));
+      logProgress(lineOf(parts()));
     }
   }
 
@@ -122,12 +120,10 @@ private:
   // wrap and could not be rewritten.
   std::string barText(size_t width) const {
     std::vector<ShownPart> all = parts();
-    while (width && joined(all).size() >= width) {
-      const auto least =
-          std::max_element(all.begin(), all.end(),
-                           [](auto &a, auto &b) { return a.rank < b.rank; });
+    while (width && lineOf(all).size() >= width) {
+      const auto least = std::ranges::max_element(all, {}, &ShownPart::rank);
       if (least->rank == 0)
-        return joined(all).substr(0, width - 1);
+        return lineOf(all).substr(0, width - 1);
       all.erase(least);
     }
     const std::string bar =
@@ -135,13 +131,13 @@ private:
                                                            double(pace_.total())
                                                      : 1) +
                           " ",
-                      text = joined(all);
+                      text = lineOf(all);
     return width && bar.size() + text.size() >= width ? text : bar + text;
   }
 
   static std::string fullText(double share) {
     constexpr int kWidth = 24;
-    const int full = static_cast<int>(share * kWidth);
+    const int full = int(share * kWidth);
     return fmt::format("[{:=<{}}{: <{}}]", "", full, "", kWidth - full);
   }
 

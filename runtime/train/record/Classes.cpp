@@ -19,9 +19,7 @@ public:
                         : "";
     if (text.empty())
       return;
-    const Status written = writeFileAtomically(path_, text + "\n");
-    if (!written.ok())
-      warning("{}", written.message());
+    warnOf(writeFileAtomically(path_, text + "\n"));
   }
 
 private:

@@ -2,9 +2,8 @@
 // RUN/results.csv.
 #include "runtime/train/record/Recorder.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
-#include "runtime/base/files/OwnFile.h"
-#include "runtime/base/options/Commas.h"
 #include "runtime/base/options/OptionTable.h"
 
 #include <algorithm>
@@ -54,8 +53,7 @@ private:
         columns_.push_back(name);
     Words row(columns_.size());
     for (const auto &[name, value] : values)
-      row[size_t(std::find(columns_.begin(), columns_.end(), name) -
-                 columns_.begin())] =
+      row[size_t(std::ranges::find(columns_, name) - columns_.begin())] =
           std::isfinite(value) ? fmt::format("{}", value) : "";
     rows_.push_back(std::move(row));
     warning_.check(columns_.size() == before ? append() : write());
@@ -63,14 +61,11 @@ private:
 
   // Does not create the file, as the folder may have been replaced.
   Status append() const {
-    DLC_ASSIGN(const int file, openOwnFile(path_, O_WRONLY | O_APPEND));
+    DLC_ASSIGN(const Descriptor file, openOwnFile(path_, O_WRONLY | O_APPEND));
     const std::string row = fmt::format("{}\n", fmt::join(rows_.back(), ","));
-    const Status status =
-        ::write(file, row.data(), row.size()) == ssize_t(row.size())
-            ? Status()
-            : systemError("write", path_);
-    ::close(file);
-    return status;
+    return ::write(file.number(), row.data(), row.size()) == ssize_t(row.size())
+               ? Status()
+               : systemError("write", path_);
   }
 
   // Rewrites the file, since a resumed run may have more columns.
@@ -103,17 +98,16 @@ MadeRecorder openCsv(const Recorded &of) {
   DLC_ASSIGN(const std::string text, readFile(path, 1 << 30));
   size_t at = 0;
   std::string kept;
-  for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos;
-       begin = end + 1) {
-    Words row = splitAtCommas(text.substr(begin, end - begin));
+  for (const std::string_view line :
+       splitAt({text.data(), text.rfind('\n') + 1}, '\n')) {
+    Words row = splitAtCommas(std::string(line));
     if (columns.empty()) {
       columns = std::move(row);
-      at = size_t(std::find(columns.begin(), columns.end(), kStepColumn) -
-                  columns.begin());
+      at = size_t(std::ranges::find(columns, kStepColumn) - columns.begin());
     } else if (at < row.size()) {
       const auto number = parseCount(row[at], 0);
       if (number && *number <= of.progress.step) {
-        kept += text.substr(begin, end - begin + 1);
+        kept.append(line) += '\n';
         rows.push_back(std::move(row));
       }
     }

@@ -5,13 +5,11 @@
 #include "runtime/train/record/Recorder.h"
 
 #include "runtime/base/files/Files.h"
-#include "runtime/base/files/OwnFile.h"
 #include "runtime/collective/Hosts.h"
 
 #include <array>
 #include <bit>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
@@ -32,7 +30,7 @@ uint32_t maskedCrc(std::string_view bytes) {
   }();
   uint32_t crc = ~0U;
   for (const char c : bytes)
-    crc = table[(crc ^ static_cast<uint8_t>(c)) & 0xff] ^ (crc >> 8);
+    crc = table[(crc ^ uint8_t(c)) & 0xff] ^ (crc >> 8);
   return std::rotr(~crc, 15) + 0xa282ead8U;
 }
 
@@ -46,8 +44,8 @@ template <class Number> std::string raw(Number x) { // little-endian, as the CPU
 std::string varint(uint64_t x) {
   std::string bytes;
   for (; x >= 0x80; x >>= 7)
-    bytes += static_cast<char>(x | 0x80);
-  return bytes + static_cast<char>(x);
+    bytes += char(x | 0x80);
+  return bytes + char(x);
 }
 std::string field(int number, const std::string &bytes) {
   return varint(uint64_t(number) << 3 | 2) + varint(bytes.size()) + bytes;
@@ -59,7 +57,7 @@ std::string field(int number, float x) {
   return varint(uint64_t(number) << 3 | 5) + raw(x);
 }
 std::string field(int number, int64_t x) {
-  return varint(uint64_t(number) << 3) + varint(static_cast<uint64_t>(x));
+  return varint(uint64_t(number) << 3) + varint(uint64_t(x));
 }
 
 // tensorflow.Event
@@ -78,8 +76,8 @@ double wallTime() {
 
 class Events : public Recorder {
 public:
-  Events(int file, std::string path) : file_(file), path_(std::move(path)) {}
-  ~Events() override { ::close(file_); }
+  Events(Descriptor file, std::string path)
+      : file_(std::move(file)), path_(std::move(path)) {}
 
   void onStep(const StepEvent &event) override {
     std::string summary;
@@ -128,27 +126,26 @@ public:
 private:
   static std::string value(const std::string &tag, double number) {
     return field(kSummaryValue,
-                 field(kValueTag, tag) +
-                     field(kValueNumber, static_cast<float>(number)));
+                 field(kValueTag, tag) + field(kValueNumber, float(number)));
   }
 
   // Writes a record with one write(): readers stop at an incomplete one.
   void write(const std::string &fields) {
     const std::string event = field(kWallTime, wallTime()) + fields;
-    const std::string length = raw(static_cast<uint64_t>(event.size()));
+    const std::string length = raw(uint64_t(event.size()));
     const std::string record =
         length + raw(maskedCrc(length)) + event + raw(maskedCrc(event));
-    const auto written = ::write(file_, record.data(), record.size());
-    if (written == static_cast<ssize_t>(record.size())) {
-      size_ += static_cast<off_t>(record.size());
+    const auto written = ::write(file_.number(), record.data(), record.size());
+    if (written == ssize_t(record.size())) {
+      size_ += off_t(record.size());
       return;
     }
     warning_.check(systemError("write", path_));
-    [[maybe_unused]] const int cut = ::ftruncate(file_, size_);
-    ::lseek(file_, size_, SEEK_SET);
+    [[maybe_unused]] const int cut = ::ftruncate(file_.number(), size_);
+    ::lseek(file_.number(), size_, SEEK_SET);
   }
 
-  int file_;
+  Descriptor file_;
   const std::string path_;
   off_t size_ = 0;
   OneWarning warning_;
@@ -162,16 +159,16 @@ MadeRecorder openEvents(const Recorded &of) {
   const std::string folder = of.run + "/tensorboard";
   DLC_TRY(makeOwnFolder(folder));
   for (int number = 0;; ++number) {
-    const std::string path = fmt::format(
-        "{}/events.out.tfevents.{:010}.{}.{}.{}", folder,
-        static_cast<int64_t>(wallTime()), hostName(), ::getpid(), number);
-    const int file =
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file < 0 && errno == EEXIST)
+    const std::string path =
+        fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}", folder,
+                    int64_t(wallTime()), hostName(), ::getpid(), number);
+    Descriptor file(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file && errno == EEXIST)
       continue;
-    if (file < 0)
+    if (!file)
       return systemError("create", path);
-    auto events = std::make_unique<Events>(file, path);
+    auto events = std::make_unique<Events>(std::move(file), path);
     events->begin(of.progress.step);
     return events;
   }

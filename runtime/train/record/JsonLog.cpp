@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/base/Text.h"
 #include "runtime/train/record/StepPace.h"
 
 #include "runtime/base/process/Log.h"
@@ -40,10 +41,10 @@ public:
   void onValidation(const ValidationEvent &) override { pace_.resume(); }
 
   void onEpoch(const EpochEvent &event) override {
-    std::string values;
-    for (const auto &[name, value] : event.values)
-      values += fmt::format("{}\"{}\": {}", values.empty() ? "" : ", ", name,
-                            finiteOr("{}", value));
+    const std::string values = joined(event.values, ", ", [](auto &value) {
+      return fmt::format("\"{}\": {}", value.first,
+                         finiteOr("{}", value.second));
+    });
     logObject(fmt::format(
         "\"event\": \"epoch\", \"epoch\": {}, \"step\": {}, \"values\": {{{}}}",
         event.epoch, event.step, values));

@@ -11,7 +11,7 @@ namespace {
 // "48.0 MiB: ...": device memory of this rank.
 std::string memoryText(const Executor &executor) {
   const auto mebibytes = [](uint64_t bytes) {
-    return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+    return fmt::format("{:.1f} MiB", double(bytes) / (1 << 20));
   };
   const MemoryReport memory = executor.memory();
   std::string text =

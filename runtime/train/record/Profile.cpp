@@ -19,7 +19,7 @@ constexpr size_t kLabelWidth = 60;
 constexpr size_t kProfileRows = 15;
 
 double perCall(const CommandProfile &c) {
-  return c.calls ? c.seconds / static_cast<double>(c.calls) : 0;
+  return c.calls ? c.seconds / double(c.calls) : 0;
 }
 
 using Machine = std::optional<CpuFigures>;
@@ -35,7 +35,7 @@ std::string shareText(double part, double whole) {
 // Billions per second; "-" if the plan has no count.
 std::string rate(uint64_t count, double seconds) {
   return count && seconds > 0
-             ? fmt::format("{:.1f}", static_cast<double>(count) / seconds / 1e9)
+             ? fmt::format("{:.1f}", double(count) / seconds / 1e9)
              : "-";
 }
 
@@ -59,8 +59,8 @@ std::string profileTable(const std::vector<CommandProfile> &commands,
       total += perCall(c);
       least += machine ? rooflineOf(machine, c) : 0;
     }
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](auto *a, auto *b) { return perCall(*a) > perCall(*b); });
+  std::ranges::stable_sort(sorted, std::ranges::greater(),
+                           [](auto *a) { return perCall(*a); });
   // Only present if there is something to compare with.
   const auto column = [&](const std::string &share) {
     return machine ? fmt::format(" {:>7}", share) : "";
@@ -123,7 +123,7 @@ Status writeTrace(const std::vector<CommandProfile> &commands,
     if (c.calls == 0)
       continue;
     const auto [at, isNew] =
-        programs.try_emplace(c.program, static_cast<int>(programs.size()));
+        programs.try_emplace(c.program, int(programs.size()));
     if (isNew)
       events.push_back({{"ph", "M"},
                         {"name", "process_name"},
@@ -136,7 +136,7 @@ Status writeTrace(const std::vector<CommandProfile> &commands,
          {"cat", c.kind},
          {"pid", at->second},
          {"tid", 0},
-         {"ts", 1e6 * c.begin / static_cast<double>(c.calls)},
+         {"ts", 1e6 * c.begin / double(c.calls)},
          {"dur", 1e6 * perCall(c)},
          {"args",
           {{"nodes", c.label}, {"flops", c.flops}, {"bytes", c.bytes}}}});
@@ -169,8 +169,7 @@ public:
     for (const Status &written :
          {writeProfile(commands, run_ + "/profile.json", machine),
           writeTrace(commands, run_ + "/trace.json")})
-      if (!written.ok())
-        warning("{}", written.message());
+      warnOf(written);
     info("{}{}", profileTable(commands, step->name(), machine),
          isCpu && !machine ? "\n(shares of this machine's roofline: dlc doctor "
                              "bench machine, once)"

@@ -44,9 +44,8 @@ public:
     rate_ = event.samplesPerSecond;
     samples_ += event.samples;
     seconds_ += event.seconds;
-    ++buckets_[static_cast<size_t>(
-        std::lower_bound(kBounds.begin(), kBounds.end(), event.seconds) -
-        kBounds.begin())];
+    ++buckets_[size_t(std::ranges::lower_bound(kBounds, event.seconds) -
+                      kBounds.begin())];
     values_.clear();
     for (size_t i = 0; i < event.names.size(); ++i)
       values_.emplace_back(event.names[i], event.values[i]);

@@ -61,7 +61,7 @@ StepEvent Recorders::eventOf(const StepReport &report) const {
   event.values = report.values;
   event.samples = sampling.samplesFrom(begin, setup_->data.samples());
   event.seconds = report.seconds;
-  event.samplesPerSecond = static_cast<double>(event.samples) / report.seconds;
+  event.samplesPerSecond = double(event.samples) / report.seconds;
   event.waited = report.waited;
   return event;
 }

@@ -23,7 +23,7 @@ double StepPace::seconds() const {
 double StepPace::stepsPerSecond() const {
   const double elapsed =
       seconds() - std::chrono::duration<double>(between_).count();
-  return elapsed > 0 ? static_cast<double>(step_ - first_) / elapsed : 0;
+  return elapsed > 0 ? double(step_ - first_) / elapsed : 0;
 }
 
 // Read as a stream, since files in /proc have a size of 0.

@@ -32,10 +32,10 @@ public:
   double seconds() const;
   double stepsPerSecond() const;
   double samplesPerSecond() const { // of all ranks
-    return stepsPerSecond() * static_cast<double>(samples_);
+    return stepsPerSecond() * double(samples_);
   }
   double secondsLeft() const {
-    return static_cast<double>(total_ - step_) / stepsPerSecond();
+    return double(total_ - step_) / stepsPerSecond();
   }
 
 private:

@@ -22,10 +22,7 @@ private:
   void write() const {
     if (choices_.isEmpty())
       return;
-    const Status written =
-        writeFileAtomically(path_, dumpJson(choices_.describe(), 1) + "\n");
-    if (!written.ok())
-      warning("{}", written.message());
+    warnOf(writeFileAtomically(path_, dumpJson(choices_.describe(), 1) + "\n"));
   }
 
   const TuneChoices &choices_;

@@ -3,7 +3,9 @@
 
 #include "runtime/base/files/Files.h"
 #include "runtime/base/process/Log.h"
+#include "runtime/train/metrics/Metrics.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -29,12 +31,11 @@ Result<BestBy> parseBest(const std::string &text) {
   const std::string key = (ofSet ? head : "val") + "_" + metric;
   if (metric == "loss")
     return BestBy{key, metric, false};
-  auto metrics = parseMetrics({metric});
-  if (!metrics)
-    return metrics.status().withContext("--best, which may be loss, too");
-  if (!isNumber(metrics->front()))
+  DLC_ASSIGN(const auto metrics, parseMetrics({metric}).withContext(
+                                     "--best, which may be loss, too"));
+  if (!isNumber(metrics.front()))
     return usageError("--best: {} is no number", metric);
-  return BestBy{key, metric, isMoreBetter(metrics->front())};
+  return BestBy{key, metric, isMoreBetter(metrics.front())};
 }
 
 bool takeValue(Best &best, double value, int64_t step, bool more,
@@ -64,6 +65,45 @@ void linkBest(const std::string &run, int64_t step) {
   warning("cannot make '{}' a link to {}: {}", link, target,
           std::strerror(errno));
   ::unlink(made.c_str());
+}
+
+static constexpr double kLeastChange = 1e-8;
+
+double rateOf(const PlateauState &state, const plan::Plateau &rule) {
+  return std::max(rule.lr() * std::pow(rule.factor(), state.reductions),
+                  rule.min_lr());
+}
+
+bool takeValue(PlateauState &state, const plan::Plateau &rule, double value,
+               bool more) {
+  const double bound =
+      state.best * (more ? 1 + rule.threshold() : 1 - rule.threshold());
+  const bool isBetter =
+      std::isfinite(value) &&
+      (state.isKnown == 0 || (more ? value > bound : value < bound));
+  if (isBetter) {
+    state = {state.reductions, 0, 1, value};
+    return false;
+  }
+  if (++state.waited <= double(rule.patience()))
+    return false;
+  state.waited = 0;
+  PlateauState next = state;
+  ++next.reductions;
+  if (rateOf(state, rule) - rateOf(next, rule) <= kLeastChange)
+    return false;
+  state = next;
+  return true;
+}
+
+Result<std::optional<double>> reduceOnPlateau(Executor &executor, double value,
+                                              bool more) {
+  const plan::Plateau &rule = executor.plan().plateau();
+  PlateauState state;
+  DLC_TRY(executor.readState("plateau", &state, sizeof state));
+  const bool reduces = takeValue(state, rule, value, more);
+  DLC_TRY(executor.writeState("plateau", &state, sizeof state));
+  return reduces ? std::optional(rateOf(state, rule)) : std::nullopt;
 }
 
 } // namespace dlc

@@ -2,7 +2,7 @@
 // The best validation of a run, and the number of validations since.
 #pragma once
 
-#include "runtime/train/metrics/Metrics.h"
+#include "runtime/exec/Executor.h"
 
 #include <cmath>
 #include <string>
@@ -36,5 +36,28 @@ bool takeValue(Best &best, double value, int64_t step, bool more,
 // Atomically makes RUN/best a link to the checkpoint of this step; removes the
 // link if the step is below 0 or has no checkpoint. An error is a warning.
 void linkBest(const std::string &run, int64_t step);
+
+// The schedule "plateau": lowers the learning rate when validations stop
+// improving, by the rule of torch's ReduceLROnPlateau with a relative
+// threshold.
+
+// The program's state "plateau", which checkpoints include.
+struct PlateauState {
+  double reductions = 0; // rate: lr factor^reductions, at least min_lr
+  double waited = 0;     // validations since an improvement or a reduction
+  double isKnown = 0;    // 1: there is a best value
+  double best = 0;
+};
+
+// Updates the state after a validation; true if the rate is reduced. NaN is no
+// improvement. As in torch, a rate that would change by less than 1e-8 is kept.
+bool takeValue(PlateauState &state, const plan::Plateau &rule, double value,
+               bool more);
+double rateOf(const PlateauState &state, const plan::Plateau &rule);
+
+// The same for the executor's state; returns the rate if it is reduced.
+// Collective, between two steps.
+Result<std::optional<double>> reduceOnPlateau(Executor &executor, double value,
+                                              bool more);
 
 } // namespace dlc

@@ -196,7 +196,7 @@ void Checkpointing::tellOfOtherRanks(const Progress &progress) const {
   const plan::Plan &plan = setup_.session->plan();
   const Sampling &sampling = setup_.sampling;
   const int before =
-      progress.step > 0 ? progress.world : static_cast<int>(plan.world_size());
+      progress.step > 0 ? progress.world : int(plan.world_size());
   if (before == sampling.world)
     return;
   Sampling old = sampling;
@@ -244,8 +244,7 @@ Status Checkpointing::save(const Progress &progress, How how) {
 
 Status Checkpointing::settleBefore(int64_t step) {
   DLC_TRY(settle(true));
-  return folder_.check().withContext(
-      fmt::format("no checkpoint of step {}", step));
+  return folder_.check().withContext("no checkpoint of step {}", step);
 }
 
 // An error on one rank ends the save, or the run, on all.

@@ -54,7 +54,7 @@ Result<int64_t> countOf(const Json &json, const char *key, uint64_t most) {
   DLC_ASSIGN(const uint64_t value, jsonUnsigned(json, key));
   if (value > most)
     return corrupt("'{}' is {}, expected at most {}", key, value, most);
-  return static_cast<int64_t>(value);
+  return int64_t(value);
 }
 
 constexpr uint64_t kMost = std::numeric_limits<int64_t>::max() / 2;
@@ -107,7 +107,7 @@ Result<Progress> progressFrom(const Json &json) {
   DLC_ASSIGN(progress.samples, countOf(json, "samples", kMost));
   DLC_ASSIGN(const int64_t world, countOf(json, "world", kMostRanks));
   DLC_ASSIGN(progress.dataHash, jsonString(json, "data_hash"));
-  progress.world = static_cast<int>(world);
+  progress.world = int(world);
   if (const auto best = json.find("best"); best != json.end())
     DLC_TRY(readBest(*best, progress).withContext("'best'"));
   if (progress.samples < 1 || world < 1 ||
@@ -128,7 +128,7 @@ std::string fingerprint(const std::string &checkpoint) {
           "{} {} {} {}.{}", entry.path().filename().string(), found.st_ino,
           found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec));
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return fmt::format("{}", fmt::join(files, ";"));
 }
 
@@ -166,7 +166,7 @@ uint64_t spaceOf(const Checkpoint &checkpoint) {
   for (const auto &entry : fs::directory_iterator(checkpoint.path, ignored)) {
     struct stat found {};
     if (::lstat(entry.path().c_str(), &found) == 0 && found.st_nlink == 1)
-      sum += static_cast<uint64_t>(found.st_blocks) * 512;
+      sum += uint64_t(found.st_blocks) * 512;
   }
   return sum;
 }
@@ -180,10 +180,7 @@ Result<Progress> readProgress(const std::string &checkpoint) {
     DLC_ASSIGN(const Json json, parseJson(text));
     return progressFrom(json);
   };
-  auto progress = read();
-  if (!progress)
-    return progress.status().withContext(fmt::format("'{}'", path));
-  return progress;
+  return read().withContext("'{}'", path);
 }
 
 Result<Progress> progressOf(const Model &model) {

@@ -40,7 +40,7 @@ Result<Progress> progressOf(const Model &model);
 // ones, if there is none.
 Result<std::string> checkpointOf(const std::string &run, int64_t step);
 
-// For a run that this process has locked (RunLock.h). Not thread-safe. With
+// For a run that this process has locked (RunLock). Not thread-safe. With
 // parts, also on ranks without the lock, which only write their parts.
 class Checkpoints {
 public:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/run/JsonLines.h"
+
+#include "runtime/base/Json.h"
 #include "runtime/base/files/Files.h"
-#include "runtime/base/files/OwnFile.h"
-#include "runtime/base/files/WriteAll.h"
 #include "runtime/base/process/Log.h"
 
 #include <algorithm>
@@ -26,13 +26,13 @@ std::string keptLines(std::string_view text, const char *key, int64_t last) {
     if (!object)
       continue;
     auto value = jsonUnsigned(*object, key);
-    if (value && static_cast<int64_t>(*value) <= last)
+    if (value && int64_t(*value) <= last)
       kept.append(text.substr(0, end + 1));
   }
   return kept;
 }
 
-Result<int> openToAppend(const std::string &path) {
+Result<Descriptor> openToAppend(const std::string &path) {
   return openOwnFile(path, O_WRONLY | O_CREAT | O_APPEND);
 }
 
@@ -43,12 +43,10 @@ Status shorten(const std::string &path, std::string_view all,
     return {};
   if (!all.starts_with(kept))
     return writeFileAtomically(path, kept);
-  DLC_ASSIGN(const int file, openOwnFile(path, O_WRONLY));
-  const Status status = ::ftruncate(file, off_t(kept.size())) == 0
-                            ? Status()
-                            : systemError("truncate", path);
-  ::close(file);
-  return status;
+  DLC_ASSIGN(const Descriptor file, openOwnFile(path, O_WRONLY));
+  return ::ftruncate(file.number(), off_t(kept.size())) == 0
+             ? Status()
+             : systemError("truncate", path);
 }
 
 } // namespace
@@ -60,23 +58,21 @@ Result<JsonLines> JsonLines::open(const std::string &path, const char *key,
     DLC_TRY(
         shorten(path, content.text(), keptLines(content.text(), key, last)));
   }
-  DLC_ASSIGN(const int file, openToAppend(path));
-  return JsonLines(file, path);
+  DLC_ASSIGN(Descriptor file, openToAppend(path));
+  return JsonLines(std::move(file), path);
 }
 
 JsonLines::JsonLines(JsonLines &&other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
-      path_(std::move(other.path_)), waiting_(std::move(other.waiting_)),
-      lost_(std::exchange(other.lost_, 0)), stuck_(other.stuck_),
-      missing_(other.missing_) {}
+    : file_(std::move(other.file_)), path_(std::move(other.path_)),
+      waiting_(std::move(other.waiting_)), lost_(std::exchange(other.lost_, 0)),
+      stuck_(other.stuck_), missing_(other.missing_) {}
 
 JsonLines::~JsonLines() {
-  if (descriptor_ < 0)
+  if (!file_)
     return;
   if (!writeWaiting())
-    lost_ += std::count(waiting_.begin(), waiting_.end(), '\n');
+    lost_ += std::ranges::count(waiting_, '\n');
   warnOfLost();
-  ::close(descriptor_);
 }
 
 void JsonLines::warnOfLost() const {
@@ -107,22 +103,22 @@ void JsonLines::append(const std::string &line) {
 void JsonLines::follow() {
   struct stat own {
   }, there{};
-  if (::fstat(descriptor_, &own) != 0)
+  if (::fstat(file_.number(), &own) != 0)
     return;
   const bool before = missing_;
   missing_ = ::stat(path_.c_str(), &there) != 0 || own.st_dev != there.st_dev ||
              own.st_ino != there.st_ino;
   if (!missing_ || !before)
     return;
-  const auto file = openToAppend(path_);
+  auto file = openToAppend(path_);
   if (!file)
     return;
   warning("'{}' was removed or moved away: it is written again", path_);
-  ::close(std::exchange(descriptor_, *file));
+  file_ = *std::move(file);
 }
 
 bool JsonLines::writeWaiting() {
-  const size_t done = writeAll(descriptor_, waiting_);
+  const size_t done = writeAll(file_.number(), waiting_);
   const int error = errno;
   waiting_.erase(0, done);
   errno = error;

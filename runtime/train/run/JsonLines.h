@@ -3,7 +3,8 @@
 // run.
 #pragma once
 
-#include "runtime/base/Json.h"
+#include "runtime/base/Status.h"
+#include "runtime/base/files/Descriptor.h"
 
 #include <string>
 
@@ -31,12 +32,12 @@ public:
   void follow();
 
 private:
-  JsonLines(int descriptor, std::string path)
-      : descriptor_(descriptor), path_(std::move(path)) {}
+  JsonLines(Descriptor file, std::string path)
+      : file_(std::move(file)), path_(std::move(path)) {}
   bool writeWaiting();
   void warnOfLost() const;
 
-  int descriptor_;
+  Descriptor file_;
   std::string path_;
   std::string waiting_; // starts where the last write ended
   int64_t lost_ = 0;    // lines

@@ -7,23 +7,15 @@
 #include "runtime/collective/Hosts.h"
 #include "runtime/plan/parts/StateFiles.h"
 #include "runtime/train/Agree.h"
+#include "runtime/train/run/RunFolder.h"
 
-#include <filesystem>
 #include <sys/stat.h>
-
-namespace fs = std::filesystem;
 
 namespace dlc {
 namespace {
 
 // Disks may be slow; the wait also ends if a rank dies or falls silent.
 constexpr std::chrono::hours kWriting(1);
-
-std::string fullPath(const std::string &path) {
-  std::error_code error;
-  const fs::path absolute = fs::absolute(path, error);
-  return error ? path : absolute.lexically_normal().string();
-}
 
 Status notShared(int rank, const std::string &path) {
   return failed("rank {} (its host: {}) does not see '{}', which rank 0 has "
@@ -36,7 +28,7 @@ Status notShared(int rank, const std::string &path) {
 std::string textOf(const Result<FileDigest> &written) {
   if (written.ok())
     return dumpJson(Json{{"size", written->size}, {"hash", written->sha256}});
-  return dumpJson(Json{{"code", static_cast<int>(written.status().code())},
+  return dumpJson(Json{{"code", int(written.status().code())},
                        {"error", written.status().message()}});
 }
 
@@ -64,7 +56,7 @@ Result<std::unique_ptr<Parts>> Parts::create(const std::string &run,
   };
   DLC_TRY(agree(communicator, rank == 0 ? make() : Status()));
   DLC_ASSIGN(const auto all,
-             communicator.allGather(made ? fullPath(made->path()) : ""));
+             communicator.allGather(made ? absolutePath(made->path()) : ""));
   DLC_TRY(agree(communicator,
                 isFolder(all[0]) ? Status() : notShared(rank, all[0])));
   DLC_ASSIGN(auto ranks, communicator.sibling(kWriting));
@@ -87,17 +79,16 @@ std::string Parts::attempt(const std::string &folder, const Writer &own) const {
 
 Result<std::map<std::string, FileDigest>> Parts::write(const std::string &given,
                                                        const Writer &own) {
-  const std::string folder = fullPath(given);
+  const std::string folder = absolutePath(given);
   DLC_TRY(ranks_->allGather(folder).status());
   DLC_ASSIGN(const auto all, ranks_->allGather(attempt(folder, own)));
   std::map<std::string, FileDigest> parts;
   for (size_t rank = 0; rank < all.size(); ++rank) {
-    const std::string name =
-        plan::partName(static_cast<int>(rank), ranks_->size());
+    const std::string name = plan::partName(int(rank), ranks_->size());
     DLC_ASSIGN(const FileDigest digest, digestOf(all[rank], rank));
     struct stat found {};
     if (::stat((folder + "/" + name).c_str(), &found) != 0 ||
-        static_cast<uint64_t>(found.st_size) != digest.size)
+        uint64_t(found.st_size) != digest.size)
       return failed("rank 0 does not see '{}' as rank {} has written it: "
                     "--save=sharded needs a folder that all hosts share",
                     name, rank);

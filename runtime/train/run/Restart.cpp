@@ -51,8 +51,7 @@ Result<TrainOptions> restartOptions(const TrainOptions &options) {
   restarted.resume = options.run;
   std::erase_if(restarted.given, [](const std::string &key) {
     return key == "run.run" || key == "run.artifact" || key == "run.state" ||
-           std::find(std::begin(kSame), std::end(kSame), key) !=
-               std::end(kSame);
+           std::ranges::count(kSame, key) > 0;
   });
   DLC_ASSIGN(restarted, resumeOptions(restarted));
   restarted.artifact = restarted.resume + "/model.dlc";

@@ -2,14 +2,50 @@
 // A run folder, from which a training run can be resumed.
 #pragma once
 
+#include "runtime/base/Status.h"
+#include "runtime/base/files/Descriptor.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/train/TrainOptions.h"
-#include "runtime/train/run/RunLock.h"
 
 #include <optional>
 #include <string>
+#include <sys/types.h>
+#include <utility>
+#include <vector>
 
 namespace dlc {
+
+// Exclusive write access to a run folder, for one process until it releases it
+// or ends: a flock on RUN/lock, which is not removed; its content (process and
+// machine) is only used in messages. Does not exclude threads of one process.
+class RunLock {
+public:
+  // Waits a moment for a process that may be ending. Code::Failed, with the
+  // process that holds it. A warning if the file system does not support locks.
+  // Readers do not need the lock.
+  static Result<RunLock> take(const std::string &run);
+
+  // The folder was renamed since it was locked.
+  void renamed(const std::string &run) { run_ = run; }
+
+  // Code::Failed, with details, if the folder was moved, or lacks a file that
+  // it had other than checkpoints and logs of values, so that a checkpoint in
+  // it would be unusable. Recreates a missing lock.
+  Status check();
+
+private:
+  explicit RunLock(std::string run) : run_(std::move(run)) {}
+  Status lock(double patienceSeconds);
+  Result<bool> tryLock();
+  Status inUse(int file) const;
+  void listFiles();
+  std::string lockPath() const { return run_ + "/lock"; }
+
+  std::string run_;
+  Descriptor file_;                               // none: no locks
+  std::pair<dev_t, ino_t> folder_{}, lockFile_{}; // identity at locking
+  std::vector<std::string> files_;                // in the folder
+};
 
 // The folder on one rank. Only rank 0 has the lock and manages the contents;
 // others may add files if they can access it.

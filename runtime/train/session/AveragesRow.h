@@ -16,7 +16,7 @@ inline Option &addAverages(OptionTable &table, std::string key, int &set) {
     DLC_ASSIGN(const std::string word, oneWord(words));
     DLC_ASSIGN(const int64_t number,
                parseCount(word == "true" ? "1" : word, 0, 1 << 20));
-    set = static_cast<int>(number);
+    set = int(number);
     return {};
   };
   row.get = [&set] { return Words{std::to_string(set)}; };

@@ -25,7 +25,7 @@ size_t BatchSweep::partFor(int64_t count) const {
 
 bool BatchSweep::hasCollectives() const {
   const auto &commands = parts_.front().program->commands();
-  return std::any_of(commands.begin(), commands.end(), [](const auto &c) {
+  return std::ranges::any_of(commands, [](const auto &c) {
     return CollectiveBinder::binds(c.kind());
   });
 }
@@ -33,17 +33,16 @@ bool BatchSweep::hasCollectives() const {
 Status BatchSweep::named(const Status &status, const Rows &rows) const {
   if (status.ok())
     return status;
-  return status.withContext(fmt::format(
-      "samples {} to {} of '{}'", rows.first,
-      rows.first + std::max<int64_t>(rows.count, 1) - 1, dataset_.path()));
+  return status.withContext("samples {} to {} of '{}'", rows.first,
+                            rows.first + std::max<int64_t>(rows.count, 1) - 1,
+                            dataset_.path());
 }
 
 Status BatchSweep::start(const Rows &rows) {
   const auto &[program, batch] = parts_[rows.part];
-  rows_.resize(static_cast<size_t>(batch));
+  rows_.resize(size_t(batch));
   for (int64_t i = 0; i < batch; ++i)
-    rows_[static_cast<size_t>(i)] =
-        rows.first + std::clamp<int64_t>(rows.count - 1, 0, i);
+    rows_[size_t(i)] = rows.first + std::clamp<int64_t>(rows.count - 1, 0, i);
   DLC_TRY(fillBatch(dataset_, rows_, nullptr, batches_[rows.part]));
   DLC_TRY(mappedFilesStatus());
   DLC_TRY(setInputs(executor_, *program, batches_[rows.part]));

@@ -48,8 +48,7 @@ Status EqualRanks::check(int64_t step) {
   DLC_ASSIGN(std::vector<uint64_t> own, hashes());
   const std::string text = hashBytes(std::as_bytes(std::span(own)));
   DLC_ASSIGN(const auto all, communicator_.allGather(text));
-  if (std::all_of(all.begin(), all.end(),
-                  [&](const std::string &other) { return other == all[0]; }))
+  if (std::ranges::count(all, all[0]) == std::ssize(all))
     return {};
   return agree(communicator_, describe(step, all, std::move(own)));
 }
@@ -58,24 +57,21 @@ Status EqualRanks::describe(int64_t step, const std::vector<std::string> &all,
                             std::vector<uint64_t> hashes) {
   std::map<std::string, std::vector<int>> groups;
   for (size_t rank = 0; rank < all.size(); ++rank)
-    groups[all[rank]].push_back(static_cast<int>(rank));
-  const auto most = std::max_element(groups.begin(), groups.end(),
-                                     [](const auto &a, const auto &b) {
-                                       return a.second.size() < b.second.size();
-                                     });
+    groups[all[rank]].push_back(int(rank));
+  const auto most = std::ranges::max_element(
+      groups, {}, [](const auto &group) { return group.second.size(); });
   const bool isKnown = 2 * most->second.size() > all.size();
   std::vector<int> apart;
   for (const auto &[hash, ranks] : groups)
     if (!isKnown || hash != most->first)
       apart.insert(apart.end(), ranks.begin(), ranks.end());
-  std::sort(apart.begin(), apart.end());
+  std::ranges::sort(apart);
 
   const size_t count = names_.size();
   std::vector<uint64_t> table(all.size() * count);
-  std::copy(hashes.begin(), hashes.end(),
-            table.begin() +
-                static_cast<std::ptrdiff_t>(
-                    static_cast<size_t>(communicator_.rank()) * count));
+  std::ranges::copy(hashes,
+                    table.begin() + static_cast<std::ptrdiff_t>(
+                                        size_t(communicator_.rank()) * count));
   const std::vector<size_t> pieces(all.size(), count * sizeof(uint64_t));
   DLC_TRY(communicator_.allGather(table.data(), pieces));
   std::vector<std::string> tensors;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/session/Fit.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/plan/Types.h"
 
@@ -13,8 +14,7 @@ namespace {
 
 InputSpec specOf(const plan::Plan &plan, const plan::Program &program,
                  const plan::Port &port) {
-  const plan::TensorType &type =
-      program.buffers(static_cast<int>(port.buffer())).type();
+  const plan::TensorType &type = program.buffers(int(port.buffer())).type();
   InputSpec spec;
   spec.key = port.name();
   spec.dtype = *plan::dtypeOf(type.dtype());
@@ -34,8 +34,8 @@ void rename(std::vector<InputSpec> &specs, bool labels, const char *name,
   auto isOne = [&](const InputSpec &spec) {
     return spec.isLabel == labels && !spec.isWeight;
   };
-  auto only = std::find_if(specs.begin(), specs.end(), isOne);
-  if (std::count_if(specs.begin(), specs.end(), isOne) == 1 &&
+  auto only = std::ranges::find_if(specs, isOne);
+  if (std::ranges::count_if(specs, isOne) == 1 &&
       (source.has(name) || !source.has(only->key)))
     only->key = name;
 }
@@ -69,7 +69,7 @@ bool fits(const Array &array, const InputSpec &spec, int64_t batch,
   if (becomesShares(array, spec, batch, options))
     return true;
   return checkedElements(sampleShape(array.shape)).value_or(0) ==
-         checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
+         checkedElements(spec.shape).value_or(0) / uint64_t(batch);
 }
 
 // Shape of a sample, or of a shared array: "[128]".
@@ -90,8 +90,7 @@ std::optional<std::vector<int64_t>> axesOf(const InputSpec &spec, int64_t batch,
                                            size_t rank) {
   std::vector<int64_t> axes = sampleShape(spec.shape);
   if (spec.isLabel && axes.size() != rank)
-    axes = {static_cast<int64_t>(checkedElements(spec.shape).value_or(0)) /
-            batch};
+    axes = {int64_t(checkedElements(spec.shape).value_or(0)) / batch};
   return axes.size() == rank ? std::optional(axes) : std::nullopt;
 }
 
@@ -134,7 +133,7 @@ Result<Trial> tryTo(const Source &source, const plan::Plan &plan,
                     const plan::Program &program,
                     const SampleOptions &options) {
   Trial trial;
-  trial.size = static_cast<int>(program.size());
+  trial.size = int(program.size());
   const int64_t batch = plan::batchOf(plan, trial.size);
   trial.specs = specsOf(plan, program, source);
   for (size_t i = 0; i < trial.specs.size(); ++i) {
@@ -143,8 +142,7 @@ Result<Trial> tryTo(const Source &source, const plan::Plan &plan,
       trial.heads.emplace_back();
       continue;
     }
-    DLC_ASSIGN(Array head, source.head(spec.key));
-    trial.heads.push_back(std::move(head));
+    DLC_ASSIGN(trial.heads.emplace_back(), source.head(spec.key));
     if (fits(trial.heads.back(), spec, batch, options))
       continue;
     const auto shape = grown(trial.heads.back(), spec, batch, options);
@@ -184,8 +182,7 @@ Status checkLengths(const plan::Plan &plan, std::string_view kind,
                 axesOf(spec, plan::batchOf(plan, size), found.size()))
           sizes.push_back((*axes)[axis]);
       }
-      if (std::all_of(sizes.begin(), sizes.end(),
-                      [&](int64_t n) { return n == sizes.front(); }))
+      if (std::ranges::count(sizes, sizes.front()) == std::ssize(sizes))
         continue;
       const auto [known, isNew] =
           lengths.try_emplace(sizes, Axis{trial.specs[i].key, found[axis]});
@@ -213,24 +210,24 @@ std::string foundText(const Trial &trial) {
 // Adds a line about batches of this size, unless an equal one exists.
 void addExpected(const Trial &trial, const plan::Plan &plan, int size,
                  std::string &lines) {
-  std::string text;
-  for (const InputSpec &spec : trial.specs)
-    if (!spec.isWeight)
-      text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", spec.key,
-                          shapeText(spec, plan::batchOf(plan, size)));
+  const int64_t batch = plan::batchOf(plan, size);
+  const std::string text =
+      joined(trial.specs, ", ", [&](const InputSpec &spec) {
+        return spec.isWeight
+                   ? ""
+                   : fmt::format("'{}' {}", spec.key, shapeText(spec, batch));
+      });
   if (plan::countSizes(plan) > 1 && lines.find(text) == std::string::npos)
     lines += fmt::format("\n  {}: {}", plan::nameOf(plan.sizes(size)), text);
 }
 
 std::string helpFor(const std::vector<std::string> &lack) {
-  std::string pads;
-  for (const std::string &key : lack)
-    pads += fmt::format("{}{}:NUMBER", pads.empty() ? "" : ",", key);
   return lack.empty()
              ? "\ncut longer samples, or compile the model for them (--dim)"
-             : fmt::format("\npad them by --pad={}, or compile the model for "
-                           "them (--dim)",
-                           pads);
+             : fmt::format(
+                   "\npad them by --pad={}:NUMBER, or compile the model "
+                   "for them (--dim)",
+                   fmt::join(lack, ":NUMBER,"));
 }
 
 } // namespace
@@ -284,13 +281,12 @@ Status checkPads(const Source &source, const plan::Plan &plan,
       if (port.name() != plan::kSampleWeight)
         known.push_back(port.name());
     for (const InputSpec &spec : specsOf(plan, *program, source))
-      if (!spec.isWeight &&
-          std::find(keys.begin(), keys.end(), spec.key) == keys.end())
+      if (!spec.isWeight && std::ranges::count(keys, spec.key) == 0)
         keys.push_back(spec.key);
   }
   known.insert(known.end(), keys.begin(), keys.end());
   for (const InputPadding &pad : options.pads)
-    if (std::find(known.begin(), known.end(), pad.input) == known.end())
+    if (std::ranges::count(known, pad.input) == 0)
       return usageError("--pad={}: the model has no such input, found: {}",
                         pad.input, fmt::join(keys, ", "));
   return {};

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/data/Dataset.h"
-#include "runtime/data/lengths/Padded.h"
+#include "runtime/data/lengths/Joined.h"
 #include "runtime/plan/Ports.h"
 
 namespace dlc {

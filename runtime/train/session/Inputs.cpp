@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/session/Inputs.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/data/lengths/Joined.h"
 #include "runtime/data/pictures/PictureSource.h"
@@ -16,8 +17,7 @@ namespace {
 Shapes shapesOf(const plan::Program &program) {
   Shapes shapes;
   for (const plan::Port &port : program.inputs()) {
-    const auto &shape =
-        program.buffers(static_cast<int>(port.buffer())).type().shape();
+    const auto &shape = program.buffers(int(port.buffer())).type().shape();
     shapes.emplace_back(shape.begin(), shape.end());
   }
   return shapes;
@@ -25,11 +25,9 @@ Shapes shapesOf(const plan::Program &program) {
 
 // "[32, 128], [32]"
 std::string textOf(const Shapes &shapes) {
-  std::string text;
-  for (const auto &shape : shapes)
-    text +=
-        fmt::format("{}[{}]", text.empty() ? "" : ", ", fmt::join(shape, ", "));
-  return text;
+  return joined(shapes, ", ", [](const auto &shape) {
+    return fmt::format("[{}]", fmt::join(shape, ", "));
+  });
 }
 
 // Samples in the program's form: pictures in the shape of its input, augmented
@@ -109,12 +107,11 @@ int sizeOf(const plan::Plan &plan, std::string_view kind,
   for (int size = 0; size < plan::countSizes(plan); ++size) {
     const plan::Program *program = findProgram(plan, kind, size);
     const auto &columns = dataset.columns();
-    if (program && std::equal(program->inputs().begin(),
-                              program->inputs().end(), columns.begin(),
-                              columns.end(), [&](auto &port, auto &column) {
-                                return batchShape(plan, *program, port) ==
-                                       column.spec().shape;
-                              }))
+    if (program &&
+        std::ranges::equal(
+            program->inputs(), columns, [&](auto &port, auto &column) {
+              return batchShape(plan, *program, port) == column.spec().shape;
+            }))
       return size;
   }
   return 0;
@@ -146,12 +143,11 @@ namespace {
 template <class Arrays>
 Status setEach(Executor &executor, const plan::Program &program,
                const Arrays &batch) {
-  if (batch.size() != static_cast<size_t>(program.inputs_size()))
+  if (batch.size() != size_t(program.inputs_size()))
     return usageError("{} takes {} inputs, found {}", program.name(),
                       program.inputs_size(), batch.size());
   for (size_t i = 0; i < batch.size(); ++i)
-    DLC_TRY(executor.setInput(program.name(),
-                              program.inputs(static_cast<int>(i)).name(),
+    DLC_TRY(executor.setInput(program.name(), program.inputs(int(i)).name(),
                               batch[i].data(), batch[i].size()));
   return {};
 }
@@ -189,18 +185,16 @@ openDatasets(const std::vector<std::shared_ptr<const Source>> &sources,
       return failed("'{}' has other classes than '{}': name them all by "
                     "--classes",
                     source->name(), sources[0]->name());
-    auto fit = fitTo(*source, plan, kind, batch, options);
-    if (!fit)
-      return fit.status().withContext(fmt::format("'{}'", source->name()));
-    notePaddedLabels(plan, *fit, *source, kind, data);
-    if (!fit->paddings.empty()) {
-      DLC_ASSIGN(source, paddedSource(std::move(source), fit->paddings));
+    DLC_ASSIGN(const Fit fit, fitTo(*source, plan, kind, batch, options)
+                                  .withContext("'{}'", source->name()));
+    notePaddedLabels(plan, fit, *source, kind, data);
+    if (!fit.paddings.empty()) {
+      DLC_ASSIGN(source, paddedSource(std::move(source), fit.paddings));
     }
-    const auto at = static_cast<size_t>(
-        std::find(data.sizes.begin(), data.sizes.end(), fit->size) -
-        data.sizes.begin());
+    const auto at =
+        size_t(std::ranges::find(data.sizes, fit.size) - data.sizes.begin());
     if (at == data.sizes.size()) {
-      data.sizes.push_back(fit->size);
+      data.sizes.push_back(fit.size);
       bySize.emplace_back();
     }
     bySize[at].push_back(std::move(source));

@@ -18,8 +18,7 @@ namespace {
 
 Status loadOwn(Executor &executor, const plan::State &state,
                const NamedTensor &tensor) {
-  const auto ranks =
-      tensor.shape.empty() ? 0 : static_cast<int>(tensor.shape[0]);
+  const auto ranks = tensor.shape.empty() ? 0 : int(tensor.shape[0]);
   if (tensor.dtype != *plan::dtypeOf(state.type().dtype()) || ranks < 1 ||
       tensor.shape != StateParts::shapeOfRanks(state, ranks))
     return incompatible("tensor '{}' is {} [{}], expected {} [ranks, {}]",
@@ -61,9 +60,9 @@ Status checkNoOthers(const plan::Plan &plan, const plan::StateFiles &file) {
   std::vector<std::string> names;
   for (const plan::State &state : plan.states())
     names.push_back(state.name());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   for (const std::string &name : file.names())
-    if (!std::binary_search(names.begin(), names.end(), name))
+    if (!std::ranges::binary_search(names, name))
       return incompatible("tensor '{}' is not a state of the program", name);
   return {};
 }
@@ -79,7 +78,7 @@ Status loadState(Executor &executor, const std::string &path,
     DLC_TRY(mappedFilesStatus());
     return checkNoOthers(executor.plan(), file);
   };
-  return load().withContext(fmt::format("'{}'", path));
+  return load().withContext("'{}'", path);
 }
 
 namespace {
@@ -191,10 +190,7 @@ private:
   // Starts as in a new run: with the values that it averages.
   Status startAverage(const plan::State &average) {
     const auto &states = executor_.plan().states();
-    const auto of =
-        std::find_if(states.begin(), states.end(), [&](const auto &state) {
-          return state.name() == average.of();
-        });
+    const auto of = std::ranges::find(states, average.of(), &plan::State::name);
     std::vector<std::byte> copy;
     DLC_ASSIGN(const TensorView view, executor_.fetchState(of->name(), copy));
     const DType from = *plan::dtypeOf(of->type().dtype());
@@ -224,10 +220,9 @@ private:
 
 Result<Takeover> takeOver(Executor &executor, const Model &from) {
   DLC_ASSIGN(const auto file, plan::StateFiles::open(from.statePath));
-  auto taken = StateTaker(executor, from, file).run();
-  return taken
-             ? std::move(taken)
-             : taken.status().withContext(fmt::format("'{}'", from.statePath));
+  return StateTaker(executor, from, file)
+      .run()
+      .withContext("'{}'", from.statePath);
 }
 
 } // namespace dlc

@@ -57,14 +57,14 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
   if (options.averages)
     DLC_TRY(useAverages(*session->executor_, options.averages)
                 .status()
-                .withContext(fmt::format("'{}'", artifact.path())));
+                .withContext("'{}'", artifact.path()));
   if (const plan::Program *train =
           findProgram(session->executor_->plan(), kTrain)) {
     for (int i = 0; i < train->outputs_size(); ++i)
       if (const std::string &name = train->outputs(i).name();
           !isStatistics(name)) {
         session->metricNames_.push_back(name);
-        session->metricAt_.push_back(static_cast<size_t>(i));
+        session->metricAt_.push_back(size_t(i));
       }
     DLC_ASSIGN(session->statistics_,
                StatisticsReader::create(session->executor_->plan(), *train));
@@ -112,9 +112,9 @@ Result<int> Session::sizeOf(BatchView batch) const {
   int found = -1;
   for (int size = 0; size < plan::countSizes(plan()); ++size) {
     const plan::Program &program = *findProgram(plan(), kTrain, size);
-    bool fits = batch.size() == static_cast<size_t>(program.inputs_size());
+    bool fits = batch.size() == size_t(program.inputs_size());
     for (size_t i = 0; fits && i < batch.size(); ++i) {
-      const auto port = static_cast<int>(program.inputs(int(i)).buffer());
+      const auto port = int(program.inputs(int(i)).buffer());
       fits = plan::bytesOf(program.buffers(port).type()) == batch[i].size();
     }
     if (fits && found >= 0)
@@ -189,11 +189,9 @@ Result<std::span<const double>> Session::readMetrics() try {
           ->name();
   DLC_ASSIGN(const auto outputs, executor_->readReport(program));
   for (size_t i = 0; i < metricAt_.size(); ++i) {
-    const auto value = scalarOf(outputs[metricAt_[i]]);
-    if (!value)
-      return value.status().withContext(
-          fmt::format("{}: output '{}'", program, metricNames_[i]));
-    metrics_[i] = *value;
+    DLC_ASSIGN(metrics_[i],
+               scalarOf(outputs[metricAt_[i]])
+                   .withContext("{}: output '{}'", program, metricNames_[i]));
   }
   statistics_.read(outputs);
   return std::span<const double>(metrics_);
@@ -237,11 +235,11 @@ Result<std::vector<Ratio>> Session::sumUp(const Dataset &dataset,
                                           std::span<const RowPorts> ports) {
   const std::vector<BatchSweep::Part> parts = partsFor(kEval, dataset);
   const int64_t samples = dataset.samples(), batch = parts.front().batch;
-  const auto batches = static_cast<size_t>((samples + batch - 1) / batch);
+  const auto batches = size_t((samples + batch - 1) / batch);
   const int rank = communicator_ ? communicator_->rank() : 0;
   const int ranks = communicator_ ? communicator_->size() : 1;
   std::vector<double> sums(2 * ports.size() * batches); // grouped by batch
-  auto at = static_cast<size_t>(rank);
+  auto at = size_t(rank);
   const auto add = [&](int64_t count, const BatchSweep::Part &part,
                        std::span<const TensorView> outputs) -> Status {
     double *place = &sums[2 * ports.size() * at];
@@ -250,7 +248,7 @@ Result<std::vector<Ratio>> Session::sumUp(const Dataset &dataset,
       *place++ = found.sum;
       *place++ = found.weight;
     }
-    at += static_cast<size_t>(ranks);
+    at += size_t(ranks);
     return checkGoesOn();
   };
   DLC_TRY(BatchSweep(*executor_, parts, dataset).run(rank, ranks, add));
@@ -304,9 +302,7 @@ Session::predict(const Dataset &dataset) try {
   std::vector<BatchSweep::Part> parts = partsFor(kPredict, dataset);
   // Padding would affect results that are of the batch as a whole.
   const auto whole =
-      std::find_if(parts.begin(), parts.end(), [&](const BatchSweep::Part &p) {
-        return p.batch == dataset.samples();
-      });
+      std::ranges::find(parts, dataset.samples(), &BatchSweep::Part::batch);
   const bool isOneBatch = whole != parts.end();
   if (isOneBatch)
     parts = {*whole};
@@ -315,8 +311,7 @@ Session::predict(const Dataset &dataset) try {
   std::vector<size_t> taken; // indices of the program's outputs
   for (int i = 0; i < program->outputs_size(); ++i) {
     const plan::Port &port = program->outputs(i);
-    const plan::TensorType &type =
-        program->buffers(static_cast<int>(port.buffer())).type();
+    const plan::TensorType &type = program->buffers(int(port.buffer())).type();
     std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
     if (isPrediction(plan(), *program, port))
       shape[0] = shape[0] / batch * dataset.samples();
@@ -326,7 +321,7 @@ Session::predict(const Dataset &dataset) try {
                    "' has no row for each sample and is left out");
       continue;
     }
-    taken.push_back(static_cast<size_t>(i));
+    taken.push_back(size_t(i));
     outputs.push_back(
         {port.name(), *plan::dtypeOf(type.dtype()), std::move(shape), {}});
   }
@@ -340,8 +335,7 @@ Session::predict(const Dataset &dataset) try {
       const TensorView &view = views[taken[i]];
       const uint64_t bytes =
           isOneBatch ? view.bytes
-                     : view.bytes / static_cast<uint64_t>(part.batch) *
-                           static_cast<uint64_t>(samples);
+                     : view.bytes / uint64_t(part.batch) * uint64_t(samples);
       outputs[i].bytes.insert(outputs[i].bytes.end(), view.data,
                               view.data + bytes);
     }

@@ -7,7 +7,6 @@
 #include "runtime/plan/Model.h"
 #include "runtime/train/session/BatchSweep.h"
 #include "runtime/train/session/Inputs.h"
-#include "runtime/train/session/RowSums.h"
 #include "runtime/train/session/State.h"
 #include "runtime/train/session/Statistics.h"
 

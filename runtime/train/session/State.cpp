@@ -4,7 +4,7 @@
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/MappedFile.h"
 #include "runtime/base/numbers/FloatCast.h"
-#include "runtime/base/process/MemoryLimit.h"
+#include "runtime/base/process/Granted.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/StateNames.h"
 #include "runtime/plan/Types.h"
@@ -107,8 +107,7 @@ static bool isLeftOut(const plan::State &state, int64_t position,
 static bool isAlike(const plan::State &state) {
   constexpr std::string_view kRoles[] = {"param",  "buffer", "const",
                                          "moment", "ema",    "factor"};
-  return std::find(std::begin(kRoles), std::end(kRoles), state.role()) !=
-         std::end(kRoles);
+  return std::ranges::count(kRoles, state.role()) > 0;
 }
 
 // The bytes of each state that a rank writes, in the plan's order. Replicated
@@ -123,10 +122,9 @@ static Result<std::vector<StateParts::Range>> shareOf(Executor &executor,
   };
   for (const plan::State &state : executor.plan().states())
     all += isCut(state) ? bytesOf(state) : 0;
-  const auto ranks = static_cast<uint64_t>(share.ranks);
+  const auto ranks = uint64_t(share.ranks);
   const auto cut = [&](int rank) { // avoids overflow
-    return all / ranks * static_cast<uint64_t>(rank) +
-           all % ranks * static_cast<uint64_t>(rank) / ranks;
+    return all / ranks * uint64_t(rank) + all % ranks * uint64_t(rank) / ranks;
   };
   std::vector<StateParts::Range> ranges;
   for (const plan::State &state : executor.plan().states()) {
@@ -171,7 +169,7 @@ static Result<Written> partOf(Executor &executor, const Share &share) {
   DLC_ASSIGN(const auto ranges, shareOf(executor, share));
   DLC_ASSIGN(StateParts *const parts, executor.parts());
   for (size_t i = 0; i < ranges.size(); ++i) {
-    const auto &state = executor.plan().states(static_cast<int>(i));
+    const auto &state = executor.plan().states(int(i));
     const auto [begin, end] = ranges[i];
     const bool isEmpty = bytesOf(state) == 0 ? share.rank > 0 : begin == end;
     if (isLeftOut(state, position, share) || isEmpty)
@@ -183,17 +181,17 @@ static Result<Written> partOf(Executor &executor, const Share &share) {
                        view.data, view.bytes};
     if (StateParts::isOwn(state)) {
       const auto count = bytesOf(state) / sizeOf(type),
-                 rank = static_cast<uint64_t>(share.rank);
+                 rank = uint64_t(share.rank);
       tensor.name =
           plan::sliceName(state.name(), rank * count, (rank + 1) * count);
       part.metadata[tensor.name] =
           plan::extentsText(StateParts::shapeOfRanks(state, share.ranks));
-      tensor.shape = {static_cast<int64_t>(count)};
+      tensor.shape = {int64_t(count)};
     } else if (end - begin < bytesOf(state)) {
       tensor.name = plan::sliceName(state.name(), begin / sizeOf(type),
                                     end / sizeOf(type));
       part.metadata[tensor.name] = plan::extentsText(tensor.shape);
-      tensor.shape = {static_cast<int64_t>((end - begin) / sizeOf(type))};
+      tensor.shape = {int64_t((end - begin) / sizeOf(type))};
     }
     part.tensors.push_back(std::move(tensor));
   }
@@ -262,9 +260,8 @@ Status StateCopy::reserve(Executor &executor) {
   DLC_ASSIGN(StateParts *const parts, executor.parts());
   for (const plan::State &state : executor.plan().states())
     if (!share_.frozen.count(state.name()))
-      bytes +=
-          bytesOf(state) *
-          static_cast<uint64_t>(StateParts::isOwn(state) ? parts->ranks() : 1);
+      bytes += bytesOf(state) *
+               uint64_t(StateParts::isOwn(state) ? parts->ranks() : 1);
   return reserve(bytes);
 }
 

@@ -30,7 +30,7 @@ static std::string artifactPath(const TrainOptions &options) {
 // A new run must have the number of ranks that the model was compiled for, so
 // that its length and averages are as requested, unless any number is allowed.
 Status RunSetup::checkNumberOfRanks(const plan::Plan &plan) const {
-  const auto found = static_cast<uint32_t>(ranks.size());
+  const auto found = uint32_t(ranks.size());
   const std::string given =
       options.zeroGroup < 0 ? "host" : std::to_string(options.zeroGroup);
   DLC_TRY(plan::checkGroup(plan, artifactPath(options), given, group,
@@ -46,10 +46,7 @@ Status RunSetup::findGroup() {
   if (group >= 0)
     return {};
   DLC_ASSIGN(const auto hosts, ranks.allGather(hostName()));
-  auto found = ranksOfEachHost(hosts);
-  if (!found)
-    return found.status().withContext("--zero-group=host");
-  group = *found;
+  DLC_ASSIGN(group, ranksOfEachHost(hosts).withContext("--zero-group=host"));
   tellOnce("--zero-group=host: groups of {} of {} ranks", group, ranks.size());
   return {};
 }
@@ -60,8 +57,9 @@ static void warnOfDocuments(const TrainOptions &options,
                             const plan::Plan &plan) {
   const std::string &path = options.data;
   const bool packs =
-      std::any_of(plan.schedule().begin(), plan.schedule().end(),
-                  [](const auto &option) { return option.name() == "pack"; });
+      std::ranges::any_of(plan.schedule(), [](const auto &option) {
+        return option.name() == "pack";
+      });
   if (packs)
     return;
   bool isPacked = options.samples.pack > 0;
@@ -112,7 +110,7 @@ Status RunSetup::loadData() {
                               .timeout = std::chrono::milliseconds(
                                   int64_t(options.timeout * 1000)),
                               .tune = options.tune,
-                              .group = static_cast<int>(group)}));
+                              .group = int(group)}));
   return openValidation(toJudge);
 }
 
@@ -152,7 +150,7 @@ Status RunSetup::settleSampling(const plan::Plan &plan) {
           "they are not used",
           set.path(), set.samples(), least);
   Sampling compiled = sampling;
-  compiled.world = static_cast<int>(plan.world_size());
+  compiled.world = int(plan.world_size());
   stepsPerEpoch = compiled.updatesPerEpoch(counts);
   return {};
 }
@@ -175,7 +173,7 @@ Status RunSetup::checkPaddedLabels(const Artifact &artifact) const {
     const bool isKnown =
         scores.ok() && scores->task == Task::Classes &&
         (data.paddedLabels.size() == 1 || scores->labels == key);
-    if (isKnown && scores->ignored != static_cast<int64_t>(value))
+    if (isKnown && scores->ignored != int64_t(value))
       return usageError(
           "--pad={}:{}: the loss counts these labels{}: compile the model with "
           "--ignore-index={}",
@@ -225,10 +223,8 @@ Status RunSetup::openValidation(const Judge::Sources &toJudge) {
   DLC_ASSIGN(const std::vector<std::string> names, metricsToJudge());
   if (names.empty())
     return {};
-  auto made = Judge::create(*session, names, toJudge, options.samples);
-  if (!made)
-    return made.status().withContext("--metrics");
-  judge.emplace(*std::move(made));
+  DLC_ASSIGN(judge, Judge::create(*session, names, toJudge, options.samples)
+                        .withContext("--metrics"));
   return {};
 }
 
@@ -239,13 +235,12 @@ Status RunSetup::settleLength() {
   DLC_TRY(checkEnd(options, data));
   if (options.steps == 0 && options.epochs == 0)
     options.epochs = kDefaultEpochs;
-  const auto steps =
-      checkedMul(static_cast<uint64_t>(options.epochs),
-                 static_cast<uint64_t>(std::max<int64_t>(1, stepsPerEpoch)));
+  const auto steps = checkedMul(uint64_t(options.epochs),
+                                uint64_t(std::max<int64_t>(1, stepsPerEpoch)));
   if (!steps || *steps > std::numeric_limits<int64_t>::max())
     return usageError("{} epochs of {} steps are more than can be counted",
                       options.epochs, stepsPerEpoch);
-  total = options.steps > 0 ? options.steps : static_cast<int64_t>(*steps);
+  total = options.steps > 0 ? options.steps : int64_t(*steps);
   return {};
 }
 

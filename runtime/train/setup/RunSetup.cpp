@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/setup/RunSetup.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/options/Environment.h"
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/device/TuneChoices.h"
@@ -21,10 +22,7 @@ static constexpr std::chrono::hours kMeasuring(1); // others wait for rank 0
 static std::string absolutePaths(const std::string &list) {
   if (list == kStandardInput)
     return list;
-  std::string result;
-  for (const std::string &path : pathsIn(list))
-    result += (result.empty() ? "" : ",") + absolutePath(path);
-  return result;
+  return joined(pathsIn(list), ",", absolutePath);
 }
 
 std::string batchText(const Sampling &sampling) {
@@ -107,7 +105,7 @@ bool RunSetup::injects(int64_t step) const {
 
 bool RunSetup::reports(std::string_view metric) const {
   const auto &names = session->metricNames();
-  return std::find(names.begin(), names.end(), metric) != names.end();
+  return std::ranges::count(names, metric) > 0;
 }
 
 double RunSetup::metric(std::span<const double> values,
@@ -140,8 +138,7 @@ Status RunSetup::bindPrograms() {
     if (const auto kind = plan::kindOf(program);
         (kind == plan::kTrain || kind == plan::kStart ||
          kind == "accumulate_step") &&
-        std::find(data.sizes.begin(), data.sizes.end(),
-                  static_cast<int>(program.size())) != data.sizes.end())
+        std::ranges::find(data.sizes, int(program.size())) != data.sizes.end())
       DLC_TRY(executor.prepare(program.name()));
   return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc-compile/check/LayerTable.h"
+#include "tools/dlc-compile/check/Check.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;

@@ -28,8 +28,7 @@ struct FlightArguments {
 using ByRank = std::map<int, const Flight *>;
 
 const FlightSubject *subjectOf(const Flight &flight, const FlightCall &call) {
-  return call.subject < 0 ? nullptr
-                          : &flight.subjects[static_cast<size_t>(call.subject)];
+  return call.subject < 0 ? nullptr : &flight.subjects[size_t(call.subject)];
 }
 
 // "all_reduce of bucket 3, 4096 bytes, step 12"
@@ -46,8 +45,7 @@ std::string clockText(double seconds) {
   std::tm parts{};
   ::gmtime_r(&whole, &parts);
   return fmt::format("{:02}:{:02}:{:02}.{:03}", parts.tm_hour, parts.tm_min,
-                     parts.tm_sec,
-                     static_cast<int>((seconds - std::floor(seconds)) * 1000));
+                     parts.tm_sec, int((seconds - std::floor(seconds)) * 1000));
 }
 
 // "ranks 0, 2, 4-1023", in order.
@@ -188,7 +186,7 @@ void printText(const FlightFinding &f, const ByRank &flights) {
     printAlike(told, ranks, f.kind == FlightFinding::Same);
   std::vector<int> causes = f.missing;
   causes.insert(causes.end(), f.noFile.begin(), f.noFile.end());
-  std::sort(causes.begin(), causes.end());
+  std::ranges::sort(causes);
   if (!f.noFile.empty())
     printOut("no record of {}: killed, stopped, or on a host that is lost\n",
              ranksText(f.noFile));
@@ -276,9 +274,7 @@ Times are UTC, by each host's clock.
 Examples:
   dlc debug flight runs/lenet-1/flight-*.jsonl
   dlc debug flight runs/lenet-1/flight-node07.jsonl --json)");
-  command->callback([&line, arguments] {
-    line.chosen = [arguments] { return report(show(*arguments)); };
-  });
+  runIfChosen(line, *command, [arguments] { return show(*arguments); });
 }
 
 } // namespace dlc::tool

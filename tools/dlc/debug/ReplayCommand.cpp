@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc debug replay: repeats a step that ended a run.
+#include "runtime/base/Text.h"
 #include "runtime/train/overflow/Replay.h"
 #include "tools/dlc/Commands.h"
-#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
 
 namespace dlc::tool {
@@ -10,15 +10,14 @@ namespace {
 
 std::string
 metricsLine(const std::vector<std::pair<std::string, std::string>> &metrics) {
-  std::string text;
-  for (const auto &[name, value] : metrics)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
-  return text;
+  return joined(metrics, ", ", [](auto &metric) {
+    return metric.first + " " + metric.second;
+  });
 }
 
 Status compare(const Bundle &bundle, const ReplayResult &result) {
   auto sorted = [](auto metrics) {
-    std::sort(metrics.begin(), metrics.end());
+    std::ranges::sort(metrics);
     return metrics;
   };
   if (sorted(bundle.incident.metrics) == sorted(result.metrics))
@@ -46,37 +45,32 @@ RankEnd replayAsRank(const Bundle &bundle, int threads,
   return endOf(same);
 }
 
-struct ReplayArguments {
-  ReplayArguments();
+struct ReplayArguments : FlagArguments {
+  ReplayArguments() : FlagArguments("replay") {
+    table.group("Options");
+    table.text("replay.bundle", path, "TEXT", "RUN/replay-<step>")
+        .named("bundle");
+    addThreads(table, "replay.threads", threads,
+               "threads per rank (default: as in the run)");
+    table
+        .number(
+            "replay.timeout", timeout, 0.1, 1e6,
+            "time in seconds after which a rank that others wait for is lost")
+        .described("SECONDS");
+    table.group("Ranks");
+    launch.addTo(table, "replay");
+  }
 
   std::string path;
   std::optional<int64_t> threads;
   double timeout = 60;
   LaunchFlags launch;
-  OptionTable table;
-  OptionFlags flags{table, onlySection("replay")};
 };
-
-ReplayArguments::ReplayArguments() {
-  table.group("Options");
-  table.text("replay.bundle", path, "TEXT", "RUN/replay-<step>")
-      .named("bundle");
-  addThreads(table, "replay.threads", threads,
-             "threads per rank (default: as in the run)");
-  table
-      .number("replay.timeout", timeout, 0.1, 1e6,
-              "time in seconds after which a rank that others wait for is lost")
-      .described("SECONDS");
-  table.group("Ranks");
-  launch.addTo(table, "replay");
-}
 
 Result<int> runReplay(ReplayArguments &a,
                       const std::vector<std::string> &words) {
-  DLC_TRY(a.flags.apply());
   DLC_ASSIGN(const Bundle bundle, openBundle(a.path));
-  const int threads =
-      static_cast<int>(a.threads.value_or(bundle.incident.threads));
+  const int threads = int(a.threads.value_or(bundle.incident.threads));
   auto countRanks = [&]() -> Result<int> { return bundle.incident.ranks; };
   DLC_ASSIGN(const Launch launch,
              findLaunch(a.launch, milliseconds(a.timeout)));
@@ -91,17 +85,14 @@ void addReplay(CommandLine &line, CLI::App &parent) {
   CLI::App *command = parent.add_subcommand(
       "replay", "repeat the step that ended a run, and name the node");
   auto a = std::make_shared<ReplayArguments>();
-  a->flags.addTo(*command);
-  command->get_option("bundle")->required();
+  addFlagCommand(line, *command, a,
+                 [&line](ReplayArguments &given) {
+                   return runReplay(given, line.arguments);
+                 },
+                 {"bundle"});
   command->footer(
       "Exit code 0: the step had the same results; 1: other "
       "results.\n\nExample:\n  dlc debug replay runs/lenet-1/replay-120");
-  command->callback([&line, a] {
-    line.chosen = [&line, a] {
-      auto code = runReplay(*a, line.arguments);
-      return report(code);
-    };
-  });
 }
 
 } // namespace dlc::tool

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc doctor bench: measures this machine's peak rates.
-#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
 
@@ -10,8 +9,8 @@
 namespace dlc::tool {
 namespace {
 
-struct BenchArguments {
-  BenchArguments() {
+struct BenchArguments : FlagArguments {
+  BenchArguments() : FlagArguments("bench") {
     table.group("Options");
     addThreads(table, "bench.threads", threads,
                "number of threads (default: as many as a run would use)");
@@ -24,14 +23,12 @@ struct BenchArguments {
   std::optional<int64_t> threads;
   std::string folder;
   bool json = false;
-  OptionTable table;
-  OptionFlags flags{table, onlySection("bench")};
 };
 
 Status measure(const BenchArguments &arguments) {
   const std::string folder = cacheFolder(arguments.folder);
   DLC_ASSIGN(const CpuFigures figures,
-             measureCpu(static_cast<int>(arguments.threads.value_or(0))));
+             measureCpu(int(arguments.threads.value_or(0))));
   DLC_TRY(keepCpuFigures(folder, figures));
   if (arguments.json) {
     nlohmann::ordered_json object = {{"threads", figures.threads},

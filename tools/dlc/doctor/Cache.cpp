@@ -92,9 +92,7 @@ CLI::App *add(CommandLine &line, CLI::App &parent, const char *name,
                    "cache folder (default: DLC_CACHE_DIR, XDG_CACHE_HOME/dlc "
                    "or ~/.cache/dlc)")
       ->type_name("FOLDER");
-  command->callback([&line, arguments, run] {
-    line.chosen = [arguments, run] { return report(run(*arguments)); };
-  });
+  runIfChosen(line, *command, [arguments, run] { return run(*arguments); });
   return command;
 }
 

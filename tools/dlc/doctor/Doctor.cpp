@@ -10,8 +10,8 @@
 namespace dlc::tool {
 namespace {
 
-struct DoctorArguments {
-  DoctorArguments() {
+struct DoctorArguments : FlagArguments {
+  DoctorArguments() : FlagArguments("doctor") {
     table.group("Options");
     table.toggle("doctor.json", json, "one JSON object on stdout");
     table.group("Ranks");
@@ -20,8 +20,6 @@ struct DoctorArguments {
 
   bool json = false;
   LaunchFlags launch;
-  OptionTable table;
-  OptionFlags flags{table, onlySection("doctor")};
 };
 
 struct DoctorSection {
@@ -33,9 +31,7 @@ std::vector<DoctorSection> examine(const LaunchFlags &flags) {
   std::vector<DoctorSection> sections = {{"cpu", findCpu()},
                                          {"memory", findMemory()}};
   for (auto &[device, findings] : findDevices()) {
-    auto same = std::find_if(
-        sections.begin(), sections.end(),
-        [&name = device](const DoctorSection &s) { return s.name == name; });
+    auto same = std::ranges::find(sections, device, &DoctorSection::name);
     if (same == sections.end())
       sections.push_back({device, std::move(findings)});
     else
@@ -52,8 +48,8 @@ std::vector<DoctorSection> examine(const LaunchFlags &flags) {
 int64_t countWarnings(const std::vector<DoctorSection> &sections) {
   int64_t count = 0;
   for (const DoctorSection &section : sections)
-    count += std::count_if(section.findings.begin(), section.findings.end(),
-                           [](const Finding &one) { return one.warns; });
+    count += std::ranges::count_if(
+        section.findings, [](const Finding &one) { return one.warns; });
   return count;
 }
 
@@ -97,7 +93,7 @@ Result<int> runDoctor(DoctorArguments &arguments) {
     printSectionsAsJson(sections);
   else
     printSections(sections);
-  return countWarnings(sections) ? static_cast<int>(Code::Failed) : 0;
+  return countWarnings(sections) ? int(Code::Failed) : 0;
 }
 
 } // namespace

@@ -8,8 +8,8 @@
 namespace dlc::tool {
 namespace {
 
-struct EnvArguments {
-  EnvArguments() {
+struct EnvArguments : FlagArguments {
+  EnvArguments() : FlagArguments("env") {
     table.group("Options");
     table.toggle("env.json", json, "one JSON object on stdout");
     table.group("Ranks");
@@ -18,8 +18,6 @@ struct EnvArguments {
 
   bool json = false;
   LaunchFlags launch;
-  OptionTable table;
-  OptionFlags flags{table, onlySection("env")};
 };
 
 // The GPUs visible to a rank, and the one it uses (device/cuda).

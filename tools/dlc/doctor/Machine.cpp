@@ -4,10 +4,10 @@
 #include "runtime/base/Bytes.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/options/Environment.h"
-#include "runtime/base/process/MemoryLimit.h"
+#include "runtime/base/process/Granted.h"
 #include "runtime/base/process/Parallel.h"
-#include "runtime/base/process/Quota.h"
 #include "runtime/device/TuneCache.h"
+#include "tools/dlc/Commands.h"
 
 #include <fmt/ranges.h>
 #include <sys/resource.h>
@@ -42,9 +42,7 @@ std::string valueOf(const char *path, std::string_view key) {
   return "";
 }
 
-std::string sizeText(uint64_t bytes) {
-  return roundBytes(static_cast<double>(bytes));
-}
+std::string sizeText(uint64_t bytes) { return roundBytes(double(bytes)); }
 
 // The highest x86-64 level that generated kernels and dlc's loops use, and
 // instructions that accelerate --amp.
@@ -153,15 +151,13 @@ Finding cacheFinding() {
 }
 
 Finding compilerFinding() {
-  std::error_code error;
-  const fs::path path =
-      fs::read_symlink("/proc/self/exe", error).parent_path() / "dlc-compile";
+  const std::string path = compilerPath();
   if (::access(path.c_str(), X_OK) == 0)
-    return {"compiler", path.string()};
+    return {"compiler", path};
   return {"compiler", "",
           fmt::format("no {}: this machine can train and use models that "
                       "another one has compiled",
-                      path.string())};
+                      path)};
 }
 
 } // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc generate: continues a text with a language model.
 #include "tools/dlc/Commands.h"
-#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/generate/Vocabulary.h"
 
@@ -18,8 +17,49 @@
 namespace dlc::tool {
 namespace {
 
-struct GenerateArguments {
-  GenerateArguments();
+struct GenerateArguments : FlagArguments {
+  GenerateArguments() : FlagArguments("generate") {
+    table.group("Options");
+    addModel(table, "generate.model", model);
+    table.text(
+        "generate.tokenizer", tokenizer, "FILE|bytes",
+        "tokenizer.json; bytes: each token is a byte; default: prompt and "
+        "output are token ids");
+    Option &text = table.add("generate.prompt", "start of the text", "TEXT");
+    text.set = [this](auto &words) -> Status {
+      DLC_ASSIGN(prompt, oneWord(words));
+      return {};
+    };
+    text.get = [this]() -> std::optional<Words> {
+      return prompt ? std::optional(Words{*prompt}) : std::nullopt;
+    };
+    table.text(
+        "generate.prompt-file", promptFile, "FILE",
+        "file with the start of the text, without a newline at its end; a .bin "
+        "has tokens with llm.c's header; default without --prompt: stdin");
+    table.toggle("generate.special-tokens", specialTokens,
+                 "special tokens before the prompt, such as <s>, that the "
+                 "tokenizer's post-processor adds to a document");
+    table.count("generate.tokens", tokens, 1,
+                "largest number of tokens to generate", 1 << 30);
+    table.list(
+        "generate.stop", stops, "TOKEN",
+        "token, as text or id, that ends the text and is not printed; the "
+        "flag may be repeated; none: no token; default: each special "
+        "token of the tokenizer except the unknown one");
+    table.toggle("generate.ids", ids, "token ids as output, not text");
+    addAverages(table, "generate.ema", averages);
+    addThreads(table, "generate.threads", threads,
+               "threads (default: all cores)");
+    table.group("Drawing");
+    sampling.addTo(table, "generate");
+    table.require([this](const OptionTable::Given &) {
+      return prompt && !promptFile.empty()
+                 ? usageError("--prompt and --prompt-file are both given, "
+                              "expected one")
+                 : Status();
+    });
+  }
 
   std::string model, tokenizer, promptFile;
   std::optional<std::string> prompt;
@@ -29,50 +69,7 @@ struct GenerateArguments {
   bool ids = false, specialTokens = false;
   int averages = 0;
   std::optional<int64_t> threads;
-  OptionTable table;
-  OptionFlags flags{table, onlySection("generate")};
 };
-
-GenerateArguments::GenerateArguments() {
-  table.group("Options");
-  addModel(table, "generate.model", model);
-  table.text("generate.tokenizer", tokenizer, "FILE|bytes",
-             "tokenizer.json; bytes: each token is a byte; default: prompt and "
-             "output are token ids");
-  Option &text = table.add("generate.prompt", "start of the text", "TEXT");
-  text.set = [this](auto &words) -> Status {
-    DLC_ASSIGN(prompt, oneWord(words));
-    return {};
-  };
-  text.get = [this]() -> std::optional<Words> {
-    return prompt ? std::optional(Words{*prompt}) : std::nullopt;
-  };
-  table.text(
-      "generate.prompt-file", promptFile, "FILE",
-      "file with the start of the text, without a newline at its end; a .bin "
-      "has tokens with llm.c's header; default without --prompt: stdin");
-  table.toggle("generate.special-tokens", specialTokens,
-               "special tokens before the prompt, such as <s>, that the "
-               "tokenizer's post-processor adds to a document");
-  table.count("generate.tokens", tokens, 1,
-              "largest number of tokens to generate", 1 << 30);
-  table.list("generate.stop", stops, "TOKEN",
-             "token, as text or id, that ends the text and is not printed; the "
-             "flag may be repeated; none: no token; default: each special "
-             "token of the tokenizer except the unknown one");
-  table.toggle("generate.ids", ids, "token ids as output, not text");
-  addAverages(table, "generate.ema", averages);
-  addThreads(table, "generate.threads", threads,
-             "threads (default: all cores)");
-  table.group("Drawing");
-  sampling.addTo(table, "generate");
-  table.require([this](const OptionTable::Given &) {
-    return prompt && !promptFile.empty()
-               ? usageError(
-                     "--prompt and --prompt-file are both given, expected one")
-               : Status();
-  });
-}
 
 Result<std::vector<int64_t>> tokensOfFile(const std::string &path) {
   DLC_ASSIGN(const TokenFile file, TokenFile::open(path, std::nullopt));

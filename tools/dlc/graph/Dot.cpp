@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc/graph/Dot.h"
+#include "tools/dlc/graph/Drawing.h"
 
 #include "runtime/base/Text.h"
 

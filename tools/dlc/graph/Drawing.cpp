@@ -50,8 +50,7 @@ struct Places {
     // Ops that only feed another update are placed next to it; writes of
     // running statistics are placed next to their readers.
     for (auto edge = graph.edges.rbegin(); edge != graph.edges.rend(); ++edge) {
-      const auto from = static_cast<size_t>(edge->from),
-                 to = static_cast<size_t>(edge->to);
+      const auto from = size_t(edge->from), to = size_t(edge->to);
       if (isOp(from) && parts[from] == Part::Update &&
           parts[to] == Part::Update && scopes[from].size() < 2)
         scopes[from] = scopes[to];
@@ -68,8 +67,7 @@ private:
   // Places states next to their first readers.
   void placeStates() {
     for (const ProgramGraph::Edge &edge : graph_.edges) {
-      const auto from = static_cast<size_t>(edge.from),
-                 to = static_cast<size_t>(edge.to);
+      const auto from = size_t(edge.from), to = size_t(edge.to);
       if (graph_.nodes[from].kind != Kind::State ||
           (parts[to] == Part::Update && scopes[to].empty()) ||
           !states_.try_emplace(graph_.nodes[from].name, scopes[to]).second)
@@ -104,7 +102,7 @@ public:
       deepest_ = std::max(deepest_, scope.size());
   }
 
-  int deepest() const { return static_cast<int>(deepest_); }
+  int deepest() const { return int(deepest_); }
 
   Drawing draw(int depth) const {
     Drawing drawing;
@@ -137,7 +135,7 @@ public:
 
 private:
   bool isOpen(size_t node, int depth) const {
-    return scopes_[node].size() <= static_cast<size_t>(depth);
+    return scopes_[node].size() <= size_t(depth);
   }
   std::string keyOf(size_t node, int depth) const {
     std::string key = std::to_string(int(places_.parts[node]));
@@ -172,7 +170,7 @@ private:
     std::vector<std::pair<int64_t, std::string>> sorted;
     for (const auto &[op, count] : counts)
       sorted.emplace_back(-count, op);
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     std::string text;
     int64_t others = 0;
     for (size_t i = 0; i < sorted.size(); ++i)
@@ -239,8 +237,7 @@ Drawing drawingOf(ProgramGraph graph, std::optional<int64_t> depth) {
     node.name = nodesOf(node.name);
   const Drawer drawer(graph);
   if (depth)
-    return drawer.draw(
-        static_cast<int>(std::min<int64_t>(*depth, drawer.deepest())));
+    return drawer.draw(int(std::min<int64_t>(*depth, drawer.deepest())));
   Drawing drawing = drawer.draw(drawer.deepest());
   while (drawing.depth > 0 && drawing.ranks > kMostRanks)
     drawing = drawer.draw(drawing.depth - 1);

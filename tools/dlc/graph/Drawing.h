@@ -2,6 +2,7 @@
 // A drawing of a program, with a model's modules expanded to some depth.
 #pragma once
 
+#include "runtime/base/Json.h"
 #include "runtime/plan/graph/ProgramGraph.h"
 
 #include <cstdint>
@@ -15,7 +16,6 @@ namespace dlc::tool {
 struct DrawnNode : plan::ProgramGraph::Node {
   std::vector<std::string> scope; // enclosing modules, outermost first
   int64_t count = 1;              // nodes of the program in it
-  bool isClosed() const { return closed; }
   bool closed = false;
 };
 
@@ -36,5 +36,23 @@ Drawing drawingOf(plan::ProgramGraph graph, std::optional<int64_t> depth);
 std::string nodesOf(const std::string &label);
 
 constexpr size_t kMostRanks = 1200; // about a second
+
+enum class GraphColour { Precision, Placement };
+
+// The drawing in Graphviz's language; `title` is the heading. Names from files
+// are escaped.
+std::string dotOf(const Drawing &drawing, GraphColour colour,
+                  const std::string &title);
+
+// Renders a program with Graphviz: returns {"drawings": [{"depth", "svg"}],
+// "said"} for the page: a drawing for each depth within kMostRanks, the
+// smallest first, or only for `depth`, until kMostSeconds have passed; "said"
+// says why drawings are missing, with a remedy. Code::Failed if Graphviz fails;
+// no drawings if it is not installed.
+Result<Json> render(const plan::ProgramGraph &graph, GraphColour colour,
+                    const std::string &title,
+                    std::optional<int64_t> depth = {});
+
+constexpr int kMostSeconds = 10;
 
 } // namespace dlc::tool

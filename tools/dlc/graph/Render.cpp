@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc/graph/Render.h"
+#include "tools/dlc/graph/Drawing.h"
 
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Files.h"
@@ -17,19 +17,17 @@ Result<std::string> svgOf(const std::string &dot, const std::string &program,
   const std::string in = folder.path() + "/graph.dot",
                     out = folder.path() + "/graph.svg";
   DLC_TRY(writeNewFile(in, dot));
-  std::string last;
   const auto left =
       std::max(std::chrono::milliseconds(1),
                std::chrono::duration_cast<std::chrono::milliseconds>(
                    end - Clock::now()));
   DLC_ASSIGN(const ProgramEnd ended,
-             runProgram({program, "-Tsvg", in, "-o", out},
-                        [&](std::string_view line) { last = line; },
-                        {left, {}}));
+             runProgram({program, "-Tsvg", in, "-o", out}, {}, {left, {}}));
   if (ended.isKilled)
     return std::string();
   if (ended.code != 0)
-    return failed("'{}' ended with code {}: {}", program, ended.code, last);
+    return failed("'{}' ended with code {}: {}", program, ended.code,
+                  ended.lastLine);
   return readFile(out, size_t(1) << 30);
 }
 

@@ -11,7 +11,7 @@
 #include "runtime/base/process/Log.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/data/Convert.h"
-#include "runtime/data/Range.h"
+#include "runtime/data/DataFiles.h"
 #include "runtime/data/Source.h"
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/Picture.h"
@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <mutex>
 
@@ -47,9 +48,9 @@ public:
       for (int64_t i; (i = next_++) < pictures_.count();)
         look(i);
     });
-    std::sort(broken.begin(), broken.end());
-    std::sort(widths.begin(), widths.end());
-    std::sort(heights.begin(), heights.end());
+    std::ranges::sort(broken);
+    std::ranges::sort(widths);
+    std::ranges::sort(heights);
   }
 
   std::vector<std::pair<int64_t, std::string>> broken; // by index
@@ -107,9 +108,9 @@ void reportPictures(const Pictures &pictures, DataReport &report) {
   PictureSurvey survey(pictures);
   survey.run();
   report.json["samples"] = pictures.count();
-  std::string kinds;
-  for (const auto &[kind, count] : survey.kinds)
-    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
+  const std::string kinds = joined(survey.kinds, ", ", [](auto &kind) {
+    return fmt::format("{} {}", kind.second, kind.first);
+  });
   report.line("  {} pictures: {}", pictures.count(),
               kinds.empty() ? "none can be read" : kinds);
   report.json["kinds"] = survey.kinds;
@@ -227,23 +228,27 @@ void reportLists(const TokenLists &lists, DataReport &report) {
               lists.size() == 1 ? "file" : "files", most);
 }
 
-Status reportTokens(const DataArguments &arguments, DataReport &report) {
-  DLC_ASSIGN(const auto paths, expandRange(arguments.path));
-  DLC_ASSIGN(const TokenLists lists,
-             openTokenFiles(paths, tokenWidthFrom(arguments.tokens)));
-  reportLists(lists, report);
-  return {};
-}
-
 Status fill(const DataArguments &arguments, DataReport &report) {
   const std::string &path = arguments.path;
   const auto begin = [&](const char *format, const char *text) {
     report.json["path"] = path, report.json["format"] = format;
     report.line("{}: {}", printable(path), text);
   };
+  const auto pictures =
+      [&](const char *format, const char *text,
+          const Result<std::shared_ptr<const Pictures>> &found) -> Status {
+    DLC_TRY(found.status());
+    begin(format, text);
+    reportPictures(**found, report);
+    return {};
+  };
   if (path.ends_with(".bin")) {
     begin("tokens", "tokens");
-    return reportTokens(arguments, report);
+    DLC_ASSIGN(const auto paths, expandRange(path));
+    DLC_ASSIGN(const TokenLists lists,
+               openTokenFiles(paths, tokenWidthFrom(arguments.tokens)));
+    reportLists(lists, report);
+    return {};
   }
   SampleOptions options;
   options.tokenizer = arguments.tokenizer;
@@ -263,23 +268,12 @@ Status fill(const DataArguments &arguments, DataReport &report) {
       begin("table", "a table");
       return reportTable(survey, report);
     }
-    begin("table", "a table of pictures");
-    DLC_ASSIGN(const auto pictures, picturesOfTable(path));
-    reportPictures(*pictures, report);
-    return {};
+    return pictures("table", "a table of pictures", picturesOfTable(path));
   }
-  if (isShards(path)) {
-    DLC_ASSIGN(const auto pictures, openShards(path));
-    begin("shards", "shards of pictures");
-    reportPictures(*pictures, report);
-    return {};
-  }
-  if (isFolder(path)) {
-    DLC_ASSIGN(const auto pictures, openPictureFolder(path));
-    begin("folder", "a folder of pictures");
-    reportPictures(*pictures, report);
-    return {};
-  }
+  if (isShards(path))
+    return pictures("shards", "shards of pictures", openShards(path));
+  if (isFolder(path))
+    return pictures("folder", "a folder of pictures", openPictureFolder(path));
   begin("arrays", "arrays");
   return reportArrays(path, report);
 }
@@ -297,6 +291,18 @@ Status inspectData(const DataArguments &arguments) {
                   arguments.path,
                   report.broken == 1 ? "1 is"
                                      : fmt::format("{} are", report.broken));
+  return {};
+}
+
+// Where the models and data of the guide are.
+Status printSamples() {
+  const std::filesystem::path bin =
+      std::filesystem::path(compilerPath()).parent_path();
+  const std::filesystem::path folder = bin.parent_path() / "share/dlc/models";
+  if (!isFolder(folder))
+    return failed("no folder {}: this installation of dlc lacks its samples",
+                  folder.string());
+  printOut("{}\n", folder.string());
   return {};
 }
 
@@ -330,11 +336,12 @@ Examples:
   dlc data inspect photos/train
   dlc data inspect 'train-{000..127}.tar' --json
   dlc data inspect people.csv)");
-  inspect->callback([&line, arguments] {
-    line.chosen = [arguments] { return report(inspectData(*arguments)); };
-  });
+  runIfChosen(line, *inspect, [arguments] { return inspectData(*arguments); });
   addPreview(line, *data);
-  addSamples(line, *data);
+  CLI::App *samples = data->add_subcommand(
+      "samples", "print the folder of the guide's models and data");
+  samples->footer("Example:\n  ln -s \"$(dlc data samples)\" models");
+  runIfChosen(line, *samples, printSamples);
 }
 
 } // namespace dlc::tool

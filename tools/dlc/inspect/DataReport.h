@@ -27,6 +27,5 @@ struct DataReport {
 };
 
 void addPreview(CommandLine &line, CLI::App &data);
-void addSamples(CommandLine &line, CLI::App &data);
 
 } // namespace dlc::tool

@@ -57,14 +57,13 @@ Ordered collectivesOf(const plan::Program &program) {
   for (const plan::Command &command : program.commands()) {
     if (plan::gathersElsewhere(command)) {
       ++gathers;
-      gathered += tensorBytes(
-          program.buffers(static_cast<int>(command.outputs(0))).type());
+      gathered += tensorBytes(program.buffers(int(command.outputs(0))).type());
     }
     if (command.kind() != "all_reduce" && command.kind() != "reduce_scatter")
       continue;
     ++buckets;
     for (uint32_t id : command.inputs())
-      bytes += tensorBytes(program.buffers(static_cast<int>(id)).type());
+      bytes += tensorBytes(program.buffers(int(id)).type());
   }
   return {{"buckets", buckets},
           {"bytes", bytes},
@@ -96,8 +95,7 @@ Ordered movedByRows(const plan::Plan &plan, const plan::Program &program) {
   for (const plan::Command &command : program.commands()) {
     if (command.kind() != "put_rows")
       continue;
-    const plan::Buffer &moved =
-        program.buffers(static_cast<int>(command.outputs(0)));
+    const plan::Buffer &moved = program.buffers(int(command.outputs(0)));
     for (const plan::State &state : plan.states())
       if (state.role() == "param" && state.region() == moved.region() &&
           state.offset() == moved.offset())
@@ -181,10 +179,8 @@ Result<Ordered> listOf(const Artifact &artifact, const char *file,
   if (!artifact.has(file))
     return list;
   DLC_ASSIGN(std::string text, readFile(artifact.filePath(file), kLargest));
-  auto json = parseJson(text);
-  if (!json.ok())
-    return json.status().withContext(file);
-  for (const Json &entry : *json) {
+  DLC_ASSIGN(const Json json, parseJson(text).withContext(file));
+  for (const Json &entry : json) {
     Ordered row;
     for (const char *key : keys) {
       DLC_ASSIGN(row[key], jsonString(entry, key));
@@ -244,17 +240,13 @@ std::string textOf(const Ordered &value) {
 void printProgram(const std::string &name, const Ordered &program) {
   printOut("{}: {} a step, {} commands\n", printable(name),
            human(program["flops"], "FLOP"), program["commands"].get<int64_t>());
-  std::string kinds;
-  for (const auto &[kind, count] : program["kinds"].items())
-    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ",
-                         count.get<uint64_t>(), printable(kind));
-  printOut("  {}\n", kinds);
-  if (const Ordered &names = program["moved_by_rows"]; !names.empty()) {
-    std::string list;
-    for (const Ordered &name : names)
-      list += (list.empty() ? "" : ", ") + textOf(name);
-    printOut("  updated by rows: {}\n", list);
-  }
+  printOut("  {}\n",
+           joined(program["kinds"].items(), ", ", [](const auto &kind) {
+             return fmt::format("{} {}", kind.value().template get<uint64_t>(),
+                                printable(kind.key()));
+           }));
+  if (const Ordered &names = program["moved_by_rows"]; !names.empty())
+    printOut("  updated by rows: {}\n", joined(names, ", ", textOf));
   const Ordered &collectives = program["collectives"];
   if (collectives["buckets"].get<uint64_t>() > 0)
     printOut("  collectives: {} buckets, {}\n",
@@ -369,8 +361,7 @@ Status inspect(const InspectArguments &a) {
   DLC_ASSIGN(Model model, openModel(a.path, Artifact::Use::Inspect));
   if (a.memory && !a.json) {
     const plan::Plan &plan = model.artifact.plan();
-    printOut("memory of a rank: {}\n{}",
-             roundBytes(static_cast<double>(totalBytes(plan))),
+    printOut("memory of a rank: {}\n{}", roundBytes(double(totalBytes(plan))),
              memoryTable(plan, kRows));
     return {};
   }
@@ -405,9 +396,7 @@ void addInspect(CommandLine &line) {
                     "bytes, FLOPs and predicted time on GPUs of each kernel");
   command->footer("Examples:\n  dlc inspect lenet.dlc --json\n"
                   "  dlc inspect lenet.dlc --memory");
-  command->callback([&line, arguments] {
-    line.chosen = [arguments] { return report(inspect(*arguments)); };
-  });
+  runIfChosen(line, *command, [arguments] { return inspect(*arguments); });
 }
 
 } // namespace dlc::tool

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc plan: predicts step times on numbers of GPUs that are not available.
 #include "runtime/base/Bytes.h"
-#include "runtime/base/options/Commas.h"
+#include "runtime/base/Text.h"
 #include "runtime/plan/Model.h"
 #include "runtime/plan/Ports.h"
 #include "runtime/plan/forecast/Forecast.h"
@@ -17,8 +17,8 @@ namespace {
 using forecast::ZeroLevel;
 using Ordered = nlohmann::ordered_json;
 
-struct PlanArguments {
-  PlanArguments() {
+struct PlanArguments : FlagArguments {
+  PlanArguments() : FlagArguments("plan") {
     table.group("Options");
     table.text("plan.model", model, "MODEL", "an artifact, run or checkpoint")
         .named("model");
@@ -58,11 +58,9 @@ struct PlanArguments {
   int64_t group = 0;
   bool json = false;
   forecast::Network network;
-  OptionTable table;
-  OptionFlags flags{table, onlySection("plan")};
 };
 
-Result<std::vector<int64_t>> ranksOf(const std::string &text) {
+Result<std::vector<int64_t>> rankCounts(const std::string &text) {
   std::vector<int64_t> ranks;
   for (const std::string &word : splitAtCommas(text)) {
     int64_t n = 0;
@@ -81,8 +79,7 @@ Result<std::vector<int64_t>> ranksOf(const std::string &text) {
 Status settleNetwork(PlanArguments &a, const plan::Plan &plan) {
   const bool cpu = plan.target() == "cpu";
   const auto bandwidth = [](const char *flag, const std::string &text) {
-    auto parsed = forecast::parseBandwidth(text);
-    return parsed ? parsed : Result<double>(parsed.status().withContext(flag));
+    return forecast::parseBandwidth(text).withContext(flag);
   };
   DLC_ASSIGN(a.network.across, bandwidth("--net", a.net));
   const forecast::Link sheet = forecast::linkOf(a.gpu);
@@ -127,8 +124,8 @@ Result<forecast::CommandTimes> timesOf(const PlanArguments &a,
 
 Ordered rowOf(const plan::Plan &plan, const forecast::Step &step,
               const forecast::Step &one, int64_t ranks, ZeroLevel level) {
-  const double samples = static_cast<double>(
-      ranks * plan.batch() * std::max<int64_t>(1, plan.accumulate()));
+  const double samples =
+      double(ranks * plan.batch() * std::max<int64_t>(1, plan.accumulate()));
   const double hidden =
       step.communication > 0 ? 1 - step.exposed / step.communication : 1;
   return {{"ranks", ranks},
@@ -164,7 +161,7 @@ void printTable(const Ordered &rows) {
 Status show(PlanArguments &a) {
   if (a.model.empty())
     return usageError("expected an artifact, a run or a checkpoint");
-  DLC_ASSIGN(const auto counts, ranksOf(a.ranks));
+  DLC_ASSIGN(const auto counts, rankCounts(a.ranks));
   DLC_ASSIGN(Model model, openModel(a.model, Artifact::Use::Inspect));
   const plan::Plan &plan = model.artifact.plan();
   if (plan.world_size() < 2)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc data preview: draws augmented training pictures in a grid.
 #include "tools/dlc/Commands.h"
-#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/inspect/DataReport.h"
 #include "tools/dlc/inspect/PngFile.h"
@@ -24,30 +23,26 @@ namespace {
 constexpr int kGridColumns = 6;
 constexpr int kGridGap = 4; // pixels between pictures
 
-struct PreviewArguments {
-  PreviewArguments();
+struct PreviewArguments : FlagArguments {
+  PreviewArguments() : FlagArguments("preview") {
+    table.group("Options");
+    table.text("preview.path", path, "PATH", "pictures, as --data of dlc train")
+        .named("path");
+    addOutput(table, "preview.output", output, ".html or .png");
+    table.count("preview.count", count, 1, "number of samples to show", 1000);
+    table.count("preview.size", size, 8,
+                "side in pixels of the pictures that the model reads", 4096);
+    table.count("preview.seed", seed, 0, "seed, as for dlc train");
+    table.count("preview.epoch", epoch, 0, "epoch whose samples are shown");
+    table.group("Samples");
+    samples.addTo(table, "preview");
+    samples.addDrawsTo(table, "preview");
+  }
 
   std::string path, output;
   SampleOptions samples;
   int64_t count = 24, size = 224, epoch = 0, seed = 0;
-  OptionTable table;
-  OptionFlags flags{table, onlySection("preview")};
 };
-
-PreviewArguments::PreviewArguments() {
-  table.group("Options");
-  table.text("preview.path", path, "PATH", "pictures, as --data of dlc train")
-      .named("path");
-  addOutput(table, "preview.output", output, ".html or .png");
-  table.count("preview.count", count, 1, "number of samples to show", 1000);
-  table.count("preview.size", size, 8,
-              "side in pixels of the pictures that the model reads", 4096);
-  table.count("preview.seed", seed, 0, "seed, as for dlc train");
-  table.count("preview.epoch", epoch, 0, "epoch whose samples are shown");
-  table.group("Samples");
-  samples.addTo(table, "preview");
-  samples.addDrawsTo(table, "preview");
-}
 
 struct PreviewSample {
   Picture picture;

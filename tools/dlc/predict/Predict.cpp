@@ -2,15 +2,16 @@
 // dlc predict: a trained model's outputs for samples, or their most probable
 // classes by name.
 #include "tools/dlc/Commands.h"
-#include "tools/dlc/FlagRows.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/Print.h"
 #include "tools/dlc/predict/PredictSamples.h"
-#include "tools/dlc/predict/RankTable.h"
 
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/pictures/ArrayLayout.h"
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/plan/Ports.h"
+#include "runtime/train/metrics/Ranking.h"
 
 #include <filesystem>
 #include <glob.h>
@@ -83,8 +84,8 @@ Words namesOf(const Words &pictures) {
 bool holdsArrays(const std::string &path) {
   constexpr std::string_view kEndings[] = {".npz",     ".npy", ".safetensors",
                                            ".parquet", ".csv", ".tsv"};
-  return std::any_of(std::begin(kEndings), std::end(kEndings),
-                     [&](std::string_view e) { return path.ends_with(e); });
+  return std::ranges::any_of(
+      kEndings, [&](std::string_view e) { return path.ends_with(e); });
 }
 
 // Prints how pictures of other sizes are resized and cropped.
@@ -153,11 +154,11 @@ int64_t countReplaced(const Dataset &data) {
 
 // Removes rows of replaced samples.
 void leaveOutReplaced(const Dataset &data, Session::Output &output) {
-  const auto samples = static_cast<size_t>(data.samples());
+  const auto samples = size_t(data.samples());
   const size_t bytes = output.bytes.size() / samples;
   size_t kept = 0;
   for (size_t i = 0; i < samples; ++i)
-    if (!data.source().isReplaced(static_cast<int64_t>(i)))
+    if (!data.source().isReplaced(int64_t(i)))
       std::copy_n(output.bytes.begin() + ptrdiff_t(i * bytes), bytes,
                   output.bytes.begin() + ptrdiff_t(kept++ * bytes));
   output.bytes.resize(kept * bytes);
@@ -184,20 +185,91 @@ Status writeOutputs(LoadedSamples &loaded, const std::string &path) {
   return {};
 }
 
+enum class RankFormat { Text, Csv, Json };
+
+// Prints the classes of samples. Samples are identified by file, or by number
+// if they have none; classes by name, or by number.
+class RankTable {
+public:
+  // `classes`: the known names. All arguments must outlive it.
+  RankTable(RankFormat format, const Source &source, int64_t samples,
+            const std::vector<std::string> &classes)
+      : format_(format), source_(source), classes_(classes),
+        isNamed_(!source.nameOf(0).empty()) {
+    if (format != RankFormat::Text)
+      return;
+    constexpr size_t kWidest = 60; // longer names shift the line's columns
+    for (int64_t i = 0; isNamed_ && i < samples; ++i)
+      nameWidth_ = std::max(nameWidth_, nameOf(i).size());
+    for (const std::string &name : classes)
+      classWidth_ = std::max(classWidth_, name.size());
+    nameWidth_ = std::min(nameWidth_, kWidest);
+    classWidth_ = std::min(classWidth_, kWidest);
+  }
+
+  void printHead() const {
+    if (format_ == RankFormat::Csv)
+      printOut("{},rank,class,probability\n", column());
+    else if (format_ == RankFormat::Text)
+      printOut("{:<{}}  rank  {:<{}}  probability\n", column(), nameWidth_,
+               "class", classWidth_);
+  }
+
+  // Prints a line for each rank, from 1; for JSON an object for the sample:
+  // {"file": NAME or "sample": NUMBER, "classes": [{"class", "number",
+  // "probability"}]}.
+  void print(int64_t sample, const std::vector<RankedClass> &ranks) const {
+    nlohmann::ordered_json object;
+    if (isNamed_)
+      object[column()] = nameOf(sample);
+    else
+      object[column()] = sample;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      const auto &[number, probability] = ranks[i];
+      if (format_ == RankFormat::Json)
+        object["classes"].push_back({{"class", classOf(number)},
+                                     {"number", number},
+                                     {"probability", probability}});
+      else if (format_ == RankFormat::Csv)
+        printOut("{},{},{},{}\n", csvField(nameOf(sample)), i + 1,
+                 csvField(classOf(number)), probability);
+      else
+        printOut("{:<{}}  {:>4}  {:<{}}  {:>11.4f}\n", nameOf(sample),
+                 nameWidth_, i + 1, classOf(number), classWidth_, probability);
+    }
+    if (format_ == RankFormat::Json)
+      printJson(object);
+  }
+
+private:
+  std::string nameOf(int64_t sample) const {
+    return isNamed_ ? source_.nameOf(sample) : std::to_string(sample);
+  }
+  std::string classOf(int64_t number) const {
+    return size_t(number) < classes_.size() ? classes_[size_t(number)]
+                                            : std::to_string(number);
+  }
+  const char *column() const { return isNamed_ ? "file" : "sample"; }
+
+  RankFormat format_;
+  const Source &source_;
+  const std::vector<std::string> &classes_;
+  bool isNamed_;
+  size_t nameWidth_ = 6, classWidth_ = 5;
+};
+
 Status printRanks(LoadedSamples &loaded, const PredictArguments &arguments) {
   const Dataset &data = loaded.data.sets[0];
-  auto ranking =
-      Ranking::create(*loaded.session, loaded.data.sizes[0], "--top");
-  if (!ranking)
-    return ranking.status();
-  const std::string function(ranking->function());
+  DLC_ASSIGN(Ranking ranking,
+             Ranking::create(*loaded.session, loaded.data.sizes[0], "--top"));
+  const std::string function(ranking.function());
   info("probabilities: {}output '{}'",
-       function.empty() ? "" : function + " of ", ranking->output());
-  const auto known = static_cast<int64_t>(loaded.options.classes.size());
-  if (known > 0 && known != ranking->classes())
+       function.empty() ? "" : function + " of ", ranking.output());
+  const auto known = int64_t(loaded.options.classes.size());
+  if (known > 0 && known != ranking.classes())
     warning(
         "{} class names, but the model has {} classes: the others have numbers",
-        known, ranking->classes());
+        known, ranking.classes());
   const RankTable table(arguments.csv    ? RankFormat::Csv
                         : arguments.json ? RankFormat::Json
                                          : RankFormat::Text,
@@ -208,7 +280,7 @@ Status printRanks(LoadedSamples &loaded, const PredictArguments &arguments) {
       table.print(sample, ranks);
     return {};
   };
-  return ranking->run(data, arguments.top, print);
+  return ranking.run(data, arguments.top, print);
 }
 
 Status predict(const PredictArguments &arguments) {

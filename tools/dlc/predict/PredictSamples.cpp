@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/predict/PredictSamples.h"
-#include "tools/dlc/FlagRows.h"
+#include "tools/dlc/OptionFlags.h"
 
 namespace dlc::tool {
 
-SampleArguments::SampleArguments() {
+SampleArguments::SampleArguments() : FlagArguments("eval") {
   table.group("Options");
   addModel(table, "eval.model", model);
   table.text(
@@ -21,7 +21,7 @@ SampleArguments::SampleArguments() {
 Result<LoadedSamples> loadSamples(const SampleArguments &arguments,
                                   const char *program,
                                   const OpenSources &open) {
-  const int threads = static_cast<int>(arguments.threads.value_or(0));
+  const int threads = int(arguments.threads.value_or(0));
   DLC_ASSIGN(Model model, openModel(arguments.model));
   DLC_ASSIGN(const SampleOptions options,
              sampleOptions(model, arguments.table, arguments.flags.given()));

@@ -16,15 +16,13 @@ Result<SampleOptions> sampleOptions(const Model &model,
                                     const OptionTable::Given &given);
 
 // Flags, rows "eval.NAME"; must live as long as the command line.
-struct SampleArguments {
+struct SampleArguments : FlagArguments {
   SampleArguments();
 
   std::string model, data;
   SampleOptions samples; // from flags; sampleOptions() has those to use
   std::optional<int64_t> threads;
   int averages = 0;
-  OptionTable table;
-  OptionFlags flags{table, onlySection("eval")};
 };
 
 // A session, and the samples for one of its programs.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/report/GatherRuns.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
-#include "runtime/base/options/Commas.h"
 #include "runtime/plan/Model.h"
 #include "runtime/plan/Ports.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/graph/ProgramGraph.h"
 #include "runtime/train/metrics/Metrics.h"
-#include "tools/dlc/graph/Render.h"
+#include "tools/dlc/graph/Drawing.h"
 
 #include <algorithm>
 #include <cstring>
@@ -64,8 +64,7 @@ void readLines(const std::string &path, size_t most, const Take &take) {
   const auto text = readFile(path, kMostText);
   if (!text)
     return;
-  const auto lines =
-      static_cast<size_t>(std::count(text->begin(), text->end(), '\n'));
+  const auto lines = size_t(std::ranges::count(*text, '\n'));
   const size_t stride = std::max<size_t>(1, (lines + most - 1) / most);
   size_t number = 0;
   for (size_t begin = 0, end; (end = text->find('\n', begin)) != text->npos;
@@ -186,10 +185,10 @@ Json tuningOf(const std::string &path) {
   for (const Json &row : jsonIn(path)) {
     if (!row.is_object() || !row.value("commands", Json()).is_array())
       continue;
-    std::string commands;
-    for (const Json &command : row["commands"])
-      if (command.is_string())
-        commands += (commands.empty() ? "" : ", ") + command.get<std::string>();
+    const std::string commands =
+        joined(row["commands"], ", ", [](const Json &command) {
+          return command.is_string() ? command.get<std::string>() : "";
+        });
     const Json ms = row.value("milliseconds", Json()),
                workspace = row.value("workspace", Json()),
                op = row.value("op", Json()),
@@ -233,7 +232,7 @@ Json memoryOfPlan(const plan::Plan &plan) {
   const plan::Program *program = plan::findProgram(plan, "train_step");
   if (!program || program->commands_size() == 0)
     return nullptr;
-  const auto buffers = static_cast<size_t>(program->buffers_size());
+  const auto buffers = size_t(program->buffers_size());
   const auto [first, last] = commandsOfBuffers(*program);
   std::vector<int64_t> change(size_t(program->commands_size()) + 1);
   const auto isScratch = [&](size_t b) {
@@ -263,8 +262,8 @@ Json memoryOfPlan(const plan::Plan &plan) {
     if (isScratch(b) && first[b] <= peak && last[b] >= peak)
       tensors.emplace_back(bytesIn(program->buffers(int(b))),
                            nameOf(program->commands(first[b])));
-  std::stable_sort(tensors.begin(), tensors.end(),
-                   [](auto &a, auto &b) { return a.first > b.first; });
+  std::ranges::stable_sort(tensors, std::ranges::greater(),
+                           [](auto &tensor) { return tensor.first; });
   tensors.resize(std::min(tensors.size(), kMostTensors));
   Json largest = Json::array();
   for (const auto &[bytes, name] : tensors)

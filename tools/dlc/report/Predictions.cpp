@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc/report/Predictions.h"
+#include "tools/dlc/report/GatherRuns.h"
 
 #include "runtime/data/Convert.h"
 #include "runtime/data/pictures/ArrayLayout.h"
@@ -94,9 +94,8 @@ Result<Json> predictionsOf(const std::string &run, const std::string &data,
                       sized.sets.size());
   const Dataset &dataset = sized.sets[0];
   DLC_ASSIGN(const Shown shown, Shown::open(dataset));
-  auto ranking = Ranking::create(*session, sized.sizes[0], "--data");
-  if (!ranking)
-    return ranking.status();
+  DLC_ASSIGN(Ranking ranking,
+             Ranking::create(*session, sized.sizes[0], "--data"));
   std::vector<Guess> guesses;
   const auto take = [&](int64_t sample, const auto &ranks) -> Status {
     Guess guess{sample, ranks[0].number, ranks[0].probability, {}};
@@ -104,11 +103,10 @@ Result<Json> predictionsOf(const std::string &run, const std::string &data,
     guesses.push_back(guess);
     return {};
   };
-  DLC_TRY(ranking->run(dataset, 1, take));
-  const auto wrong =
-      std::count_if(guesses.begin(), guesses.end(),
-                    [](const Guess &guess) { return guess.isWrong(); });
-  std::stable_sort(guesses.begin(), guesses.end(), comesFirst);
+  DLC_TRY(ranking.run(dataset, 1, take));
+  const auto wrong = std::ranges::count_if(
+      guesses, [](const Guess &guess) { return guess.isWrong(); });
+  std::ranges::stable_sort(guesses, comesFirst);
   guesses.resize(std::min(guesses.size(), size_t(count)));
   const auto nameOf = [&](int64_t number) {
     return number >= 0 && size_t(number) < options.classes.size()

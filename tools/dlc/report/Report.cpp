@@ -2,17 +2,15 @@
 // dlc report: writes a self-contained HTML page about runs.
 #include "runtime/base/files/Files.h"
 #include "tools/dlc/Commands.h"
-#include "tools/dlc/FlagRows.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/report/GatherRuns.h"
 #include "tools/dlc/report/Page.h"
-#include "tools/dlc/report/Predictions.h"
 
 namespace dlc::tool {
 namespace {
 
-struct ReportArguments {
-  ReportArguments() {
+struct ReportArguments : FlagArguments {
+  ReportArguments() : FlagArguments("report") {
     table.group("Options");
     table.list("report.runs", runs, "RUN", "run folders").named("runs");
     addOutput(table, "report.output", output, "page (default report.html)");
@@ -26,8 +24,6 @@ struct ReportArguments {
   Words runs;
   std::string output, data;
   int64_t pictures = 24;
-  OptionTable table;
-  OptionFlags flags{table, onlySection("report")};
 };
 
 Status writeReport(const ReportArguments &arguments) {

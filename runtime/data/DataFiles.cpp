@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/Foreign.h"
+#include "runtime/data/DataFiles.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
+#include "runtime/base/files/MappedFile.h"
+#include "runtime/base/numbers/Hash.h"
+#include "runtime/base/numbers/ParseNumber.h"
+#include "runtime/base/process/Parallel.h"
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 
 namespace dlc {
@@ -74,6 +81,30 @@ bool isKind(const ForeignKind &kind, std::string_view text,
 
 } // namespace
 
+Result<std::vector<std::string>> expandRange(const std::string &path) {
+  const size_t open = path.find('{'), dots = path.find("..", open),
+               close = path.find('}', open);
+  if (open == path.npos || exists(path))
+    return std::vector{path};
+  const auto read = [&](size_t from, size_t to) {
+    return to == path.npos || to < from
+               ? -1
+               : asNumber<int64_t>(path.substr(from, to - from)).value_or(-1);
+  };
+  const int64_t first = read(open + 1, dots), last = read(dots + 2, close);
+  if (dots == path.npos || first < 0 || first > last ||
+      last - first >= kMaxRange)
+    return usageError("'{}': expected a range of at most {} numbers, as in "
+                      "train-{{000..127}}.tar",
+                      printable(path), kMaxRange);
+  const size_t digits = dots - open - 1;
+  std::vector<std::string> paths;
+  for (int64_t i = first; i <= last; ++i)
+    paths.push_back(fmt::format("{}{:0{}}{}", path.substr(0, open), i, digits,
+                                path.substr(close + 1)));
+  return paths;
+}
+
 Status refuseForeign(const std::string &path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
@@ -87,6 +118,38 @@ Status refuseForeign(const std::string &path) {
       return failed("'{}' is {}, a format that dlc does not read: {}", path,
                     kind.what, kind.wayOut);
   return {};
+}
+
+Result<std::string> hashData(const std::string &path, int threads) {
+  constexpr size_t kBlock = 4 << 20;
+  DLC_ASSIGN(const MappedFile file, MappedFile::open(path));
+  const auto bytes = file.bytes();
+  std::vector<std::string> blocks((bytes.size() + kBlock - 1) / kBlock);
+  std::atomic<size_t> next = 0;
+  const size_t most = std::max<size_t>(1, blocks.size());
+  runTogether(std::clamp<size_t>(size_t(threads), 1, most), [&] {
+    for (size_t i; (i = next++) < blocks.size();) {
+      const auto block = bytes.subspan(
+          i * kBlock, std::min(kBlock, bytes.size() - i * kBlock));
+      blocks[i] = sha256(block);
+      releaseMapped(block.data(), block.size());
+    }
+  });
+  DLC_TRY(mappedFilesStatus());
+  std::string text = fmt::format("{} bytes", bytes.size());
+  for (const std::string &block : blocks)
+    text += "\n" + block;
+  return sha256(std::as_bytes(std::span(text)));
+}
+
+Result<std::string> hashesOfData(std::span<const std::string> paths,
+                                 int threads) {
+  std::string all;
+  for (const std::string &path : paths) {
+    DLC_ASSIGN(const std::string one, hashData(path, threads));
+    all += one + "\n";
+  }
+  return all;
 }
 
 } // namespace dlc
