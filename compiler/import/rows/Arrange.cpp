@@ -22,9 +22,7 @@ axesOf(const Node &n, size_t i, std::vector<int64_t> axes, int64_t rank) {
     axes.resize(rank);
     std::iota(axes.begin(), axes.end(), 0);
   }
-  if (n.has(i)) {
-    DLC_GET(axes, n.integers(i, "axes"));
-  }
+  DLC_GET(axes, n.integersOr(i, "axes", axes));
   std::set<int64_t> seen;
   for (int64_t &axis : axes) {
     DLC_GET(axis, n.checked(normalizeAxis(axis, rank)));
@@ -40,10 +38,7 @@ struct Pads {
 
 FailureOr<Pads> padsOf(const Node &n, const Shape &shape) {
   const int64_t rank = shape.size();
-  std::vector<int64_t> given = n.integers("pads");
-  if (n.has(1)) {
-    DLC_GET(given, n.integers(1, "pads"));
-  }
+  DLC_GET(auto given, n.integersOr(1, "pads", n.integers("pads")));
   DLC_GET(auto axes, axesOf(n, 3, {}, rank));
   if (given.size() != 2 * axes.size())
     return n.fail() << given.size() << " pads for " << axes.size() << " axes";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise ops; operands are broadcast like numpy's.
 #include "compiler/import/fold/HostEval.h"
+#include "compiler/import/rows/Build.h"
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/SmallNumbers.h"
@@ -79,11 +80,6 @@ LogicalResult gelu(const Node &n) {
   return n.result(n.make<ir::GeluOp>(n.in(0), form == "tanh"));
 }
 
-Value clamp(const Node &n, Value x, double low, double high) {
-  x = n.make<ir::MaxOp>(x, n.constant(low, x));
-  return n.make<ir::MinOp>(x, n.constant(high, x));
-}
-
 LogicalResult clip(const Node &n) {
   Value x = n.in(0);
   if (n.has(1))
@@ -93,81 +89,71 @@ LogicalResult clip(const Node &n) {
   return n.result(x);
 }
 
-Value hardSigmoid(const Node &n, Value x, double alpha, double beta) {
-  Value line = n.make<ir::AddOp>(n.make<ir::MulOp>(x, n.constant(alpha, x)),
-                                 n.constant(beta, x));
-  return clamp(n, line, 0, 1);
+/// A row of a function of one value.
+template <Expr (*function)(const Node &, Expr)>
+LogicalResult of(const Node &n) {
+  DLC_GET(auto x, input(n, 0));
+  return n.result(function(n, x));
 }
 
-LogicalResult hardSigmoid(const Node &n) {
-  return n.result(
-      hardSigmoid(n, n.in(0), n.number("alpha", 0.2), n.number("beta", 0.5)));
+Expr hardSigmoid(Expr x, double alpha, double beta) {
+  Expr line = x * alpha + beta;
+  return minimum(maximum(line, line.scalar(0)), line.scalar(1));
 }
 
-LogicalResult hardSwish(const Node &n) {
-  Value x = n.in(0);
-  return n.result(n.make<ir::MulOp>(x, hardSigmoid(n, x, 1.0 / 6, 0.5)));
+Expr hardSigmoid(const Node &n, Expr x) {
+  return hardSigmoid(x, n.number("alpha", 0.2), n.number("beta", 0.5));
+}
+
+Expr hardSwish(const Node &, Expr x) {
+  return x * hardSigmoid(x, 1.0 / 6, 0.5);
 }
 
 /// x * sigmoid(alpha x)
-LogicalResult swish(const Node &n) {
-  Value x = n.in(0);
-  double alpha = n.number("alpha", 1);
-  Value scaled = alpha == 1 ? x : n.make<ir::MulOp>(x, n.constant(alpha, x));
-  return n.result(n.make<ir::MulOp>(x, n.make<ir::SigmoidOp>(scaled)));
+Expr swish(const Node &n, Expr x) {
+  const double alpha = n.number("alpha", 1);
+  return x * sigmoid(alpha == 1 ? x : x * alpha);
 }
 
 /// x * tanh(softplus(x))
-LogicalResult mish(const Node &n) {
-  Value x = n.in(0);
-  return n.result(
-      n.make<ir::MulOp>(x, n.make<ir::TanhOp>(n.make<ir::SoftplusOp>(x))));
+Expr mish(const Node &, Expr x) {
+  return x * tanh(x.make<ir::SoftplusOp>(x.v));
 }
 
 /// x if positive, else `negative`.
-Value piecewise(const Node &n, Value x, Value negative) {
-  Value positive =
-      n.make<ir::CompareOp>(ir::Predicate::gt, x, n.constant(0, x));
-  return n.make<ir::SelectOp>(positive, x, negative);
+Expr piecewise(Expr x, Expr negative) {
+  return select(compare(ir::Predicate::gt, x, x.scalar(0)), x, negative);
 }
 
-LogicalResult leakyRelu(const Node &n) {
-  Value x = n.in(0);
-  Value slope = n.constant(n.number("alpha", 0.01), x);
-  return n.result(piecewise(n, x, n.make<ir::MulOp>(x, slope)));
+Expr leakyRelu(const Node &n, Expr x) {
+  return piecewise(x, x * n.number("alpha", 0.01));
 }
 
 LogicalResult pRelu(const Node &n) {
-  Value x = n.in(0);
-  return n.result(piecewise(n, x, n.make<ir::MulOp>(x, n.in(1))));
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(Value negative, n.make<ir::MulOp>(x.v, n.in(1)));
+  return n.result(n.make<ir::SelectOp>(
+      compare(ir::Predicate::gt, x, x.scalar(0)).v, x.v, negative));
 }
 
-/// alpha * (exp(min(x, 0)) - 1): the minimum avoids overflow for positive x,
-/// whose gradient in this branch must be 0 and not NaN.
-Value eluBranch(const Node &n, Value x, double alpha) {
-  Value low = n.make<ir::MinOp>(x, n.constant(0, x));
-  Value grown = n.make<ir::SubOp>(n.make<ir::ExpOp>(low), n.constant(1, x));
-  return n.make<ir::MulOp>(grown, n.constant(alpha, x));
+/// alpha * (exp(min(x, 0) / scale) - 1): the minimum avoids overflow for
+/// positive x, whose gradient in this branch must be 0 and not NaN.
+Expr eluBranch(Expr x, double alpha, double scale = 1) {
+  Expr low = minimum(x, x.scalar(0));
+  return (exp(scale == 1 ? low : low / scale) - 1) * alpha;
 }
 
-LogicalResult elu(const Node &n) {
-  Value x = n.in(0);
-  return n.result(piecewise(n, x, eluBranch(n, x, n.number("alpha", 1))));
+Expr elu(const Node &n, Expr x) {
+  return piecewise(x, eluBranch(x, n.number("alpha", 1)));
 }
 
-LogicalResult selu(const Node &n) {
-  Value x = n.in(0);
-  double alpha = n.number("alpha", 1.67326319217681884765625);
-  double gamma = n.number("gamma", 1.05070102214813232421875);
-  Value y = piecewise(n, x, eluBranch(n, x, alpha));
-  return n.result(n.make<ir::MulOp>(y, n.constant(gamma, y)));
+Expr selu(const Node &n, Expr x) {
+  const double alpha = n.number("alpha", 1.67326319217681884765625);
+  const double gamma = n.number("gamma", 1.05070102214813232421875);
+  return piecewise(x, eluBranch(x, alpha)) * gamma;
 }
 
-LogicalResult softsign(const Node &n) {
-  Value x = n.in(0);
-  Value below = n.make<ir::AddOp>(n.make<ir::AbsOp>(x), n.constant(1, x));
-  return n.result(n.make<ir::DivOp>(x, below));
-}
+Expr softsign(const Node &, Expr x) { return x / (abs(x) + 1); }
 
 LogicalResult isNaN(const Node &n) {
   Value x = n.in(0);
@@ -176,18 +162,11 @@ LogicalResult isNaN(const Node &n) {
 
 /// max(x, 0) + min(alpha (exp(x / alpha) - 1), 0), without overflow of exp.
 LogicalResult celu(const Node &n) {
-  Value x = n.in(0);
-  double alpha = n.number("alpha", 1);
-  if (!x)
-    return failure();
+  DLC_GET(auto x, input(n, 0));
+  const double alpha = n.number("alpha", 1);
   if (alpha == 0)
     return n.fail() << "alpha is 0";
-  Value low = n.make<ir::MinOp>(x, n.constant(0, x));
-  Value scaled =
-      n.make<ir::ExpOp>(n.make<ir::DivOp>(low, n.constant(alpha, x)));
-  Value curve = n.make<ir::MulOp>(n.make<ir::SubOp>(scaled, n.constant(1, x)),
-                                  n.constant(alpha, x));
-  return n.result(n.make<ir::AddOp>(n.make<ir::ReluOp>(x), curve));
+  return n.result(x.make<ir::ReluOp>(x.v) + eluBranch(x, alpha, alpha));
 }
 
 /// Also for sequences, which subgraphs may pass through an Identity.
@@ -249,16 +228,16 @@ void addElementwiseRows(Rows &rows) {
   rows["CastLike"] = castLike;
   rows["Gelu"] = gelu;
   rows["Clip"] = clip;
-  rows["HardSigmoid"] = hardSigmoid;
-  rows["HardSwish"] = hardSwish;
-  rows["Swish"] = swish;
-  rows["Mish"] = mish;
-  rows["LeakyRelu"] = leakyRelu;
+  rows["HardSigmoid"] = of<hardSigmoid>;
+  rows["HardSwish"] = of<hardSwish>;
+  rows["Swish"] = of<swish>;
+  rows["Mish"] = of<mish>;
+  rows["LeakyRelu"] = of<leakyRelu>;
   rows["PRelu"] = pRelu;
-  rows["Elu"] = elu;
-  rows["Selu"] = selu;
+  rows["Elu"] = of<elu>;
+  rows["Selu"] = of<selu>;
   rows["Celu"] = celu;
-  rows["Softsign"] = softsign;
+  rows["Softsign"] = of<softsign>;
 }
 
 } // namespace dlc::import

@@ -278,8 +278,8 @@ LogicalResult scatterElements(const Node &n) {
                     << toString(shapeOf(index));
   DLC_GET(auto places, elementPlaces(n, index, shape, axis));
   if (!isSparse(reduction, data)) {
-    auto y = pairwiseElements(n, reduction, data, index, updates, axis);
-    return failed(y) ? failure() : n.result(*y);
+    DLC_GET(auto y, pairwiseElements(n, reduction, data, index, updates, axis));
+    return n.result(y);
   }
   const int64_t count = sizeOf(shapeOf(index));
   Expr y = sparse(n, reduction, data.reshape({sizeOf(shape)}),

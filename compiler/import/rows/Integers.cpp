@@ -18,56 +18,59 @@ namespace dlc::import {
 namespace integers {
 namespace {
 
-Value zero(const Node &n, Value x) { return n.constant(0, x); }
+bool isFloat(Expr x) { return isa<FloatType>(x.type().getElementType()); }
 
-Value compare(const Node &n, ir::Predicate p, Value a, Value b) {
-  return n.make<ir::CompareOp>(p, a, b);
+int64_t widthOf(Expr x) {
+  return x.type().getElementType().getIntOrFloatBitWidth();
 }
 
-bool isFloat(Value x) { return isa<FloatType>(ir::elementType(x)); }
+Expr isBelow(Expr a, Expr b) { return compare(ir::Predicate::lt, a, b); }
+Expr isNegative(Expr x) { return isBelow(x, x.scalar(0)); }
+Expr isNotZero(Expr x) { return compare(ir::Predicate::ne, x, x.scalar(0)); }
+Expr either(Expr a, Expr b) { return a.make<ir::OrOp>(a.v, b.v); }
+
+/// Inputs 0 and 1, whose shapes broadcast.
+struct Operands {
+  Expr a, b;
+};
+FailureOr<Operands> operandsOf(const Node &n) {
+  DLC_GET(auto a, input(n, 0));
+  DLC_GET(auto b, input(n, 1));
+  DLC_CHECK(n.checked(broadcastShapes(shapeOf(a), shapeOf(b))));
+  return Operands{a, b};
+}
+
+template <Expr (*function)(Expr, Expr)> LogicalResult of(const Node &n) {
+  DLC_GET(auto x, operandsOf(n));
+  return n.result(function(x.a, x.b));
+}
 
 /// (a or b) - (a and b), which does not borrow.
-LogicalResult bitwiseXor(const Node &n) {
-  Value a = n.in(0), b = n.in(1);
-  return n.result(
-      n.make<ir::SubOp>(n.make<ir::OrOp>(a, b), n.make<ir::AndOp>(a, b)));
-}
+Expr bitwiseXor(Expr a, Expr b) { return either(a, b) - both(a, b); }
+
+Expr logicalXor(Expr a, Expr b) { return compare(ir::Predicate::ne, a, b); }
 
 LogicalResult bitwiseNot(const Node &n) {
-  Value x = n.in(0);
-  return n.result(n.make<ir::SubOp>(n.constant(-1, x), x));
+  DLC_GET(auto x, input(n, 0));
+  return n.result(-1.0 - x);
 }
-
-LogicalResult logicalXor(const Node &n) {
-  Value a = n.in(0), b = n.in(1);
-  return n.result(compare(n, ir::Predicate::ne, a, b));
-}
-
-int64_t widthOf(Value x) { return ir::elementType(x).getIntOrFloatBitWidth(); }
 
 /// Power with `exponent` >= 0; overflow wraps.
-Value powerOf(const Node &n, Value base, Value exponent, int64_t bits) {
-  Value y = n.constant(1, base), factor = base;
-  for (int64_t bit = 0; bit < bits && y; ++bit) {
-    Value mask = n.constant(std::ldexp(1.0, int(bit)), exponent);
-    Value isSet = compare(n, ir::Predicate::ne,
-                          n.make<ir::AndOp>(exponent, mask), zero(n, exponent));
-    Value times = n.make<ir::SelectOp>(isSet, factor, n.constant(1, factor));
-    y = n.make<ir::MulOp>(y, times);
+Expr powerOf(Expr base, Expr exponent, int64_t bits) {
+  Expr y = base.scalar(1), factor = base;
+  for (int64_t bit = 0; bit < bits; ++bit) {
+    Expr mask = exponent.scalar(std::ldexp(1.0, int(bit)));
+    y = y * select(isNotZero(both(exponent, mask)), factor, factor.scalar(1));
     if (bit + 1 < bits)
-      factor = n.make<ir::MulOp>(factor, factor);
+      factor = factor * factor;
   }
   return y;
 }
 
 /// Quotient rounded down, like a shift of a negative number.
-Value floorQuotient(const Node &n, Value x, Value by) {
-  Value y = n.make<ir::DivOp>(x, by);
-  if (widthOf(x) == 8)
-    return y;
-  Value isRounded = compare(n, ir::Predicate::lt, x, n.make<ir::MulOp>(y, by));
-  return n.make<ir::SelectOp>(isRounded, n.make<ir::SubOp>(y, n.constant(1, y)),
-                              y);
+Expr floorQuotient(Expr x, Expr by) {
+  Expr y = x / by;
+  return widthOf(x) == 8 ? y : select(isBelow(x, y * by), y - 1, y);
 }
 
 /// Shifts as multiplication or division by a power of two. A negative count, or
@@ -77,126 +80,96 @@ LogicalResult bitShift(const Node &n) {
   if (direction != "LEFT" && direction != "RIGHT")
     return n.fail() << "direction is '" << direction
                     << "', expected LEFT or RIGHT";
-  Value x = n.in(0), count = n.in(1);
-  if (!x || !count)
-    return failure();
+  DLC_GET(auto operands, operandsOf(n));
+  auto [x, count] = operands;
   const bool isLeft = direction == "LEFT";
   const int64_t width = widthOf(x);
   // A signed type cannot represent the largest power: all bits are shifted out.
   const int64_t most = width == 8 || isLeft ? width : width - 1;
-  Value factor = powerOf(n, n.constant(2, x), count, std::log2(width));
-  Value y = isLeft ? n.make<ir::MulOp>(x, factor) : floorQuotient(n, x, factor);
-  Value none = zero(n, x);
+  Expr factor = powerOf(x.scalar(2), count, std::log2(width));
+  Expr y = isLeft ? x * factor : floorQuotient(x, factor);
+  Expr none = x.scalar(0);
   if (!isLeft && width != 8)
-    none = n.make<ir::SelectOp>(compare(n, ir::Predicate::lt, x, none),
-                                n.constant(-1, x), none);
-  Value isAll = n.make<ir::OrOp>(
-      compare(n, ir::Predicate::ge, count, n.constant(most, count)),
-      compare(n, ir::Predicate::lt, count, zero(n, count)));
-  return n.result(n.make<ir::SelectOp>(isAll, none, y));
+    none = select(isBelow(x, none), x.scalar(-1), none);
+  Expr isAll =
+      either(compare(ir::Predicate::ge, count, count.scalar(double(most))),
+             isNegative(count));
+  return n.result(select(isAll, none, y));
 }
 
 /// Remainder of truncated division.
-Value remainder(const Node &n, Value a, Value b) {
-  Value whole = n.make<ir::MulOp>(n.make<ir::DivOp>(a, b), b);
-  return n.make<ir::SubOp>(a, whole);
-}
+Expr remainder(Expr a, Expr b) { return a - a / b * b; }
 
 /// The same for floats, with the sign of a: |a| - floor(|a| / |b|) |b|,
 /// corrected if rounding made the quotient one too large or small.
-Value floatRemainder(const Node &n, Value a, Value b) {
-  Value x = n.make<ir::AbsOp>(a), y = n.make<ir::AbsOp>(b);
-  Value whole = n.make<ir::FloorOp>(n.make<ir::DivOp>(x, y));
-  Value r = n.make<ir::SubOp>(x, n.make<ir::MulOp>(whole, y));
-  r = n.make<ir::SelectOp>(compare(n, ir::Predicate::lt, r, zero(n, r)),
-                           n.make<ir::AddOp>(r, y), r);
-  r = n.make<ir::SelectOp>(compare(n, ir::Predicate::ge, r, y),
-                           n.make<ir::SubOp>(r, y), r);
-  r = n.make<ir::SelectOp>(compare(n, ir::Predicate::lt, x, y), x, r);
-  return n.make<ir::SelectOp>(compare(n, ir::Predicate::lt, a, zero(n, a)),
-                              n.make<ir::NegOp>(r), r);
+Expr floatRemainder(Expr a, Expr b) {
+  Expr x = abs(a), y = abs(b), quotient = x / y;
+  Expr r = x - quotient.make<ir::FloorOp>(quotient.v) * y;
+  r = select(isNegative(r), r + y, r);
+  r = select(compare(ir::Predicate::ge, r, y), r - y, r);
+  r = select(isBelow(x, y), x, r);
+  return select(isNegative(a), -r, r);
 }
 
 /// With fmod the result has the dividend's sign, else the divisor's.
 LogicalResult mod(const Node &n) {
-  Value a = n.in(0), b = n.in(1);
-  if (!a || !b)
-    return failure();
-  Type element = ir::elementType(a);
-  if (ir::isHalf(element)) {
-    a = n.cast(a, n.b.getF32Type());
-    b = n.cast(b, n.b.getF32Type());
-  }
-  Value r = isFloat(a) ? floatRemainder(n, a, b) : remainder(n, a, b);
+  DLC_GET(auto operands, operandsOf(n));
+  Expr a = ir::wide(operands.a), b = ir::wide(operands.b);
+  Expr r = isFloat(a) ? floatRemainder(a, b) : remainder(a, b);
   if (!n.integer("fmod", 0)) {
-    Value differ = compare(n, ir::Predicate::ne,
-                           compare(n, ir::Predicate::lt, r, zero(n, r)),
-                           compare(n, ir::Predicate::lt, b, zero(n, b)));
-    Value isLeft = compare(n, ir::Predicate::ne, r, zero(n, r));
-    r = n.make<ir::SelectOp>(n.make<ir::AndOp>(isLeft, differ),
-                             n.make<ir::AddOp>(r, b), r);
+    Expr differ = compare(ir::Predicate::ne, isNegative(r), isNegative(b));
+    r = select(both(isNotZero(r), differ), r + b, r);
   }
-  return n.result(n.cast(r, element));
+  return n.result(r.cast(operands.a.type().getElementType()));
 }
 
 /// For a negative exponent 1 / base^-e, truncated.
-Value integerPower(const Node &n, Value base, Value exponent) {
+Expr integerPower(Expr base, Expr exponent) {
   const bool isSigned = widthOf(exponent) != 8;
-  Value isBelow = compare(n, ir::Predicate::lt, exponent, zero(n, exponent));
-  Value size = isSigned ? n.make<ir::AbsOp>(exponent) : exponent;
-  Value y = powerOf(n, base, size, widthOf(exponent) - isSigned);
+  Expr y = powerOf(base, isSigned ? abs(exponent) : exponent,
+                   widthOf(exponent) - isSigned);
   if (!isSigned)
     return y;
-  Value isZero = compare(n, ir::Predicate::eq, y, zero(n, y));
-  Value divisor = n.make<ir::SelectOp>(isZero, n.constant(1, y), y);
-  Value inverse = n.make<ir::SelectOp>(
-      isZero, zero(n, y), n.make<ir::DivOp>(n.constant(1, y), divisor));
-  return n.make<ir::SelectOp>(isBelow, inverse, y);
+  Expr isZero = compare(ir::Predicate::eq, y, y.scalar(0));
+  Expr inverse =
+      select(isZero, y.scalar(0), 1.0 / select(isZero, y.scalar(1), y));
+  return select(isNegative(exponent), inverse, y);
 }
 
 /// The result has the base's type.
 LogicalResult power(const Node &n) {
-  Value base = n.in(0), exponent = n.in(1);
-  if (!base || !exponent)
-    return failure();
-  Type element = ir::elementType(base);
+  DLC_GET(auto operands, operandsOf(n));
+  auto [base, exponent] = operands;
+  Type element = base.type().getElementType();
   if (isFloat(base))
-    return n.result(n.make<ir::PowOp>(base, n.cast(exponent, element)));
+    return n.result(pow(base, exponent.cast(element)));
   if (isFloat(exponent)) {
     Type wide = n.b.getF64Type();
-    return n.result(
-        n.cast(n.make<ir::PowOp>(n.cast(base, wide), n.cast(exponent, wide)),
-               element));
+    return n.result(pow(base.cast(wide), exponent.cast(wide)).cast(element));
   }
   const HostTensor *known = n.host(1);
-  if (known && known->isSplat() && known->integer(0) >= 0 &&
-      known->elements() == 1) {
-    const int64_t times = known->integer(0);
-    Value y = n.constant(1, base);
-    for (int64_t left = times; left; left >>= 1) {
-      if (left & 1)
-        y = n.make<ir::MulOp>(y, base);
-      if (left > 1)
-        base = n.make<ir::MulOp>(base, base);
-    }
-    auto shape = broadcastShapes(n.shape(0), known->shape);
-    return shape.ok() ? n.result(n.broadcast(y, *shape))
-                      : n.fail(shape.status());
+  if (!known || known->elements() != 1 || known->integer(0) < 0)
+    return n.result(integerPower(base, exponent));
+  Expr y = base.scalar(1);
+  for (int64_t left = known->integer(0); left; left >>= 1) {
+    if (left & 1)
+      y = y * base;
+    if (left > 1)
+      base = base * base;
   }
-  return n.result(integerPower(n, base, exponent));
+  return n.result(y.broadcast(*broadcastShapes(n.shape(0), known->shape)));
 }
 
 /// Each sign can be disabled.
 LogicalResult isInf(const Node &n) {
-  DLC_GET(Value x, n.in(0));
+  DLC_GET(auto x, input(n, 0));
   const bool above = n.integer("detect_positive", 1);
   const bool below = n.integer("detect_negative", 1);
   if (!above && !below)
-    return n.result(n.broadcast(n.constant(HostTensor::scalar(DType::Bool, 0)),
-                                shapeOf(x)));
-  Value tested = above && below ? n.make<ir::AbsOp>(x) : x;
-  const double limit = above ? INFINITY : -INFINITY;
-  return n.result(compare(n, ir::Predicate::eq, tested, n.constant(limit, x)));
+    return n.result(filled(n, shapeOf(x), n.b.getI1Type(), 0));
+  Expr tested = above && below ? abs(x) : x;
+  return n.result(compare(ir::Predicate::eq, tested,
+                          x.scalar(above ? INFINITY : -INFINITY)));
 }
 
 //===--- BitCast ----------------------------------------------------------===//
@@ -377,19 +350,13 @@ LogicalResult bitCast(const Node &n) {
 } // namespace integers
 
 void addIntegerRows(Rows &rows) {
-  rows["BitwiseAnd"] = [](const Node &n) {
-    Value a = n.in(0), b = n.in(1);
-    return n.result(n.make<ir::AndOp>(a, b));
-  };
-  rows["BitwiseOr"] = [](const Node &n) {
-    Value a = n.in(0), b = n.in(1);
-    return n.result(n.make<ir::OrOp>(a, b));
-  };
-  rows["BitwiseXor"] = integers::bitwiseXor;
+  rows["BitwiseAnd"] = integers::of<ir::both>;
+  rows["BitwiseOr"] = integers::of<integers::either>;
+  rows["BitwiseXor"] = integers::of<integers::bitwiseXor>;
   rows["BitwiseNot"] = integers::bitwiseNot;
   rows["BitShift"] = integers::bitShift;
   rows["BitCast"] = integers::bitCast;
-  rows["Xor"] = integers::logicalXor;
+  rows["Xor"] = integers::of<integers::logicalXor>;
   rows["Mod"] = integers::mod;
   rows["Pow"] = integers::power;
   rows["IsInf"] = integers::isInf;

@@ -70,9 +70,8 @@ FailureOr<Expr> spread(const Node &n, Value v, const Shape &x) {
   filled = split;
   filled[axis + 1] = block;
   merged[axis] = blocks[axis] * block;
-  SliceBounds bounds{Shape(x.size(), 0), x, Shape(x.size(), 1)};
-  Value all = e.reshape(split).broadcast(filled).reshape(merged);
-  return Expr(n.b, n.loc, n.slice(all, bounds));
+  Expr all = e.reshape(split).broadcast(filled).reshape(merged);
+  return part(all, axis, 0, size);
 }
 
 /// Input `i` broadcast to x, as `type`; 0 if omitted.
@@ -217,8 +216,8 @@ FailureOr<Expr> integerMatmul(const Node &n, size_t a, size_t aZero, size_t b,
 }
 
 LogicalResult matmulInteger(const Node &n) {
-  auto y = integerMatmul(n, 0, 2, 1, 3);
-  return failed(y) ? failure() : n.result(*y);
+  DLC_GET(auto y, integerMatmul(n, 0, 2, 1, 3));
+  return n.result(y);
 }
 
 LogicalResult qLinearMatmul(const Node &n) {

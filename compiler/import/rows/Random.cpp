@@ -24,16 +24,8 @@ LogicalResult dropoutWithMask(const Node &n, Value x, double ratio) {
 
 /// The training form is a dlc op, the inference form the identity.
 LogicalResult dropout(const Node &n) {
-  bool training = false;
-  double ratio = 0.5;
-  if (n.has(1)) {
-    DLC_GET(auto given, n.number(1, "ratio"));
-    ratio = given;
-  }
-  if (n.has(2)) {
-    DLC_GET(auto given, n.number(2, "training_mode"));
-    training = given != 0;
-  }
+  DLC_GET(auto ratio, n.numberOr(1, "ratio", 0.5));
+  DLC_GET(bool training, n.numberOr(2, "training_mode", 0));
   if (!(ratio >= 0 && ratio <= 1))
     return n.fail() << "expected a ratio from 0 to 1, found " << ratio;
   if (const auto *asked = n.table.dropout(n.proto.output(0))) {

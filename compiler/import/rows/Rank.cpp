@@ -97,11 +97,8 @@ FailureOr<Expr> largest(const Node &n, Expr x, int64_t k) {
 
 LogicalResult topK(const Node &n) {
   DLC_GET(auto x, input(n, 0));
-  int64_t k = n.integer("k", 0);
-  if (n.has(1)) {
-    DLC_GET(auto known, n.number(1, "k"));
-    k = truncated(known);
-  }
+  DLC_GET(auto given, n.numberOr(1, "k", double(n.integer("k", 0))));
+  const int64_t k = truncated(given);
   DLC_GET(auto axis, n.axis("axis", -1, x.rank()));
   const int64_t last = x.rank() - 1, size = x.shape()[axis];
   if (k < 0 || k > size)
@@ -128,23 +125,20 @@ template <Expr (*combine)(Expr, Expr)>
 LogicalResult cumulate(const Node &n, double neutral) {
   DLC_GET(auto x, input(n, 0));
   DLC_GET(auto given, n.integers(1, "the axis"));
-  auto axis = normalizeAxis(given.empty() ? 0 : given.front(), x.rank());
-  if (given.size() != 1 || !axis.ok())
-    return given.size() == 1
-               ? n.fail(axis.status())
-               : LogicalResult(n.fail()
-                               << "expected one axis, found " << given.size());
-  const int64_t size = x.shape()[*axis];
+  if (given.size() != 1)
+    return n.fail() << "expected one axis, found " << given.size();
+  DLC_GET(const int64_t axis, n.checked(normalizeAxis(given[0], x.rank())));
+  const int64_t size = x.shape()[axis];
   const bool isReversed = n.integer("reverse", 0) != 0;
-  Expr y = isReversed ? reversed(x, *axis) : x;
+  Expr y = isReversed ? reversed(x, axis) : x;
   auto delayed = [&](Expr v, int64_t by) {
-    return padded(part(v, *axis, 0, size - by), *axis, by, 0, neutral);
+    return padded(part(v, axis, 0, size - by), axis, by, 0, neutral);
   };
   if (n.integer("exclusive", 0) && size > 0)
     y = delayed(y, 1);
   for (int64_t by = 1; by < size; by *= 2)
     y = combine(y, delayed(y, by));
-  return n.result(isReversed ? reversed(y, *axis) : y);
+  return n.result(isReversed ? reversed(y, axis) : y);
 }
 
 Expr sumOf(Expr a, Expr b) { return a + b; }

@@ -99,24 +99,17 @@ FailureOr<RecurrentLayer> describeLayer(const Node &n, int64_t gates) {
 
 /// Slices [from, to) of dimension `dim`.
 Value elementsOf(const Node &n, Value x, size_t dim, int64_t from, int64_t to) {
-  if (!x)
-    return nullptr;
-  Shape shape = shapeOf(x);
-  SliceBounds bounds{Shape(shape.size(), 0), shape, Shape(shape.size(), 1)};
-  bounds.starts[dim] = from;
-  bounds.sizes[dim] = to - from;
-  return n.slice(x, bounds);
+  return x ? part(Expr(n.b, n.loc, x), dim, from, to - from).v : x;
 }
 
-/// Slice of input `i` for a direction, without that dimension.
+/// Element `i` of dimension `dim`, without that dimension.
+Value elementOf(const Node &n, Value x, size_t dim, int64_t i) {
+  return x ? squeezed(part(Expr(n.b, n.loc, x), dim, i, 1), dim).v : x;
+}
+
+/// Slice of input `i` for a direction.
 Value ofDirection(const Node &n, size_t i, int64_t direction, size_t dim = 0) {
-  Value x = n.in(i);
-  if (!x)
-    return nullptr;
-  Shape shape = shapeOf(x);
-  shape.erase(shape.begin() + dim);
-  Value own = elementsOf(n, x, dim, direction, direction + 1);
-  return own ? n.reshape(own, shape) : Value();
+  return elementOf(n, n.in(i), dim, direction);
 }
 
 Value zerosLike(const Node &n, const Shape &shape, Value like) {
@@ -150,14 +143,6 @@ Value wholeBias(const Node &n, const RecurrentLayer &l, int64_t direction) {
                            elementsOf(n, both, 0, rows, 2 * rows));
 }
 
-/// [B, ...] of [T, B, ...]
-Value atStep(const Node &n, Value x, int64_t step) {
-  Shape shape = shapeOf(x);
-  shape.erase(shape.begin());
-  Value own = elementsOf(n, x, 0, step, step + 1);
-  return own ? n.reshape(own, shape) : Value();
-}
-
 /// Results of the layer, by direction.
 struct LayerOutputs {
   std::vector<Value> h, lastH, lastC;
@@ -166,8 +151,7 @@ struct LayerOutputs {
 /// The state after the last valid step: [B, H].
 Value lastOf(const Node &n, const RecurrentLayer &l, Value states,
              int64_t direction) {
-  const int64_t t = l.isReverse(direction) ? 0 : l.steps - 1;
-  return atStep(n, states, t);
+  return elementOf(n, states, 0, l.isReverse(direction) ? 0 : l.steps - 1);
 }
 
 /// Sets results of invalid steps to 0.
@@ -188,9 +172,7 @@ Value joinDirections(const Node &n, std::vector<Value> parts, size_t dim) {
   for (Value &part : parts) {
     if (!part)
       return nullptr;
-    Shape shape = shapeOf(part);
-    shape.insert(shape.begin() + dim, 1);
-    part = n.reshape(part, shape);
+    part = unsqueezed(Expr(n.b, n.loc, part), dim);
   }
   return parts.size() == 1
              ? parts[0]
@@ -285,8 +267,8 @@ private:
     for (int64_t i = 0; i < l.steps; ++i) {
       const int64_t t = l.isReverse(direction) ? l.steps - 1 - i : i;
       if (l.valid)
-        valid = n.reshape(atStep(n, l.valid, t), {l.batch, 1});
-      h = this->kept(step(atStep(n, x, t), h, r), h);
+        valid = n.reshape(elementOf(n, l.valid, 0, t), {l.batch, 1});
+      h = this->kept(step(elementOf(n, x, 0, t), h, r), h);
       if (!h)
         return failure();
       states[size_t(t)] = h;

@@ -14,10 +14,7 @@ namespace {
 /// nullopt: no reduction (noop_with_empty_axes).
 FailureOr<std::optional<std::vector<int64_t>>> axesOf(const Node &n,
                                                       int64_t rank) {
-  std::vector<int64_t> given = n.integers("axes");
-  if (n.has(1)) {
-    DLC_GET(given, n.integers(1, "axes"));
-  }
+  DLC_GET(auto given, n.integersOr(1, "axes", n.integers("axes")));
   if (given.empty() && n.integer("noop_with_empty_axes", 0))
     return std::optional<std::vector<int64_t>>();
   DLC_GET(auto axes, n.checked(normalizeAxes(given, rank)));

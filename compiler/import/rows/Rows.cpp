@@ -8,6 +8,13 @@ using namespace mlir;
 
 namespace dlc::import {
 
+void ValueTable::useAll(const onnx::NodeProto &made) {
+  for (const auto *names : {&made.input(), &made.output()})
+    for (const std::string &name : *names)
+      if (!name.empty())
+        use(name);
+}
+
 LogicalResult Node::fail(const Status &status) const {
   return emitError(loc) << status.message();
 }
@@ -55,9 +62,7 @@ const HostTensor *Node::host(size_t i) const {
 FailureOr<std::vector<int64_t>> Node::integers(size_t i,
                                                const char *what) const {
   if (const HostTensor *known = host(i)) {
-    if (Status s = table.budget().work(uint64_t(known->elements()), what);
-        !s.ok())
-      return fail(s);
+    DLC_CHECK(check(table.budget().work(uint64_t(known->elements()), what)));
     return known->integers();
   }
   if (!table.problem().ok())
@@ -79,10 +84,7 @@ FailureOr<double> Node::number(size_t i, const char *what) const {
 
 FailureOr<int64_t> Node::axis(const char *name, int64_t otherwise,
                               int64_t rank) const {
-  auto axis = normalizeAxis(integer(name, otherwise), rank);
-  if (!axis.ok())
-    return fail(axis.status());
-  return *axis;
+  return checked(normalizeAxis(integer(name, otherwise), rank));
 }
 
 LogicalResult Node::result(size_t i, Value value) const {
@@ -100,12 +102,9 @@ LogicalResult Node::result(size_t i, HostTensor value) const {
 }
 
 LogicalResult Node::checkTypes(TypeRange types) const {
-  for (Type t : types) {
-    Shape shape(llvm::cast<RankedTensorType>(t).getShape());
-    auto count = countElements(shape, "the result");
-    if (!count.ok())
-      return fail(count.status());
-  }
+  for (Type t : types)
+    DLC_CHECK(checked(countElements(
+        Shape(llvm::cast<RankedTensorType>(t).getShape()), "the result")));
   return success();
 }
 
@@ -198,35 +197,36 @@ DType toDType(Type type) {
 const Rows &allRows() {
   static const Rows rows = [] {
     Rows table;
-    addArrangeRows(table);
-    addAttentionRows(table);
-    addContribAttentionRows(table);
-    addContribPlaceRows(table);
-    addContribQuantizedRows(table);
-    addControlFlowRows(table);
-    addConvolutionRows(table);
-    addDeformRows(table);
-    addEinsumRows(table);
-    addElementwiseRows(table);
-    addIndexRows(table);
-    addLinearRows(table);
-    addNormRows(table);
-    addQuantizeRows(table);
-    addPoolRows(table);
-    addRankRows(table);
-    addReduceRows(table);
-    addRegionRows(table);
-    addResizeRows(table);
-    addSampleRows(table);
-    addSequenceRows(table);
-    addShapeRows(table);
-    addSignalRows(table);
-    addLossRows(table);
-    addRandomRows(table);
-    addIntegerRows(table);
-    addTrainingRows(table);
-    addTrigonometryRows(table);
-    addRecurrenceRows(table);
+    for (AddRows *add : {addArrangeRows,
+                         addAttentionRows,
+                         addContribAttentionRows,
+                         addContribPlaceRows,
+                         addContribQuantizedRows,
+                         addControlFlowRows,
+                         addConvolutionRows,
+                         addDeformRows,
+                         addEinsumRows,
+                         addElementwiseRows,
+                         addIndexRows,
+                         addIntegerRows,
+                         addLinearRows,
+                         addLossRows,
+                         addNormRows,
+                         addPoolRows,
+                         addQuantizeRows,
+                         addRandomRows,
+                         addRankRows,
+                         addRecurrenceRows,
+                         addReduceRows,
+                         addRegionRows,
+                         addResizeRows,
+                         addSampleRows,
+                         addSequenceRows,
+                         addShapeRows,
+                         addSignalRows,
+                         addTrainingRows,
+                         addTrigonometryRows})
+      add(table);
     return table;
   }();
   return rows;

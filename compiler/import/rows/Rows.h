@@ -69,6 +69,8 @@ public:
   virtual std::string unusedName(std::string name) = 0;
   /// Announces a use of `name` by a created node or its reader.
   virtual void use(const std::string &name) = 0;
+  /// Announces a created node, and a reader of each of its results.
+  void useAll(const onnx::NodeProto &made);
 };
 
 /// A node that is being imported: attributes, inputs, results, and builders of
@@ -113,6 +115,15 @@ public:
   using NodeView::integers;
   FailureOr<double> number(size_t i, const char *what) const;
   using NodeView::number;
+  /// The same for inputs that may be omitted.
+  FailureOr<std::vector<int64_t>>
+  integersOr(size_t i, const char *what, std::vector<int64_t> otherwise) const {
+    return has(i) ? integers(i, what) : std::move(otherwise);
+  }
+  FailureOr<double> numberOr(size_t i, const char *what,
+                             double otherwise) const {
+    return has(i) ? number(i, what) : otherwise;
+  }
   FailureOr<int64_t> axis(const char *name, int64_t otherwise,
                           int64_t rank) const;
 
@@ -176,35 +187,15 @@ using Rows = std::map<std::string, Row>;
 /// charged to the budget: inserting elements one by one takes quadratic space.
 LogicalResult giveSequence(const Node &n, std::vector<Value> parts);
 
-void addArrangeRows(Rows &rows);
-void addAttentionRows(Rows &rows);
-void addContribAttentionRows(Rows &rows);
-void addContribPlaceRows(Rows &rows);
-void addContribQuantizedRows(Rows &rows);
-void addControlFlowRows(Rows &rows);
-void addConvolutionRows(Rows &rows);
-void addEinsumRows(Rows &rows);
-void addDeformRows(Rows &rows);
-void addElementwiseRows(Rows &rows);
-void addIndexRows(Rows &rows);
-void addLinearRows(Rows &rows);
-void addNormRows(Rows &rows);
-void addQuantizeRows(Rows &rows);
-void addPoolRows(Rows &rows);
-void addRankRows(Rows &rows);
-void addReduceRows(Rows &rows);
-void addRegionRows(Rows &rows);
-void addResizeRows(Rows &rows);
-void addSampleRows(Rows &rows);
-void addSequenceRows(Rows &rows);
-void addShapeRows(Rows &rows);
-void addSignalRows(Rows &rows);
-void addLossRows(Rows &rows);
-void addRandomRows(Rows &rows);
-void addIntegerRows(Rows &rows);
-void addTrainingRows(Rows &rows);
-void addTrigonometryRows(Rows &rows);
-void addRecurrenceRows(Rows &rows);
+/// Each file of rows defines one of these.
+using AddRows = void(Rows &);
+AddRows addArrangeRows, addAttentionRows, addContribAttentionRows,
+    addContribPlaceRows, addContribQuantizedRows, addControlFlowRows,
+    addConvolutionRows, addDeformRows, addEinsumRows, addElementwiseRows,
+    addIndexRows, addIntegerRows, addLinearRows, addLossRows, addNormRows,
+    addPoolRows, addQuantizeRows, addRandomRows, addRankRows, addRecurrenceRows,
+    addReduceRows, addRegionRows, addResizeRows, addSampleRows, addSequenceRows,
+    addShapeRows, addSignalRows, addTrainingRows, addTrigonometryRows;
 
 /// Adds the dropout of --dropout to the first result of an imported node,
 /// except for Dropout nodes, whose row applies it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that move elements. Shapes, axes, bounds and splits must be known at
 // import time; the host evaluator folds the ops that exporters write for them.
-#include "compiler/import/rows/Rows.h"
+#include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 #include <numeric>
 
@@ -60,10 +60,7 @@ LogicalResult squeeze(const Node &n) {
 }
 
 LogicalResult unsqueeze(const Node &n) {
-  std::vector<int64_t> axes = n.integers("axes");
-  if (n.has(1)) {
-    DLC_GET(axes, n.integers(1, "axes"));
-  }
+  DLC_GET(auto axes, n.integersOr(1, "axes", n.integers("axes")));
   return reshapeTo(n, unsqueezeShape(n.shape(0), axes));
 }
 
@@ -156,11 +153,7 @@ partsOf(const Node &n, int64_t axis,
 LogicalResult split(const Node &n) {
   Shape shape = n.shape(0);
   DLC_GET(auto axis, n.axis("axis", 0, shape.size()));
-  std::vector<int64_t> sizes = n.integers("split");
-  if (n.has(1)) {
-    DLC_GET(auto known, n.integers(1, "split"));
-    sizes = known;
-  }
+  DLC_GET(auto sizes, n.integersOr(1, "split", n.integers("split")));
   int64_t outputs = n.outputs();
   auto resolved = splitSizes(shape[axis], sizes,
                              n.integer("num_outputs", outputs), outputs);
@@ -176,10 +169,7 @@ LogicalResult splitToSequence(const Node &n) {
   Shape shape = n.shape(0);
   DLC_GET(auto axis, n.axis("axis", 0, shape.size()));
   int64_t size = shape[axis];
-  std::vector<int64_t> sizes;
-  if (n.has(1)) {
-    DLC_GET(sizes, n.integers(1, "split"));
-  }
+  DLC_GET(auto sizes, n.integersOr(1, "split", {}));
   if (!n.has(1) || n.shape(1).empty()) {
     int64_t step = n.has(1) ? sizes[0] : 1;
     if (step <= 0 || size / step > 4096)
@@ -229,21 +219,13 @@ LogicalResult trilu(const Node &n) {
   Shape shape = shapeOf(x);
   if (shape.size() < 2)
     return n.fail() << "rank " << shape.size() << ", expected at least 2";
-  double k = 0;
-  if (n.has(1)) {
-    DLC_GET(k, n.number(1, "k"));
-  }
-  bool upper = n.integer("upper", 1);
-  auto iota = [&](int64_t axis) -> Value {
-    auto type = RankedTensorType::get({shape.end()[-2], shape.end()[-1]},
-                                      n.b.getI64Type());
-    return ir::IotaOp::create(n.b, n.loc, type, axis);
-  };
-  Value distance = n.make<ir::SubOp>(iota(1), iota(0));
-  Value keep =
-      n.make<ir::CompareOp>(upper ? ir::Predicate::ge : ir::Predicate::le,
-                            distance, n.constant(k, distance));
-  return n.result(n.make<ir::SelectOp>(keep, x, n.constant(0, x)));
+  DLC_GET(auto k, n.numberOr(1, "k", 0));
+  const auto order =
+      n.integer("upper", 1) ? ir::Predicate::ge : ir::Predicate::le;
+  const Shape matrix(shape.end() - 2, shape.end());
+  Expr distance = iota(n, matrix, 1) - iota(n, matrix, 0);
+  Expr keep = compare(order, distance, distance.scalar(k));
+  return n.result(n.make<ir::SelectOp>(keep.v, x, n.constant(0, x)));
 }
 
 } // namespace

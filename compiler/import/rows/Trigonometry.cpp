@@ -12,78 +12,46 @@ namespace dlc::import {
 namespace trigonometry {
 namespace {
 
-Value add(const Node &n, Value a, Value b) { return n.make<ir::AddOp>(a, b); }
-Value add(const Node &n, Value a, double b) {
-  return add(n, a, n.constant(b, a));
-}
-Value sub(const Node &n, Value a, Value b) { return n.make<ir::SubOp>(a, b); }
-Value mul(const Node &n, Value a, Value b) { return n.make<ir::MulOp>(a, b); }
-Value mul(const Node &n, Value a, double b) {
-  return mul(n, a, n.constant(b, a));
-}
-Value div(const Node &n, Value a, Value b) { return n.make<ir::DivOp>(a, b); }
-Value root(const Node &n, Value x) { return n.make<ir::SqrtOp>(x); }
-/// 1 - x, 1 + x
-Value below(const Node &n, Value x) { return sub(n, n.constant(1, x), x); }
-Value above(const Node &n, Value x) { return add(n, x, 1); }
+Expr atan(Expr x) { return x.make<ir::AtanOp>(x.v); }
 
-Value tan(const Node &n, Value x) {
-  return div(n, n.make<ir::SinOp>(x), n.make<ir::CosOp>(x));
-}
+Expr tan(Expr x) { return sin(x) / cos(x); }
 
 /// atan(x / sqrt(1 - x^2)), with the root factored to avoid cancellation.
-Value asin(const Node &n, Value x) {
-  Value adjacent = root(n, mul(n, below(n, x), above(n, x)));
-  return n.make<ir::AtanOp>(div(n, x, adjacent));
+Expr asin(Expr x) { return atan(x / sqrt((1.0 - x) * (x + 1))); }
+
+Expr acos(Expr x) { return atan(sqrt((1.0 - x) / (x + 1))) * 2; }
+
+Expr cosh(Expr x) {
+  Expr grown = exp(abs(x));
+  return (grown + grown.make<ir::ReciprocalOp>(grown.v)) * 0.5;
 }
 
-Value acos(const Node &n, Value x) {
-  Value half = root(n, div(n, below(n, x), above(n, x)));
-  return mul(n, n.make<ir::AtanOp>(half), 2);
-}
-
-Value cosh(const Node &n, Value x) {
-  Value grown = n.make<ir::ExpOp>(n.make<ir::AbsOp>(x));
-  return mul(n, add(n, grown, n.make<ir::ReciprocalOp>(grown)), 0.5);
-}
-
-Value sinh(const Node &n, Value x) {
-  return mul(n, n.make<ir::TanhOp>(x), cosh(n, x));
-}
+Expr sinh(Expr x) { return tanh(x) * cosh(x); }
 
 /// log(1 + x): corrected by w - 1, which has the rounding error of w = 1 + x.
-Value log1p(const Node &n, Value x) {
-  Value w = above(n, x), seen = add(n, w, -1);
-  Value isTiny =
-      n.make<ir::CompareOp>(ir::Predicate::eq, seen, n.constant(0, seen));
-  Value divisor = n.make<ir::SelectOp>(isTiny, n.constant(1, seen), seen);
-  Value y = mul(n, n.make<ir::LogOp>(w), div(n, x, divisor));
-  return n.make<ir::SelectOp>(isTiny, x, y);
+Expr log1p(Expr x) {
+  Expr w = x + 1, seen = w + -1;
+  Expr isTiny = compare(ir::Predicate::eq, seen, seen.scalar(0));
+  return select(isTiny, x, log(w) * (x / select(isTiny, seen.scalar(1), seen)));
 }
 
 /// sign(x) log(|x| + sqrt(x^2 + 1)), by log1p.
-Value asinh(const Node &n, Value x) {
-  Value size = n.make<ir::AbsOp>(x), square = mul(n, x, x);
-  Value rest = div(n, square, above(n, root(n, above(n, square))));
-  return mul(n, n.make<ir::SignOp>(x), log1p(n, add(n, size, rest)));
+Expr asinh(Expr x) {
+  Expr square = x * x;
+  return sign(x) * log1p(abs(x) + square / (sqrt(square + 1) + 1));
 }
 
-Value acosh(const Node &n, Value x) {
-  Value over = add(n, x, -1);
-  return log1p(n, add(n, over, root(n, mul(n, over, above(n, x)))));
+Expr acosh(Expr x) {
+  Expr over = x + -1;
+  return log1p(over + sqrt(over * (x + 1)));
 }
 
 /// log((1 + x) / (1 - x)) / 2
-Value atanh(const Node &n, Value x) {
-  return mul(n, log1p(n, div(n, mul(n, x, 2), below(n, x))), 0.5);
-}
+Expr atanh(Expr x) { return log1p(x * 2 / (1.0 - x)) * 0.5; }
 
-template <Value (*function)(const Node &, Value)>
-LogicalResult row(const Node &n) {
-  DLC_GET(Value x, n.in(0));
-  Type element = ir::elementType(x);
-  Value wide = ir::isHalf(element) ? n.cast(x, n.b.getF32Type()) : x;
-  return n.result(n.cast(function(n, wide), element));
+template <Expr (*function)(Expr)> LogicalResult row(const Node &n) {
+  DLC_GET(auto x, input(n, 0));
+  return n.result(function(ir::wide(x)).cast(x.type().getElementType()));
 }
 
 } // namespace
@@ -229,23 +197,16 @@ FailureOr<Expr> signalOf(const Node &n, size_t least) {
 
 LogicalResult dft(const Node &n) {
   DLC_GET(auto x, signalOf(n, 2));
-  int64_t axis = -2;
-  if (n.has(2)) {
-    DLC_GET(auto given, n.number(2, "axis"));
-    axis = int64_t(given);
-  }
+  DLC_GET(const int64_t axis, n.numberOr(2, "axis", -2));
   DLC_GET(auto resolved, n.checked(normalizeAxis(axis, size_t(x.rank()))));
   if (resolved == x.rank() - 1)
     return n.fail() << "axis " << axis << " is that of the complex parts";
   const bool isInverse = n.integer("inverse", 0);
   const bool isHalf = n.integer("onesided", 0);
-  int64_t length = x.shape()[resolved];
-  if (isInverse && isHalf)
-    length = 2 * (length - 1);
-  if (n.has(1)) {
-    DLC_GET(auto given, n.number(1, "dft_length"));
-    length = int64_t(given);
-  }
+  const int64_t size = x.shape()[resolved];
+  DLC_GET(const int64_t length,
+          n.numberOr(1, "dft_length",
+                     double(isInverse && isHalf ? 2 * (size - 1) : size)));
   DLC_GET(auto t, transformOf(n, length, isInverse, isHalf));
   Expr y = isInverse && isHalf ? realInverse(n, x, resolved, t)
                                : forward(n, x, resolved, t);
@@ -271,13 +232,10 @@ LogicalResult stft(const Node &n) {
   if (x.rank() != 3)
     return n.fail() << "expected a signal [batch, length, 1 or 2], found "
                     << toString(shapeOf(x));
-  int64_t length = x.shape()[1];
-  if (n.has(2))
-    length = n.shape(2).size() == 1 ? n.shape(2)[0] : 0;
-  if (n.has(3)) {
-    DLC_GET(auto given, n.number(3, "frame_length"));
-    length = int64_t(given);
-  }
+  const int64_t ofWindow = n.shape(2).size() == 1 ? n.shape(2)[0] : 0;
+  DLC_GET(const int64_t length,
+          n.numberOr(3, "frame_length",
+                     double(n.has(2) ? ofWindow : x.shape()[1])));
   if (n.has(2) && n.shape(2) != Shape{length})
     return n.fail() << "the window has shape " << toString(n.shape(2))
                     << ", expected that of a frame, [" << length << "]";

@@ -3,6 +3,7 @@
 // condition, or both with a select; iterations in sequence, as many as the trip
 // count allows if data decides when a loop ends.
 #include "compiler/import/rows/Bodies.h"
+#include "compiler/import/rows/Build.h"
 
 using namespace mlir;
 
@@ -122,9 +123,8 @@ LogicalResult keepIteration(const BodyExpander &e,
                             const onnx::GraphProto &body) {
   constexpr size_t kValueBytes = 64;
   const size_t values = size_t(body.input_size() + body.output_size());
-  Status kept = e.n.table.budget().keep(kMadeNodeBytes + values * kValueBytes,
-                                        "expanding '" + e.label + "'");
-  return kept.ok() ? success() : LogicalResult(e.n.fail(kept));
+  return e.n.check(e.n.table.budget().keep(
+      kMadeNodeBytes + values * kValueBytes, "expanding '" + e.label + "'"));
 }
 
 //===--- Loop -------------------------------------------------------------===//
@@ -313,14 +313,9 @@ FailureOr<std::string> stepOf(const BodyExpander &e, const ScanInput &input,
     return e.apply("Gather", {input.name, index}, name, input.axis);
   }
   DLC_GET(Value x, n.table.value(input.name, n.loc));
-  Shape shape = shapeOf(x);
-  SliceBounds bounds{Shape(shape.size(), 0), shape, Shape(shape.size(), 1)};
-  bounds.starts[input.axis] = at;
-  bounds.sizes[input.axis] = 1;
-  shape.erase(shape.begin() + input.axis);
-  DLC_GET(Value part, n.slice(x, bounds));
   const std::string made = n.table.unusedName(name);
-  n.table.define(made, n.reshape(part, shape));
+  Expr step = part(Expr(n.b, n.loc, x), input.axis, at, 1);
+  n.table.define(made, squeezed(step, input.axis).v);
   return made;
 }
 

@@ -140,10 +140,7 @@ LogicalResult maxUnpool(const Node &n) {
     least[2 + d] = (shape[2 + d] - 1) * along.stride + along.kernel -
                    along.low - along.high;
   }
-  Shape wanted = least;
-  if (n.has(2)) {
-    DLC_GET(wanted, n.integers(2, "output_shape"));
-  }
+  DLC_GET(auto wanted, n.integersOr(2, "output_shape", least));
   if (!holds(wanted, least))
     return n.fail() << "output_shape " << toString(wanted)
                     << " does not fit, expected at least " << toString(least);
