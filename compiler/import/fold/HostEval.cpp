@@ -30,7 +30,9 @@ HostEvaluator::HostEvaluator(Budget given) : budget(std::move(given)) {
 HostResults HostEvaluator::evaluate(const NodeView &node,
                                     std::vector<const HostTensor *> inputs) {
   HostCall call{node, std::move(inputs), budget};
-  auto results = ops.at(node.proto.op_type())(call);
+  const HostOp &op = ops.at(node.proto.op_type());
+  DLC_TRY(call.require(op.inputs));
+  auto results = op.run(call);
   if (results.ok() && !node.problem().ok())
     return node.problem();
   return results;

@@ -31,7 +31,16 @@ struct HostCall {
 };
 
 using HostResults = Result<std::vector<HostTensor>>;
-using HostOp = std::function<HostResults(HostCall &)>;
+inline HostResults one(HostTensor tensor) {
+  std::vector<HostTensor> results;
+  results.push_back(std::move(tensor));
+  return results;
+}
+
+struct HostOp {
+  size_t inputs = 0; // that must be present
+  std::function<HostResults(HostCall &)> run;
+};
 using HostOps = std::map<std::string, HostOp>;
 
 /// Arithmetic, comparison, logic, Cast, reductions, MelWeightMatrix.

@@ -7,7 +7,6 @@ namespace dlc::import {
 namespace {
 
 HostResults nonZero(HostCall &call) {
-  DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
   if (x.shape.empty())
     return badModel("expected at least rank 1");
@@ -23,14 +22,11 @@ HostResults nonZero(HostCall &call) {
       y.setInteger(d * count + i, places[i] % x.shape[d]);
       places[i] /= x.shape[d];
     }
-  std::vector<HostTensor> results;
-  results.push_back(std::move(y));
-  return results;
+  return one(std::move(y));
 }
 
 /// torch's older exporter uses OneHot to count repeats of repeat_interleave.
 HostResults oneHot(HostCall &call) {
-  DLC_TRY(call.require(3));
   const HostTensor &places = *call.input(0), &depth = *call.input(1),
                    &values = *call.input(2);
   if (depth.elements() != 1 || values.shape != Shape{2} || depth.integer(0) < 0)
@@ -52,16 +48,14 @@ HostResults oneHot(HostCall &call) {
     place += place < 0 ? count : 0;
     y.copyElement(i, values, place == i / inner % count ? 1 : 0);
   }
-  std::vector<HostTensor> results;
-  results.push_back(std::move(y));
-  return results;
+  return one(std::move(y));
 }
 
 } // namespace
 
 void addHostIndex(HostOps &ops) {
-  ops["NonZero"] = nonZero;
-  ops["OneHot"] = oneHot;
+  ops["NonZero"] = {1, nonZero};
+  ops["OneHot"] = {3, oneHot};
 }
 
 } // namespace dlc::import

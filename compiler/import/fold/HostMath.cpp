@@ -12,12 +12,6 @@
 namespace dlc::import {
 namespace {
 
-HostResults one(HostTensor tensor) {
-  std::vector<HostTensor> results;
-  results.push_back(std::move(tensor));
-  return results;
-}
-
 using reference::broadcastStrides;
 using reference::Fold;
 using reference::Scalar;
@@ -46,7 +40,6 @@ Status undefined(const HostTensor &x) {
 }
 
 HostResults binary(HostCall &call, const Scalar &op, bool predicate) {
-  DLC_TRY(call.require(2));
   const HostTensor &a = *call.input(0), &b = *call.input(1);
   if (a.dtype != b.dtype)
     return badModel("operands have types {} and {}, expected one type",
@@ -73,39 +66,35 @@ HostResults binary(HostCall &call, const Scalar &op, bool predicate) {
   return valid ? one(std::move(y)) : HostResults(undefined(a));
 }
 
+/// x op other
+Result<HostTensor> combined(HostCall &call, const Scalar &op,
+                            const HostTensor &x, const HostTensor *other) {
+  HostCall pair{call.node, {&x, other}, call.budget};
+  DLC_ASSIGN(auto results, binary(pair, op, false));
+  return std::move(results[0]);
+}
+
 /// Folds the operands pairwise.
 HostResults extremum(HostCall &call, const Scalar &op, bool) {
-  DLC_TRY(call.require(std::max<size_t>(call.inputs.size(), 1)));
+  DLC_TRY(call.require(call.inputs.size()));
   HostTensor best = *call.input(0);
   for (size_t i = 1; i < call.inputs.size(); ++i) {
-    HostCall pair{call.node, {&best, call.input(i)}, call.budget};
-    auto next = binary(pair, op, false);
-    if (!next.ok())
-      return next.status();
-    best = std::move((*next)[0]);
+    DLC_ASSIGN(best, combined(call, op, best, call.input(i)));
   }
   return one(std::move(best));
 }
 
 /// An omitted bound is no limit.
-template <typename Op>
-HostResults clip(HostCall &call, const Op &low, const Op &high) {
-  DLC_TRY(call.require(1));
+HostResults clip(HostCall &call, const Scalar &low, const Scalar &high) {
   HostTensor x = *call.input(0);
   for (size_t i = 1; i < 3; ++i)
-    if (const HostTensor *bound = call.input(i)) {
-      HostCall pair{call.node, {&x, bound}, call.budget};
-      auto bounded = i == 1 ? low(pair) : high(pair);
-      if (!bounded.ok())
-        return bounded.status();
-      HostTensor next = std::move((*bounded)[0]);
-      x = std::move(next);
+    if (call.input(i)) {
+      DLC_ASSIGN(x, combined(call, i == 1 ? low : high, x, call.input(i)));
     }
   return one(std::move(x));
 }
 
 HostResults unary(HostCall &call, const Scalar &op, bool predicate) {
-  DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
   if (x.holdsFloats() ? !op.onFloats : !op.onInts)
     return badModel("the operation is not defined for type {}",
@@ -141,7 +130,6 @@ HostResults castTo(HostCall &call, int onnxType) {
 namespace {
 
 HostResults where(HostCall &call) {
-  DLC_TRY(call.require(3));
   const HostTensor &c = *call.input(0), &a = *call.input(1),
                    &b = *call.input(2);
   if (c.dtype != DType::Bool || a.dtype != b.dtype)
@@ -201,7 +189,6 @@ int64_t nearestOf(DType dtype, int64_t value) {
 /// Axes are an attribute in old opsets, and an input from opset 13 (ReduceSum)
 /// or 18.
 HostResults reduce(HostCall &call, const Fold &fold, bool mean = false) {
-  DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
   if (call.input(1)) {
     DLC_TRY(call.work(call.input(1)->elements()));
@@ -239,7 +226,6 @@ HostResults reduce(HostCall &call, const Fold &fold, bool mean = false) {
 
 /// The result has the base's type; the exponent's may differ.
 HostResults pow(HostCall &call) {
-  DLC_TRY(call.require(2));
   HostCall cast{call.node, {call.input(1)}, call.budget};
   auto exponent = castTo(cast, toOnnxType(call.input(0)->dtype));
   if (!exponent.ok())
@@ -252,17 +238,17 @@ HostResults pow(HostCall &call) {
 using Names = std::initializer_list<std::pair<const char *, const char *>>;
 
 /// Adds elementwise operators with the semantics of dlc's ops.
-void addScalars(HostOps &ops, Names names,
+void addScalars(HostOps &ops, size_t inputs, Names names,
                 HostResults (*run)(HostCall &, const Scalar &, bool),
                 bool predicate = false) {
   for (const auto &[onnx, dlc] : names)
-    ops[onnx] = [=, &op = *reference::scalarOf(dlc)](HostCall &c) {
-      return run(c, op, predicate);
-    };
+    ops[onnx] = {inputs, [=, &op = *reference::scalarOf(dlc)](HostCall &c) {
+                   return run(c, op, predicate);
+                 }};
 }
 
 void addElementwise(HostOps &ops) {
-  addScalars(ops,
+  addScalars(ops, 1,
              {{"Sqrt", "sqrt"},
               {"Exp", "exp"},
               {"Log", "log"},
@@ -277,7 +263,7 @@ void addElementwise(HostOps &ops) {
               {"Abs", "abs"},
               {"Not", "not"}},
              unary);
-  addScalars(ops,
+  addScalars(ops, 2,
              {{"Add", "add"},
               {"Sub", "sub"},
               {"Mul", "mul"},
@@ -285,23 +271,25 @@ void addElementwise(HostOps &ops) {
               {"And", "and"},
               {"Or", "or"}},
              binary);
-  addScalars(ops,
+  addScalars(ops, 2,
              {{"Equal", "eq"},
               {"Less", "lt"},
               {"LessOrEqual", "le"},
               {"Greater", "gt"},
               {"GreaterOrEqual", "ge"}},
              binary, true);
-  addScalars(ops, {{"Min", "min"}, {"Max", "max"}}, extremum);
-  ops["Clip"] = [low = ops.at("Max"), high = ops.at("Min")](HostCall &c) {
-    return clip(c, low, high);
-  };
-  ops["Pow"] = pow;
-  ops["Mod"] = [](HostCall &c) {
-    return binary(c, c.node.integer("fmod", 0) ? kFmod : kMod, false);
-  };
-  ops["Xor"] = [](HostCall &c) { return binary(c, kXor, false); };
-  ops["IsNaN"] = [](HostCall &c) { return unary(c, kIsNan, true); };
+  addScalars(ops, 1, {{"Min", "min"}, {"Max", "max"}}, extremum);
+  ops["Clip"] = {1, [](HostCall &c) {
+                   return clip(c, *reference::scalarOf("max"),
+                               *reference::scalarOf("min"));
+                 }};
+  ops["Pow"] = {2, pow};
+  ops["Mod"] = {2, [](HostCall &c) {
+                  return binary(c, c.node.integer("fmod", 0) ? kFmod : kMod,
+                                false);
+                }};
+  ops["Xor"] = {2, [](HostCall &c) { return binary(c, kXor, false); }};
+  ops["IsNaN"] = {1, [](HostCall &c) { return unary(c, kIsNan, true); }};
 }
 
 //===--- MelWeightMatrix --------------------------------------------------===//
@@ -309,7 +297,6 @@ void addElementwise(HostOps &ops) {
 /// Triangle filters on the mel scale, [dft_length / 2 + 1, bins], each between
 /// its own bin's edge and the second next one, with the peak at the next one.
 HostResults melWeights(HostCall &call) {
-  DLC_TRY(call.require(5));
   for (size_t i = 0; i < 5; ++i)
     if (call.input(i)->elements() != 1)
       return badModel("input {} has shape {}, expected one number", i,
@@ -361,25 +348,20 @@ HostResults melWeights(HostCall &call) {
 
 void addHostMath(HostOps &ops) {
   addElementwise(ops);
-  ops["Where"] = where;
-  ops["Cast"] = [](HostCall &c) -> HostResults {
-    DLC_TRY(c.require(1));
-    return castTo(c, c.node.integer("to", 0));
+  ops["Where"] = {3, where};
+  ops["Cast"] = {
+      1, [](HostCall &c) { return castTo(c, c.node.integer("to", 0)); }};
+  ops["MelWeightMatrix"] = {5, melWeights};
+  ops["CastLike"] = {
+      2, [](HostCall &c) { return castTo(c, toOnnxType(c.input(1)->dtype)); }};
+  auto addReduce = [&](const char *op, const Fold &fold, bool mean = false) {
+    ops[op] = {1, [=](HostCall &c) { return reduce(c, fold, mean); }};
   };
-  ops["MelWeightMatrix"] = melWeights;
-  ops["CastLike"] = [](HostCall &c) -> HostResults {
-    DLC_TRY(c.require(2));
-    return castTo(c, toOnnxType(c.input(1)->dtype));
-  };
-  ops["ReduceSum"] = [](HostCall &c) { return reduce(c, reference::kSum); };
-  ops["ReduceMean"] = [](HostCall &c) {
-    return reduce(c, reference::kSum, true);
-  };
-  ops["ReduceProd"] = [](HostCall &c) {
-    return reduce(c, reference::kProduct);
-  };
-  ops["ReduceMax"] = [](HostCall &c) { return reduce(c, reference::kMax); };
-  ops["ReduceMin"] = [](HostCall &c) { return reduce(c, reference::kMin); };
+  addReduce("ReduceSum", reference::kSum);
+  addReduce("ReduceMean", reference::kSum, true);
+  addReduce("ReduceProd", reference::kProduct);
+  addReduce("ReduceMax", reference::kMax);
+  addReduce("ReduceMin", reference::kMin);
 }
 
 } // namespace dlc::import

@@ -14,12 +14,6 @@ using reference::stridesOf;
 using reference::View;
 using reference::walk;
 
-HostResults one(HostTensor tensor) {
-  std::vector<HostTensor> results;
-  results.push_back(std::move(tensor));
-  return results;
-}
-
 /// Copies the elements of x that a view selects.
 HostResults seen(HostCall &call, const HostTensor &x, const View &view) {
   DLC_ASSIGN(auto y, call.make(x.dtype, view.shape));
@@ -83,7 +77,6 @@ HostResults constant(HostCall &call) {
 }
 
 HostResults constantOfShape(HostCall &call) {
-  DLC_TRY(call.require(1));
   DLC_ASSIGN(Shape shape, list(call, 0));
   HostTensor fill = HostTensor::scalar(DType::F32, 0);
   if (call.node.has("value")) {
@@ -117,7 +110,6 @@ int64_t countOf(const HostTensor &start, const HostTensor &limit,
 }
 
 HostResults range(HostCall &call) {
-  DLC_TRY(call.require(3));
   for (const HostTensor *input : call.inputs)
     if (!input || input->elements() != 1 ||
         input->dtype != call.input(0)->dtype)
@@ -140,7 +132,6 @@ HostResults range(HostCall &call) {
 
 /// Views x as [outer, size, inner] around the axis.
 HostResults gather(HostCall &call) {
-  DLC_TRY(call.require(2));
   const HostTensor &x = *call.input(0), &index = *call.input(1);
   DLC_ASSIGN(auto axis,
              normalizeAxis(call.node.integer("axis", 0), x.shape.size()));
@@ -164,7 +155,6 @@ HostResults gather(HostCall &call) {
 }
 
 HostResults slice(HostCall &call) {
-  DLC_TRY(call.require(3));
   const HostTensor &x = *call.input(0);
   std::vector<int64_t> given[4];
   for (size_t i = 0; i < 4; ++i) {
@@ -178,7 +168,6 @@ HostResults slice(HostCall &call) {
 }
 
 HostResults transpose(HostCall &call) {
-  DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
   std::vector<int64_t> reversed(x.shape.size());
   std::iota(reversed.rbegin(), reversed.rend(), 0);
@@ -188,7 +177,6 @@ HostResults transpose(HostCall &call) {
 }
 
 HostResults expand(HostCall &call) {
-  DLC_TRY(call.require(2));
   const HostTensor &x = *call.input(0);
   DLC_ASSIGN(Shape target, list(call, 1));
   DLC_ASSIGN(Shape shape, broadcastShapes(x.shape, target));
@@ -197,7 +185,6 @@ HostResults expand(HostCall &call) {
 
 /// [a, b] repeated r and s times is a view [r, a, s, b] with strides 0.
 HostResults tile(HostCall &call) {
-  DLC_TRY(call.require(2));
   const HostTensor &x = *call.input(0);
   DLC_ASSIGN(auto repeats, list(call, 1));
   DLC_ASSIGN(Shape shape, tileShape(x.shape, repeats));
@@ -214,7 +201,6 @@ HostResults tile(HostCall &call) {
 }
 
 HostResults trilu(HostCall &call) {
-  DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
   if (x.shape.size() < 2)
     return badModel("rank {}, expected at least 2", x.shape.size());
@@ -267,7 +253,6 @@ HostResults concat(HostCall &call) {
 }
 
 HostResults split(HostCall &call) {
-  DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
   DLC_ASSIGN(auto axis,
              normalizeAxis(call.node.integer("axis", 0), x.shape.size()));
@@ -291,7 +276,6 @@ HostResults split(HostCall &call) {
 }
 
 HostResults squeeze(HostCall &call) {
-  DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
   std::optional<std::vector<int64_t>> axes;
   if (call.input(1) || call.node.has("axes")) {
@@ -301,14 +285,12 @@ HostResults squeeze(HostCall &call) {
 }
 
 HostResults unsqueeze(HostCall &call) {
-  DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
   DLC_ASSIGN(auto axes, inputOrAttribute(call, 1, "axes"));
   return reshaped(x, unsqueezeShape(x.shape, axes));
 }
 
 HostResults reshape(HostCall &call) {
-  DLC_TRY(call.require(2));
   const HostTensor &x = *call.input(0);
   DLC_ASSIGN(auto target, list(call, 1));
   return reshaped(
@@ -316,7 +298,6 @@ HostResults reshape(HostCall &call) {
 }
 
 HostResults flatten(HostCall &call) {
-  DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
   return reshaped(x, flattenShape(x.shape, call.node.integer("axis", 1)));
 }
@@ -324,25 +305,22 @@ HostResults flatten(HostCall &call) {
 } // namespace
 
 void addHostMovement(HostOps &ops) {
-  ops["Constant"] = constant;
-  ops["ConstantOfShape"] = constantOfShape;
-  ops["Range"] = range;
-  ops["Gather"] = gather;
-  ops["Slice"] = slice;
-  ops["Transpose"] = transpose;
-  ops["Expand"] = expand;
-  ops["Tile"] = tile;
-  ops["Trilu"] = trilu;
-  ops["Concat"] = concat;
-  ops["Split"] = split;
-  ops["Squeeze"] = squeeze;
-  ops["Flatten"] = flatten;
-  ops["Unsqueeze"] = unsqueeze;
-  ops["Reshape"] = reshape;
-  ops["Identity"] = [](HostCall &c) -> HostResults {
-    DLC_TRY(c.require(1));
-    return one(*c.input(0));
-  };
+  ops["Constant"] = {0, constant};
+  ops["ConstantOfShape"] = {1, constantOfShape};
+  ops["Range"] = {3, range};
+  ops["Gather"] = {2, gather};
+  ops["Slice"] = {3, slice};
+  ops["Transpose"] = {1, transpose};
+  ops["Expand"] = {2, expand};
+  ops["Tile"] = {2, tile};
+  ops["Trilu"] = {1, trilu};
+  ops["Concat"] = {0, concat};
+  ops["Split"] = {1, split};
+  ops["Squeeze"] = {1, squeeze};
+  ops["Flatten"] = {1, flatten};
+  ops["Unsqueeze"] = {1, unsqueeze};
+  ops["Reshape"] = {2, reshape};
+  ops["Identity"] = {1, [](HostCall &c) { return one(*c.input(0)); }};
 }
 
 } // namespace dlc::import
