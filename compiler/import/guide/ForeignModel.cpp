@@ -13,8 +13,8 @@ using namespace std::string_view_literals;
 
 /// In texts, {0} is the file, {1} its name without extension.
 struct Format {
-  std::string_view ending, begin; // name suffix; content prefix
-  size_t at;                      // offset of the content prefix
+  std::string_view endings, begin; // suffixes of names; content prefix
+  size_t at;                       // offset of the content prefix
   std::string_view what, toOnnx;
   std::string_view fromOnnx = ""; // {2} is the exported file
 };
@@ -33,8 +33,7 @@ constexpr Format kFormats[] = {
      "`python -c 'import torch; torch.onnx.export(torch.export.load(\"{0}\"), "
      "f=\"model.onnx\", dynamo=True, optimize=False)'`",
      kToModule},
-    {".pt", "", 0, "a file of torch.save", kModule, kToModule},
-    {".pth", "", 0, "a file of torch.save", kModule, kToModule},
+    {".pt .pth", "", 0, "a file of torch.save", kModule, kToModule},
     {".torchscript", "", 0, "a file of torch.jit.save", kModule, kToModule},
     {".ckpt", "", 0, "a checkpoint of PyTorch Lightning", kModule, kToModule},
     {".data", "", 0, "the weights of an ONNX model",
@@ -50,9 +49,7 @@ constexpr Format kFormats[] = {
      "`onnx2tf -i {2} -o {1}` makes it"},
     {".keras", "", 0, "a model of Keras", kKeras,
      "`onnx2tf -i {2} -o {1} -okv3` makes it"},
-    {".h5", "\x89HDF\r\n", 0, "an HDF5 file, as of Keras", kKeras,
-     "`onnx2tf -i {2} -o {1} -oh5` makes it"},
-    {".hdf5", "", 0, "an HDF5 file, as of Keras", kKeras,
+    {".h5 .hdf5", "\x89HDF\r\n", 0, "an HDF5 file, as of Keras", kKeras,
      "`onnx2tf -i {2} -o {1} -oh5` makes it"},
     {".pb", "", 0, "a graph of TensorFlow",
      "`python -m tf2onnx.convert --graphdef {0} --inputs x:0 --outputs y:0 "
@@ -70,17 +67,10 @@ constexpr Format kFormats[] = {
      "`python -m dlc.export {0}:Model --input 1,3,224,224 -o model.onnx`"},
     {".gguf", "GGUF", 0, "a model of llama.cpp",
      "export the model that it was made from"},
-    {".mlmodel", "", 0, "a model of Core ML",
+    {".mlmodel .mlpackage", "", 0, "a model of Core ML",
      "export the model that it was made from",
      "load the weights into the module, and convert that by coremltools"},
-    {".mlpackage", "", 0, "a model of Core ML",
-     "export the model that it was made from",
-     "load the weights into the module, and convert that by coremltools"},
-    {".engine", "", 0, "an engine of TensorRT", kSource,
-     "`trtexec --onnx={2} --saveEngine={0}` makes it"},
-    {".plan", "", 0, "an engine of TensorRT", kSource,
-     "`trtexec --onnx={2} --saveEngine={0}` makes it"},
-    {".trt", "", 0, "an engine of TensorRT", kSource,
+    {".engine .plan .trt", "", 0, "an engine of TensorRT", kSource,
      "`trtexec --onnx={2} --saveEngine={0}` makes it"},
     {".xml", "", 0, "a model of OpenVINO", kSource,
      "`ovc {2} --output_model {0}` makes it"},
@@ -90,12 +80,14 @@ constexpr Format kFormats[] = {
     {"", "\x1f\x8b", 0, "compressed by gzip", "unpack it: `gunzip {0}`"},
 };
 
-bool endsIn(const std::string &path, std::string_view ending) {
-  std::string name = std::filesystem::path(path).filename().string();
-  std::transform(name.begin(), name.end(), name.begin(),
+/// The name's extension is one of the endings.
+bool endsIn(const std::string &path, std::string_view endings) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
                  [](unsigned char c) { return char(std::tolower(c)); });
-  return !ending.empty() && name.ends_with(ending) &&
-         name.size() > ending.size();
+  return !ending.empty() &&
+         fmt::format(" {} ", endings).find(fmt::format(" {} ", ending)) !=
+             ending.npos;
 }
 
 std::string filled(std::string_view text, const std::string &path,
@@ -146,8 +138,8 @@ std::string foreignModel(const std::string &path, std::string_view bytes) {
   };
   const Format *found = nullptr;
   for (const Format &format : kFormats)
-    if (endsIn(path, format.ending) || (!found && saysIts(format)))
-      if (found = &format; endsIn(path, format.ending))
+    if (endsIn(path, format.endings) || (!found && saysIts(format)))
+      if (found = &format; endsIn(path, format.endings))
         break;
   if (!found)
     return "";
@@ -157,7 +149,7 @@ std::string foreignModel(const std::string &path, std::string_view bytes) {
 
 std::string foreignOutput(const std::string &path) {
   for (const Format &format : kFormats) {
-    if (!endsIn(path, format.ending) || format.ending == ".data")
+    if (!endsIn(path, format.endings) || format.endings == ".data")
       continue;
     const std::string onnx = path.substr(0, path.rfind('.')) + ".onnx";
     std::string text = fmt::format("dlc export writes ONNX: give -o {}", onnx);

@@ -16,33 +16,29 @@ Result<std::vector<int>> ddmin(std::vector<int> failing,
                                const FailsWith &fails) {
   size_t count = 2;
   while (failing.size() >= 2) {
-    bool isReduced = false;
-    for (const bool complement : {false, true}) {
-      if (complement && count == 2)
-        break; // the other half, already tested
-      for (size_t i = 0; i < count && !isReduced; ++i) {
-        const auto [first, last] = boundsOfPart(failing.size(), i, count);
-        std::vector<int> part(failing.begin() + ptrdiff_t(first),
-                              failing.begin() + ptrdiff_t(last));
-        if (complement) {
-          part = failing;
-          part.erase(part.begin() + ptrdiff_t(first),
-                     part.begin() + ptrdiff_t(last));
-        }
-        DLC_ASSIGN(isReduced, fails(part));
-        if (isReduced)
-          failing = std::move(part);
+    bool isReduced = false, complement = false;
+    // The complement of a half is the other half, already tested.
+    const size_t tests = count == 2 ? count : 2 * count;
+    for (size_t i = 0; i < tests && !isReduced; ++i) {
+      complement = i >= count;
+      const auto [first, last] = boundsOfPart(failing.size(), i % count, count);
+      const auto begin = failing.begin() + ptrdiff_t(first),
+                 end = failing.begin() + ptrdiff_t(last);
+      std::vector<int> part(begin, end);
+      if (complement) {
+        part.assign(failing.begin(), begin);
+        part.insert(part.end(), end, failing.end());
       }
-      if (isReduced) {
-        count = complement ? std::max<size_t>(count - 1, 2) : 2;
-        break;
-      }
+      DLC_ASSIGN(isReduced, fails(part));
+      if (isReduced)
+        failing = std::move(part);
     }
     if (isReduced)
-      continue;
-    if (count >= failing.size())
+      count = complement ? std::max<size_t>(count - 1, 2) : 2;
+    else if (count >= failing.size())
       break;
-    count = std::min(2 * count, failing.size());
+    else
+      count = std::min(2 * count, failing.size());
   }
   return failing;
 }

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Files.h"
+#include <algorithm>
 
 using namespace mlir;
 
@@ -54,10 +55,9 @@ public:
 
 private:
   bool isGood(int node) const {
-    for (const std::string &name : parts.node(node).output())
-      if (known.count(name))
-        return true;
-    return false;
+    return std::ranges::any_of(parts.node(node).output(), [&](auto &name) {
+      return known.count(name) > 0;
+    });
   }
 
   /// Learns types of nodes `first` to `last` - 1 and their known ancestors.
