@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of the compiler's own options; those of a step are in passes/options.
 #include "compiler/driver/Options.h"
-#include "compiler/import/repair/options/Dropouts.h"
+#include "compiler/import/repair/options/OptionRepairs.h"
 #include "compiler/import/roles/Padding.h"
 #include "compiler/import/rows/Rows.h"
 #include "compiler/target/Target.h"

@@ -23,17 +23,9 @@ constexpr std::pair<DType, int32_t> kTypes[] = {
     {DType::U8, DLC_OP_U8},     {DType::Bool, DLC_OP_BOOL}};
 
 int32_t opType(DType type) {
-  for (auto [ours, theirs] : kTypes)
-    if (ours == type)
-      return theirs;
-  return 0;
-}
-
-std::optional<DType> typeOf(int32_t opType) {
-  for (auto [ours, theirs] : kTypes)
-    if (theirs == opType)
-      return ours;
-  return std::nullopt;
+  const auto *found = llvm::find_if(
+      kTypes, [&](const auto &types) { return types.first == type; });
+  return found == std::end(kTypes) ? 0 : found->second;
 }
 
 /// Domains of ONNX, and those that dlc has rows for.
@@ -108,8 +100,10 @@ LogicalResult addInput(const Node &n, size_t i, OpCall &call,
 }
 
 FailureOr<Type> typeOf(const Node &n, size_t i, const dlc_op_tensor &t) {
-  auto dtype = typeOf(t.type);
-  bool isValid = dtype && t.rank >= 0 && t.rank <= DLC_OP_RANK;
+  const auto *dtype = llvm::find_if(
+      kTypes, [&](const auto &types) { return types.second == t.type; });
+  bool isValid =
+      dtype != std::end(kTypes) && t.rank >= 0 && t.rank <= DLC_OP_RANK;
   for (int32_t d = 0; isValid && d < t.rank; ++d)
     isValid = t.shape[d] > 0;
   if (!isValid)
@@ -118,7 +112,8 @@ FailureOr<Type> typeOf(const Node &n, size_t i, const dlc_op_tensor &t) {
   Shape shape(t.shape, t.shape + t.rank);
   if (failed(checkFits(n, shape, "output of")))
     return failure();
-  return Type(RankedTensorType::get(shape, toMlir(*dtype, n.b.getContext())));
+  return Type(
+      RankedTensorType::get(shape, toMlir(dtype->first, n.b.getContext())));
 }
 
 } // namespace

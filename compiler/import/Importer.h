@@ -6,6 +6,7 @@
 #include "compiler/import/repair/options/Initialize.h"
 #include "compiler/import/roles/Roles.h"
 #include "compiler/import/tensor/Budget.h"
+#include "compiler/import/tensor/OnnxMessages.h"
 #include "compiler/import/tensor/WeightStore.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -13,10 +14,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-
-namespace onnx {
-class ModelProto;
-}
 
 namespace dlc::import {
 
@@ -38,12 +35,12 @@ struct ImportOptions {
   std::vector<std::string> paddings;
   /// --replace-head=N: classes of a new last layer; 0 keeps the model's.
   int64_t headClasses = 0;
-  /// --unfold-bn and --unfold-bn-at=REGEX (FreshNorms.h).
+  /// --unfold-bn and --unfold-bn-at=REGEX (OptionRepairs.h).
   bool renewNorms = false;
   std::vector<std::string> renewNormsAt;
-  /// --qat (TrainQuantized.h).
+  /// --qat (OptionRepairs.h).
   bool trainQuantized = false;
-  /// --dropout (Dropouts.h).
+  /// --dropout (OptionRepairs.h).
   std::vector<std::string> dropouts;
   /// --features=NAME,... (Outputs.h).
   std::vector<std::string> features;

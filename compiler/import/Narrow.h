@@ -4,11 +4,8 @@
 // in f32. Stored values are always representable in the narrow type.
 #pragma once
 #include "compiler/import/rows/Rows.h"
+#include "compiler/import/tensor/OnnxMessages.h"
 #include <unordered_map>
-
-namespace onnx {
-class GraphProto;
-}
 
 namespace dlc::import {
 

@@ -73,9 +73,8 @@ void declare(onnx::ValueInfoProto &output, RankedTensorType type,
 
 } // namespace
 
-Status addFeatures(OnnxFile &file, const std::vector<std::string> &features) {
-  if (features.empty())
-    return {};
+Result<int> addFeatures(OnnxFile &file,
+                        const std::vector<std::string> &features) {
   onnx::GraphProto &graph = *file.model->mutable_graph();
   std::unordered_map<std::string, const onnx::ValueInfoProto *> declared;
   for (const auto &value : graph.value_info())
@@ -94,7 +93,7 @@ Status addFeatures(OnnxFile &file, const std::vector<std::string> &features) {
       output = *it->second;
     output.set_name(tensor);
   }
-  return {};
+  return int(features.size());
 }
 
 void describeOutputs(func::FuncOp predict, OnnxFile &file,

@@ -10,8 +10,10 @@ namespace dlc::import {
 
 /// --features=NAME,...: each name is a tensor, or a node whose first result is
 /// meant. The tensor is appended to the model's outputs unless it is already
-/// one. Code::Usage for a name that the main graph does not have.
-Status addFeatures(OnnxFile &file, const std::vector<std::string> &features);
+/// one. Returns their number. Code::Usage for a name that the main graph does
+/// not have.
+Result<int> addFeatures(OnnxFile &file,
+                        const std::vector<std::string> &features);
 
 /// Sets names and attributes of the results of `predict` (ImportedModel), which
 /// are the graph's outputs in order; outputs without a type in the model get

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/Support.h"
 #include "compiler/import/file/Conventions.h"
-#include "compiler/import/file/Schema.h"
+#include "compiler/import/file/Names.h"
+#include "compiler/import/file/NodeView.h"
+#include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/guide/ExportGuide.h"
-#include "compiler/import/repair/options/FreshNorms.h"
-#include "compiler/import/repair/upgrade/Contrib.h"
+#include "compiler/import/repair/options/OptionRepairs.h"
 #include "compiler/import/repair/upgrade/StandardBodies.h"
+#include "compiler/import/repair/upgrade/Upgrading.h"
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
@@ -65,16 +67,15 @@ std::string list(const Missing &missing) {
       "{} operator{} of the model {} not supported:", missing.size(),
       missing.size() > 1 ? "s" : "", missing.size() > 1 ? "are" : "is");
   constexpr int kListed = 50; // operators
-  int listed = 0;
+  int count = 0;
   for (const auto &[op, nodes] : missing) {
-    if (++listed > kListed)
+    if (++count > kListed)
       return text + fmt::format("\n  and {} more", missing.size() - kListed);
-    text += fmt::format("\n  {} in {} node{}: ", op, nodes.size(),
-                        nodes.size() > 1 ? "s" : "");
-    for (size_t i = 0; i < std::min(nodes.size(), kNamed); ++i)
-      text += fmt::format("{}'{}'", i ? ", " : "", printable(nodes[i]));
-    if (nodes.size() > kNamed)
-      text += fmt::format(" and {} more", nodes.size() - kNamed);
+    std::vector<std::string> labels;
+    for (const std::string &node : nodes)
+      labels.push_back(fmt::format("'{}'", printable(node)));
+    text += fmt::format("\n  {} in {} node{}: {}", op, nodes.size(),
+                        nodes.size() > 1 ? "s" : "", listed(labels, kNamed));
     if (!whyNot(op).empty())
       text += fmt::format(" ({})", whyNot(op));
   }
@@ -106,8 +107,7 @@ missingOperators(const OnnxFile &file,
     std::string op = printable(name);
     if (known)
       op += fmt::format(" (in opset {} only from {})", file.opset, since);
-    missing[op].push_back(node->name().empty() ? node->output(0)
-                                               : node->name());
+    missing[op].push_back(nodeLabel(*node));
   }
   return missing;
 }

@@ -2,7 +2,9 @@
 #include "compiler/import/Survey.h"
 #include "compiler/import/CustomOps.h"
 #include "compiler/import/Support.h"
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/OnnxFile.h"
+#include "compiler/import/file/TorchNotes.h"
 #include "compiler/import/fold/HostEval.h"
 #include "onnx-ml.pb.h"
 
@@ -13,12 +15,6 @@ std::string labelOf(const std::string &name, const std::string &op,
   if (!name.empty())
     return name;
   return firstResult.empty() ? op : op + " -> " + firstResult;
-}
-
-/// The key of missingOperators.
-static std::string qualifiedName(const onnx::NodeProto &node) {
-  const bool isCore = node.domain().empty() || node.domain() == "ai.onnx";
-  return isCore ? node.op_type() : node.domain() + "." + node.op_type();
 }
 
 std::string withoutIterations(const std::string &node) {
@@ -42,15 +38,10 @@ std::string withoutIterations(const std::string &node) {
 static std::vector<std::string> modulesIn(const onnx::NodeProto &node) {
   constexpr size_t kLongest = 1 << 12;
   std::vector<std::string> names;
-  for (const auto &note : node.metadata_props()) {
-    const std::string &text = note.value();
-    if (note.key() != "pkg.torch.onnx.name_scopes" || text.size() > kLongest)
-      continue;
-    for (size_t at = 0, end; (at = text.find('\'', at)) != text.npos &&
-                             (end = text.find('\'', at + 1)) != text.npos;
-         at = end + 1)
-      names.push_back(text.substr(at + 1, end - at - 1));
-  }
+  for (const auto &note : node.metadata_props())
+    if (note.key() == "pkg.torch.onnx.name_scopes" &&
+        note.value().size() <= kLongest)
+      names = quotedStrings(note.value());
   return names.size() > 2 ? std::vector(names.begin() + 1, names.end() - 1)
                           : std::vector<std::string>();
 }
@@ -82,7 +73,7 @@ private:
   }
 
   OperatorUse &useOf(const onnx::NodeProto &node) {
-    auto [place, isNew] = places.emplace(qualifiedName(node), uses.size());
+    auto [place, isNew] = places.emplace(operatorName(node), uses.size());
     if (isNew)
       uses.push_back({place->first, {}, missing.erase(place->first) > 0});
     return uses[place->second];

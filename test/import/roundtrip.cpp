@@ -136,7 +136,8 @@ static int exportAgain(import::ImportedModel &model, const std::string &path,
     auto contents = import::gather(r, [&](const std::string &name) {
       const auto &view =
           values.count(name) ? values.at(name) : weights.at(name);
-      return std::optional(import::Elements{view.dtype, view.data, view.bytes});
+      return std::optional(
+          import::Weight{view.dtype, {}, view.data, view.bytes});
     });
     if (!contents.ok())
       return report(contents.status());

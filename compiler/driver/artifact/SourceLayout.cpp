@@ -78,12 +78,12 @@ Result<std::vector<import::Replaced>> parseLayout(std::string_view text) {
 Status addSourceTensors(const std::vector<import::Replaced> &layout,
                         exporter::Tensors &tensors,
                         std::deque<std::string> &buffers) {
-  auto find = [&](const std::string &name) -> std::optional<import::Elements> {
+  auto find = [&](const std::string &name) -> std::optional<import::Weight> {
     auto it = tensors.find(name);
     if (it == tensors.end())
       return std::nullopt;
-    return import::Elements{it->second.dtype, it->second.data,
-                            it->second.bytes};
+    return import::Weight{
+        it->second.dtype, {}, it->second.data, it->second.bytes};
   };
   exporter::Tensors made;
   for (const import::Replaced &r : layout) {

@@ -188,9 +188,8 @@ private:
     }
     if (isRebatched(input))
       shape[0] = *batch;
-    auto count = countElements(shape, fmt::format("input '{}'", input.name()));
-    if (!count.ok())
-      return count.status();
+    DLC_TRY(
+        countElements(shape, fmt::format("input '{}'", input.name())).status());
     return mlir::RankedTensorType::get(shape, toMlir(*dtype, &context));
   }
 

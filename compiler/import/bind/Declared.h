@@ -2,13 +2,10 @@
 // Types that a file declares for its values.
 #pragma once
 #include "compiler/import/file/SchemaCheck.h"
+#include "compiler/import/tensor/OnnxMessages.h"
 #include "compiler/import/tensor/ShapeMath.h"
 #include <unordered_map>
 #include <vector>
-
-namespace onnx {
-class ValueInfoProto;
-} // namespace onnx
 
 namespace dlc::import {
 

@@ -40,15 +40,12 @@ std::string Rebatch::repeated(const onnx::NodeProto &node, int input,
   dims[axis] = to;
   const std::string shape = table.unusedName(name + "/batch");
   table.define(shape, HostTensor::list(dims));
-  onnx::NodeProto &expand = made.emplace_back();
-  expand.set_op_type("Expand");
-  expand.set_name(node.name() + "/batch");
-  expand.add_input(name);
-  expand.add_input(shape);
-  expand.add_output(table.unusedName(name + "/rows"));
+  const std::string rows = table.unusedName(name + "/rows");
+  made.push_back(
+      newNode("Expand", node.name() + "/batch", {name, shape}, {rows}));
   table.use(shape);
-  table.use(expand.output(0));
-  return expand.output(0);
+  table.use(rows);
+  return rows;
 }
 
 bool Rebatch::readsBatch(const onnx::NodeProto &node) const {

@@ -3,11 +3,8 @@
 // repeat it.
 #pragma once
 #include "compiler/import/rows/Rows.h"
+#include "compiler/import/tensor/OnnxMessages.h"
 #include <set>
-
-namespace onnx {
-class ValueInfoProto;
-} // namespace onnx
 
 namespace dlc::import {
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/diff/Diff.h"
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/OnnxFile.h"
+#include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/HostTensor.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
-#include "runtime/base/numbers/FloatCast.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,66 +17,36 @@ namespace {
 
 constexpr size_t kChunk = size_t(1) << 20; // elements compared per step
 
-std::vector<double> numbersAt(const Weight &weight, size_t first,
-                              size_t count) {
-  const size_t size = sizeOf(weight.dtype);
-  const char *data = static_cast<const char *>(weight.data) + first * size;
-  std::vector<double> numbers(count);
-  if (isFloat(weight.dtype)) {
-    std::vector<char> aligned(data, data + count * size);
-    auto wide = castFloats(aligned.data(), count, weight.dtype, DType::F64);
-    std::memcpy(numbers.data(), wide.data(), wide.size());
-    return numbers;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    int64_t whole = 0;
-    std::memcpy(&whole, data + i * size, size);
-    numbers[i] = double(size == 4 ? int32_t(whole) : whole);
-  }
-  return numbers;
-}
-
 /// Adds the differences of a range of elements of two tensors.
 void addPart(const Weight &a, const Weight &b, size_t first, size_t count,
              ValueDiff &diff) {
   const size_t size = sizeOf(a.dtype);
-  const char *x = static_cast<const char *>(a.data) + first * size,
-             *y = static_cast<const char *>(b.data) + first * size;
-  if (std::memcmp(x, y, count * size) == 0)
+  const Weight x{a.dtype, {int64_t(count)}, a.at(first), count * size},
+      y{b.dtype, {int64_t(count)}, b.at(first), count * size};
+  if (areEqual(x, y))
     return;
-  const auto left = numbersAt(a, first, count),
-             right = numbersAt(b, first, count);
+  const HostTensor left = HostTensor::from(x, {}),
+                   right = HostTensor::from(y, {});
   for (size_t i = 0; i < count; ++i) {
-    if (std::memcmp(x + i * size, y + i * size, size) == 0)
+    if (std::memcmp(x.at(i), y.at(i), size) == 0)
       continue;
     ++diff.differing;
-    const double apart = std::abs(left[i] - right[i]);
+    const double p = left.number(int64_t(i)), q = right.number(int64_t(i)),
+                 apart = std::abs(p - q);
     if (!std::isfinite(apart)) {
       ++diff.notFinite;
       continue;
     }
-    const double largest = std::max(std::abs(left[i]), std::abs(right[i]));
+    const double largest = std::max(std::abs(p), std::abs(q));
     diff.absolute = std::max(diff.absolute, apart);
     if (largest > 0)
       diff.relative = std::max(diff.relative, apart / largest);
   }
 }
 
-std::string typeName(int type) {
-  return onnx::TensorProto::DataType_IsValid(type)
-             ? onnx::TensorProto::DataType_Name(
-                   onnx::TensorProto::DataType(type))
-             : fmt::format("type {}", type);
-}
-
 /// "MatMul '/fc/MatMul'"
 std::string titleOf(const onnx::NodeProto &node) {
-  const std::string op = node.domain().empty()
-                             ? node.op_type()
-                             : node.domain() + "." + node.op_type();
-  return fmt::format("{} '{}'", op,
-                     node.name().empty() && node.output_size() ? node.output(0)
-                                                               : node.name());
+  return fmt::format("{} '{}'", operatorName(node), nodeLabel(node));
 }
 
 /// "alpha = 1"; for tensors and graphs only the kind.
@@ -108,7 +81,7 @@ std::string textOf(const onnx::TypeProto &type) {
     dims.push_back(dim.has_dim_value()   ? std::to_string(dim.dim_value())
                    : dim.has_dim_param() ? dim.dim_param()
                                          : "?");
-  return fmt::format("{} [{}]", typeName(tensor.elem_type()),
+  return fmt::format("{} [{}]", onnxTypeName(tensor.elem_type()),
                      fmt::join(dims, ", "));
 }
 
@@ -161,11 +134,12 @@ private:
     if (left.data_type() != right.data_type() || x.shape != y.shape) {
       diff.layout.push_back(fmt::format(
           "'{}' is {} [{}] in the first, {} [{}] in the second", name,
-          typeName(left.data_type()), fmt::join(x.shape, ", "),
-          typeName(right.data_type()), fmt::join(y.shape, ", ")));
+          onnxTypeName(left.data_type()), fmt::join(x.shape, ", "),
+          onnxTypeName(right.data_type()), fmt::join(y.shape, ", ")));
       return;
     }
-    ValueDiff value{name, typeName(left.data_type()), x.shape, x.elements()};
+    ValueDiff value{name, onnxTypeName(left.data_type()), x.shape,
+                    x.elements()};
     const size_t count = size_t(x.elements());
     for (size_t first = 0; first < count; first += kChunk)
       addPart(x, y, first, std::min(kChunk, count - first), value);

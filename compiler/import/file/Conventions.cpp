@@ -6,23 +6,20 @@
 
 namespace dlc::import {
 
-static bool hasNotes(const onnx::NodeProto &node) {
-  return std::any_of(
-      node.metadata_props().begin(), node.metadata_props().end(),
-      [](const auto &note) { return note.key().starts_with("pkg.torch."); });
+/// A note of the dynamo exporter, or a node path of the older one.
+static bool isMarked(const onnx::NodeProto &node) {
+  return node.name().starts_with('/') ||
+         std::ranges::any_of(node.metadata_props(), [](const auto &note) {
+           return note.key().starts_with("pkg.torch.");
+         });
 }
 
-/// Notes of the dynamo exporter, or node paths and names of folded values of
-/// the older one.
+/// The same, or names of values that the older exporter folded.
 static bool hasMarks(const onnx::GraphProto &graph) {
-  const auto isMarked = [](const onnx::NodeProto &node) {
-    return node.name().starts_with('/') || hasNotes(node);
-  };
-  return std::any_of(graph.node().begin(), graph.node().end(), isMarked) ||
-         std::any_of(graph.initializer().begin(), graph.initializer().end(),
-                     [](const auto &tensor) {
-                       return tensor.name().starts_with("onnx::");
-                     });
+  return std::ranges::any_of(graph.node(), isMarked) ||
+         std::ranges::any_of(graph.initializer(), [](const auto &tensor) {
+           return tensor.name().starts_with("onnx::");
+         });
 }
 
 bool isOfTorch(const onnx::ModelProto &model) {
@@ -33,20 +30,16 @@ bool isOfTorch(const onnx::ModelProto &model) {
 
 bool hasLostNotes(const onnx::ModelProto &model) {
   const auto &nodes = model.graph().node();
-  return isOfTorch(model) &&
-         std::any_of(nodes.begin(), nodes.end(),
-                     [](const auto &node) {
-                       return node.name().starts_with("node_");
-                     }) &&
-         std::none_of(nodes.begin(), nodes.end(), [](const auto &node) {
-           return node.name().starts_with('/') || hasNotes(node);
+  return isOfTorch(model) && std::ranges::none_of(nodes, isMarked) &&
+         std::ranges::any_of(nodes, [](const auto &node) {
+           return node.name().starts_with("node_");
          });
 }
 
 bool isSavedByOnnxRuntime(const onnx::ModelProto &model) {
-  return std::any_of(
-      model.opset_import().begin(), model.opset_import().end(),
-      [](const auto &set) { return set.domain() == "com.microsoft.nchwc"; });
+  return std::ranges::any_of(model.opset_import(), [](const auto &set) {
+    return set.domain() == "com.microsoft.nchwc";
+  });
 }
 
 static const InputBits kWeightInputs = {
@@ -125,6 +118,30 @@ bool isCodes(const std::string &tensor, const onnx::NodeProto *node) {
 
 bool isWeightOperand(const onnx::NodeProto &node, int input) {
   return hasInput(kWeightInputs, node, input);
+}
+
+int64_t channelsOf(const onnx::NodeProto &node,
+                   const std::vector<int64_t> &weight) {
+  const std::string op = operatorName(node);
+  const NodeView view(node, 0);
+  int64_t count = 0;
+  if (weight.size() < 2)
+    return 0;
+  if (op == "Conv")
+    return weight[0];
+  if (op == "Gemm")
+    return weight[view.integer("transB", 0) ? 0 : 1];
+  if (op == "ConvTranspose" &&
+      !__builtin_mul_overflow(weight[1], view.integer("group", 1), &count))
+    return count;
+  return op == "MatMul" ? weight.back() : 0;
+}
+
+bool isRewritten(const onnx::NodeProto &node, std::string_view rule) {
+  return std::ranges::any_of(node.metadata_props(), [&](const auto &note) {
+    return note.key() == "pkg.onnxscript.rewriter.rule_name" &&
+           note.value().find(rule) != std::string::npos;
+  });
 }
 
 } // namespace dlc::import

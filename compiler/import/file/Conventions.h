@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conventions of exporters and tools that the ONNX standard does not define.
 #pragma once
-
+#include "compiler/import/tensor/OnnxMessages.h"
 #include <map>
 #include <string>
 #include <string_view>
-
-namespace onnx {
-class ModelProto;
-class NodeProto;
-} // namespace onnx
+#include <vector>
 
 namespace dlc::import {
 
@@ -39,5 +35,12 @@ bool isDifferentiated(const onnx::NodeProto &node, int input);
 /// `tensor` is the low-bit weight of `node`, which must not be unpacked in
 /// memory; false if `node` is null.
 bool isCodes(const std::string &tensor, const onnx::NodeProto *node);
+
+/// Output channels of a Conv, ConvTranspose, Gemm or MatMul with this weight; 0
+/// for other nodes.
+int64_t channelsOf(const onnx::NodeProto &node,
+                   const std::vector<int64_t> &weight);
+/// torch's exporter notes that it applied this rewrite rule to the node.
+bool isRewritten(const onnx::NodeProto &node, std::string_view rule);
 
 } // namespace dlc::import

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Decisions.h"
+#include "compiler/import/file/Names.h"
 #include "runtime/base/Text.h"
-#include <algorithm>
 #include <fmt/ranges.h>
 #include <map>
+#include <set>
 
 namespace dlc::import {
 namespace {
@@ -87,39 +88,23 @@ constexpr Warning kWarnings[] = {
      ". Export with "},
 };
 
-std::string listed(const std::vector<std::string> &names) {
-  constexpr size_t kNamed = 3;
-  size_t shown = std::min(names.size(), kNamed);
-  std::string text =
-      fmt::format("{}", fmt::join(names.begin(),
-                                  names.begin() + std::ptrdiff_t(shown), ", "));
-  if (shown < names.size())
-    text += fmt::format(" and {} more", names.size() - shown);
-  return text;
-}
-
 /// "'sub_1' (of 'attn.gate' and 2 more)"
 std::string quoted(const Decision &decision) {
   std::string text =
       fmt::format("'{}'", printable(decision.named.empty() ? decision.tensor
                                                            : decision.named));
-  if (decision.of.empty())
+  std::vector<std::string> of = decision.of;
+  if (of.empty())
     return text;
-  text += fmt::format(" (of '{}'", printable(decision.of[0]));
-  if (decision.of.size() > 1)
-    text += fmt::format(" and {} more", decision.of.size() - 1);
-  return text + ")";
+  of[0] = fmt::format("'{}'", printable(of[0]));
+  return fmt::format("{} (of {})", text, listed(of, 1));
 }
 
 /// Decisions about training options, not about the exporter's changes.
-bool isOfTraining(const Decision &decision) {
-  return decision.kind == "padding" || decision.kind == "zero row" ||
-         decision.kind == "fixed" || decision.kind == "kept" ||
-         decision.kind == "trained" || decision.kind == "by role" ||
-         decision.kind == "fresh" || decision.kind == "number" ||
-         decision.kind == "untied" || decision.kind == "straight through" ||
-         decision.kind == "detached" || decision.kind == "quantized";
-}
+const std::set<std::string> kOfTraining = {
+    "padding",          "zero row", "fixed",  "kept",   "trained",
+    "by role",          "fresh",    "number", "untied", "detached",
+    "straight through", "quantized"};
 
 } // namespace
 
@@ -127,24 +112,24 @@ DecisionReport report(const std::vector<Decision> &decisions) {
   std::map<std::string, int> counts;
   std::map<std::string, std::vector<std::string>> warned;
   for (const Decision &decision : decisions) {
-    if (!isOfTraining(decision))
+    if (!kOfTraining.count(decision.kind))
       ++counts[decision.kind];
     if (decision.warn)
       warned[decision.kind].push_back(quoted(decision));
   }
-  std::string kinds;
+  std::vector<std::string> kinds;
   for (const auto &[kind, count] : counts)
-    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
+    kinds.push_back(fmt::format("{} {}", count, kind));
   DecisionReport report;
   if (!counts.empty())
     report.summary =
         fmt::format("the exporter merged or folded tensors: {} (dlc inspect "
                     "says which and why)",
-                    kinds);
+                    fmt::join(kinds, ", "));
   for (const Warning &warning : kWarnings)
     if (auto names = warned.find(warning.kind); names != warned.end())
       report.warnings.push_back(fmt::format("{}{}{}{}", warning.before,
-                                            listed(names->second),
+                                            listed(names->second, 3),
                                             warning.after, warning.end));
   return report;
 }

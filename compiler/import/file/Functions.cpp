@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace dlc::import {
 namespace {
@@ -111,6 +110,14 @@ Renamed namesOf(const onnx::FunctionProto &function,
 
 } // namespace
 
+UnusedName unusedNames(std::set<std::string> &taken) {
+  return [&](std::string name) {
+    while (!taken.insert(name).second)
+      name += "'";
+    return name;
+  };
+}
+
 Result<std::vector<onnx::NodeProto>>
 bodyOf(const onnx::FunctionProto &function, const onnx::NodeProto &call,
        const std::string &prefix, const UnusedName &unused, Budget &budget) {
@@ -153,9 +160,9 @@ public:
     DLC_TRY(checkNodes(model.graph().node(), 0, 0));
     if (functions.empty())
       return Status();
-    google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
+    taken = definedIn(model.graph()); // inlined values get other names
+    Nodes nodes;
     nodes.Swap(model.mutable_graph()->mutable_node());
-    takeNames(nodes);
     for (auto &node : nodes)
       DLC_TRY(expand(node));
     return Status();
@@ -221,11 +228,9 @@ private:
       model.mutable_graph()->add_node()->Swap(&node);
       return Status();
     }
-    DLC_ASSIGN(
-        auto nodes,
-        bodyOf(
-            *it->second, node, fmt::format("{}#{}/", node.name(), ++calls),
-            [&](std::string name) { return unused(std::move(name)); }, budget));
+    DLC_ASSIGN(auto nodes, bodyOf(*it->second, node,
+                                  fmt::format("{}#{}/", node.name(), ++calls),
+                                  unusedNames(taken), budget));
     shareConstants(*it->second, node, nodes);
     for (onnx::NodeProto &inner : nodes)
       DLC_TRY(expand(inner));
@@ -274,27 +279,12 @@ private:
            dtype && isFloat(*dtype);
   }
 
-  /// Reserves the main graph's value names; inlined values get other ones.
-  void takeNames(const Nodes &nodes) {
-    for (const auto &input : model.graph().input())
-      taken.insert(input.name());
-    for (const auto &tensor : model.graph().initializer())
-      taken.insert(tensor.name());
-    for (const auto &node : nodes)
-      taken.insert(node.output().begin(), node.output().end());
-  }
-  std::string unused(std::string name) {
-    while (!taken.insert(name).second)
-      name += "'";
-    return name;
-  }
-
   onnx::ModelProto &model;
   Budget &budget;
   std::map<Key, const onnx::FunctionProto *> functions;
   std::map<Key, int> checked; // greatest depth at which it was checked
   std::set<Key> active;
-  std::unordered_set<std::string> taken; // values of the main graph
+  std::set<std::string> taken; // values of the main graph
   std::unordered_map<const onnx::NodeProto *, std::string>
       shared; // Constants of functions -> the first one's output
   size_t calls = 0;

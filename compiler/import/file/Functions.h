@@ -2,15 +2,11 @@
 // Checks and inlines the functions of a model.
 #pragma once
 #include "compiler/import/tensor/Budget.h"
+#include "compiler/import/tensor/OnnxMessages.h"
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
-
-namespace onnx {
-class FunctionProto;
-class ModelProto;
-class NodeProto;
-} // namespace onnx
 
 namespace dlc::import {
 
@@ -23,6 +19,8 @@ Status inlineFunctions(onnx::ModelProto &model, Budget &budget);
 
 /// Returns the given name, or a similar one if a value has it.
 using UnusedName = std::function<std::string(std::string)>;
+/// Adds the names that it returns to `taken`.
+UnusedName unusedNames(std::set<std::string> &taken);
 
 /// The function's nodes with the inputs, outputs and attributes of `call`;
 /// their names and those of intermediate values get `prefix`. Charged to

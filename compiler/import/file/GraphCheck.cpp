@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/Names.h"
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
@@ -19,24 +21,21 @@ using Definitions = std::unordered_map<std::string_view, int>;
 
 Result<Definitions> definitions(const onnx::GraphProto &graph) {
   Definitions defined;
-  std::unordered_set<std::string_view> inputs;
-  for (const auto &input : graph.input()) {
-    if (input.name().empty())
-      return badModel("a graph input has no name");
-    if (!inputs.insert(input.name()).second)
-      return badModel("graph input '{}' is declared twice",
-                      printable(input.name()));
-    defined[input.name()] = kFromOutside;
-  }
-  std::unordered_set<std::string_view> initializers;
-  for (const auto &tensor : graph.initializer()) {
-    if (tensor.name().empty())
-      return badModel("an initializer has no name");
-    if (!initializers.insert(tensor.name()).second)
-      return badModel("initializer '{}' is defined twice",
-                      printable(tensor.name()));
-    defined[tensor.name()] = kFromOutside;
-  }
+  auto add = [&](const auto &values, const char *article, const char *what,
+                 const char *is) -> Status {
+    std::unordered_set<std::string_view> names;
+    for (const auto &value : values) {
+      if (value.name().empty())
+        return badModel("{} {} has no name", article, what);
+      if (!names.insert(value.name()).second)
+        return badModel("{} '{}' is {} twice", what, printable(value.name()),
+                        is);
+      defined[value.name()] = kFromOutside;
+    }
+    return {};
+  };
+  DLC_TRY(add(graph.input(), "a", "graph input", "declared"));
+  DLC_TRY(add(graph.initializer(), "an", "initializer", "defined"));
   for (int i = 0; i < graph.node_size(); ++i)
     for (const std::string &output : graph.node(i).output())
       if (!output.empty() && !defined.emplace(output, i).second)
@@ -93,26 +92,20 @@ Status checkOutputs(const onnx::GraphProto &graph, const Definitions &defined) {
 /// The error for waiting nodes, which are on a cycle or depend on one.
 Status cycleError(const onnx::GraphProto &graph,
                   const std::vector<int> &waiting) {
-  std::string names;
-  int shown = 0;
+  std::vector<std::string> names;
   for (int i = 0; i < graph.node_size(); ++i)
-    if (waiting[i] > 0 && shown++ < 8)
-      names += (shown == 1 ? "" : ", ") + describe(graph.node(i));
-  if (shown > 8)
-    names += fmt::format(" and {} more", shown - 8);
-  return badModel("the graph has a cycle: {}", names);
+    if (waiting[i] > 0)
+      names.push_back(describe(graph.node(i)));
+  return badModel("the graph has a cycle: {}", listed(names, 8));
 }
 
 } // namespace
 
 std::string describe(const onnx::NodeProto &node) {
-  std::string op =
-      printable(node.domain().empty() ? node.op_type()
-                                      : node.domain() + "." + node.op_type());
-  if (!node.name().empty())
-    return fmt::format("node '{}' ({})", printable(node.name()), op);
-  return fmt::format("node {} -> '{}'", op,
-                     printable(node.output_size() ? node.output(0) : ""));
+  const std::string op = printable(operatorName(node)),
+                    label = printable(nodeLabel(node));
+  return node.name().empty() ? fmt::format("node {} -> '{}'", op, label)
+                             : fmt::format("node '{}' ({})", label, op);
 }
 
 Result<std::vector<const onnx::NodeProto *>>

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks definitions in the main graph and orders its nodes.
 #pragma once
+#include "compiler/import/tensor/OnnxMessages.h"
 #include "runtime/base/Status.h"
 #include <vector>
-
-namespace onnx {
-class GraphProto;
-class NodeProto;
-} // namespace onnx
 
 namespace dlc::import {
 

@@ -27,6 +27,8 @@ GraphEdit::GraphEdit(OnnxFile &file)
     }
   for (auto &node : *graph.mutable_node()) {
     names.insert(node.output().begin(), node.output().end());
+    for (const std::string &output : node.output())
+      makers[output] = &node;
     for (int i = 0; i < node.input_size(); ++i)
       users[node.input(i)].push_back({&node, i});
     for (const std::string &name : namesFromOutside(node))
@@ -45,6 +47,11 @@ std::vector<Use> GraphEdit::uses(const std::string &name) const {
   return current;
 }
 
+onnx::NodeProto *GraphEdit::maker(const std::string &value) const {
+  auto it = makers.find(value);
+  return it == makers.end() ? nullptr : it->second;
+}
+
 std::string GraphEdit::unusedName(const std::string &wanted) {
   std::string name = wanted;
   while (names.count(name))
@@ -56,8 +63,7 @@ void GraphEdit::addInitializer(const std::string &name, Weight weight) {
   auto &tensor = *graph.add_initializer();
   tensor.set_name(name);
   tensor.set_data_type(toOnnxType(weight.dtype));
-  for (int64_t dim : weight.shape)
-    tensor.add_dims(dim);
+  setDims(tensor, weight.shape);
   order.push_back(name);
   initializer.insert(name);
   tensors[name] = &tensor;
@@ -75,12 +81,9 @@ void GraphEdit::ownInitializer(const std::string &name, DType dtype,
 void GraphEdit::replaceInitializer(const std::string &name,
                                    std::vector<int64_t> shape,
                                    std::string bytes) {
-  onnx::TensorProto &tensor = *tensors.at(name);
   reshaped.insert(name);
   ++changed;
-  tensor.clear_dims();
-  for (int64_t dim : shape)
-    tensor.add_dims(dim);
+  setDims(*tensors.at(name), shape);
   weights.own(name, weights.find(name)->dtype, std::move(shape),
               std::move(bytes));
 }
@@ -92,21 +95,12 @@ std::string GraphEdit::shapeOfBatch(const std::vector<int64_t> &shape) {
       graph.input(0).type().tensor_type().shape().dim(0).dim_value() <= 0;
   if (!isOpen)
     return integers(shape);
-  std::string whole = unusedName("input/shape"),
-              first = unusedName("input/batch"),
-              target = unusedName("expanded/shape");
-  addNode("Shape", {graph.input(0).name()}, whole);
-  addNode("Slice", {whole, integers({0}), integers({1}), integers({0})}, first);
-  addConcat({first, integers({shape.begin() + 1, shape.end()})}, target);
-  return target;
-}
-
-void GraphEdit::addConcat(const std::vector<std::string> &inputs,
-                          const std::string &output) {
-  auto &axis = *addNode("Concat", inputs, output).add_attribute();
-  axis.set_name("axis");
-  axis.set_type(onnx::AttributeProto::INT);
-  axis.set_i(0);
+  std::string whole = add("Shape", {graph.input(0).name()}, "input/shape");
+  std::string first =
+      add("Slice", {whole, integers({0}), integers({1}), integers({0})},
+          "input/batch");
+  return add("Concat", {first, integers({shape.begin() + 1, shape.end()})},
+             "expanded/shape", {{"axis", 0}});
 }
 
 std::string GraphEdit::integers(const std::vector<int64_t> &values) {
@@ -125,17 +119,24 @@ std::string GraphEdit::integers(const std::vector<int64_t> &values) {
 
 onnx::NodeProto &GraphEdit::addNode(const std::string &op,
                                     const std::vector<std::string> &inputs,
-                                    const std::string &output) {
+                                    const std::string &output,
+                                    const Settings &settings) {
   auto &node = *graph.add_node();
-  node.set_op_type(op);
-  node.set_name(output);
-  node.add_output(output);
+  node = newNode(op, output, {}, {output}, settings);
   names.insert(output);
+  makers[output] = &node;
   added.insert(&node);
   file.added.insert(output);
   for (const std::string &input : inputs)
     attach(node, node.input_size(), input);
   return node;
+}
+
+std::string GraphEdit::add(const std::string &op,
+                           const std::vector<std::string> &inputs,
+                           const std::string &wanted,
+                           const Settings &settings) {
+  return addNode(op, inputs, unusedName(wanted), settings).output(0);
 }
 
 void GraphEdit::attach(onnx::NodeProto &node, int slot,
@@ -165,14 +166,10 @@ void GraphEdit::redirect(const Use &use, const std::string &to) {
   use.node->set_input(use.slot, to);
 }
 
-/// Stable partition that moves elements for which `last` is true to the end;
-/// returns the number of others. Addresses of elements do not change.
-template <typename Elements, typename Last>
-static int moveBehind(Elements &elements, Last last) {
-  auto middle = std::stable_partition(
-      elements.pointer_begin(), elements.pointer_end(),
-      [&](const auto *element) { return !last(*element); });
-  return int(middle - elements.pointer_begin());
+void GraphEdit::redirectOld(const std::string &from, const std::string &to) {
+  for (const Use &use : uses(from))
+    if (!isNew(*use.node))
+      redirect(use, to);
 }
 
 void GraphEdit::close() {
@@ -181,38 +178,36 @@ void GraphEdit::close() {
   auto &nodes = *graph.mutable_node();
   std::rotate(nodes.pointer_begin(), nodes.pointer_begin() + oldNodes,
               nodes.pointer_end());
-  int kept = moveBehind(nodes, [&](const onnx::NodeProto &node) {
-    return removed.count(&node) > 0;
-  });
-  nodes.DeleteSubrange(kept, nodes.size() - kept);
+  eraseWhere(nodes, [&](auto &node) { return removed.count(&node) > 0; });
   dropOrphans();
-  auto &infos = *graph.mutable_value_info();
-  kept = moveBehind(infos, [&](const onnx::ValueInfoProto &info) {
-    return reshaped.count(info.name()) > 0;
-  });
-  infos.DeleteSubrange(kept, infos.size() - kept);
+  eraseWhere(*graph.mutable_value_info(),
+             [&](auto &info) { return reshaped.count(info.name()) > 0; });
 }
 
 void GraphEdit::dropOrphans() {
   for (const auto &node : graph.node())
     for (const std::string &input : node.input())
       orphans.erase(input);
-  auto &tensors = *graph.mutable_initializer();
-  int kept = moveBehind(tensors, [&](const onnx::TensorProto &tensor) {
-    return orphans.count(tensor.name()) && !fixed.count(tensor.name());
-  });
-  std::vector<onnx::TensorProto *> dropped(size_t(tensors.size() - kept));
-  tensors.ExtractSubrange(kept, tensors.size() - kept, dropped.data());
-  for (onnx::TensorProto *tensor : dropped) {
-    weights.remove(tensor->name());
+  eraseWhere(*graph.mutable_initializer(), [&](onnx::TensorProto &tensor) {
+    const std::string name = tensor.name();
+    if (!orphans.count(name) || fixed.count(name))
+      return false;
+    weights.remove(name);
     // Weights that were split off are views of its bytes.
-    weights.keep(std::shared_ptr<const onnx::TensorProto>(tensor));
-  }
+    weights.keep(std::make_shared<onnx::TensorProto>(std::move(tensor)));
+    return true;
+  });
 }
 
-void declareInitializer(onnx::GraphProto &graph,
+void setDims(onnx::TensorProto &tensor, const std::vector<int64_t> &shape) {
+  tensor.mutable_dims()->Assign(shape.begin(), shape.end());
+}
+
+void declareInitializer(onnx::ModelProto &model,
                         const onnx::TensorProto &tensor) {
-  auto &input = *graph.add_input();
+  if (model.ir_version() >= 4)
+    return;
+  auto &input = *model.mutable_graph()->add_input();
   input.set_name(tensor.name());
   auto &type = *input.mutable_type()->mutable_tensor_type();
   type.set_elem_type(tensor.data_type());

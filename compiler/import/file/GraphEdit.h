@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Edits a model's graph and initializers consistently.
 #pragma once
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/OnnxFile.h"
+#include "compiler/import/tensor/OnnxMessages.h"
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
-
-namespace onnx {
-class GraphProto;
-class TensorProto;
-} // namespace onnx
 
 namespace dlc::import {
 
@@ -33,6 +31,8 @@ public:
     return initializer.count(name) ? weights.find(name) : nullptr;
   }
   std::vector<Use> uses(const std::string &name) const;
+  /// The node that computes the value; null if there is none.
+  onnx::NodeProto *maker(const std::string &value) const;
   /// The value is a graph input, a graph output or read by a subgraph of a
   /// node, which `uses` does not include, so it must not be removed.
   bool isFixed(const std::string &name) const { return fixed.count(name); }
@@ -56,13 +56,16 @@ public:
   /// Adds a node before all others, with one output of a new name.
   onnx::NodeProto &addNode(const std::string &op,
                            const std::vector<std::string> &inputs,
-                           const std::string &output);
-  /// Adds a Concat of `inputs` along axis 0.
-  void addConcat(const std::vector<std::string> &inputs,
-                 const std::string &output);
+                           const std::string &output,
+                           const Settings &settings = {});
+  /// The same; returns the name of its output, which is unusedName(wanted).
+  std::string add(const std::string &op, const std::vector<std::string> &inputs,
+                  const std::string &wanted, const Settings &settings = {});
   /// The node was added by this edit.
   bool isNew(const onnx::NodeProto &node) const { return added.count(&node); }
   void redirect(const Use &use, const std::string &to);
+  /// Redirects all uses of `from` by nodes that this edit did not add.
+  void redirectOld(const std::string &from, const std::string &to);
   /// ONNX's element type of an initializer.
   int typeOf(const std::string &name) const;
   /// Sets an omitted input of a node.
@@ -88,6 +91,7 @@ private:
   std::unordered_set<std::string> initializer, names, fixed, orphans, reshaped;
   std::unordered_set<const onnx::NodeProto *> added, removed;
   std::unordered_map<std::string, std::vector<Use>> users;
+  std::unordered_map<std::string, onnx::NodeProto *> makers;
   std::unordered_map<std::string, std::string> vectors;
   std::unordered_map<std::string, int> marks; // suffixes of names
   std::unordered_map<std::string, onnx::TensorProto *> tensors;
@@ -95,9 +99,20 @@ private:
   void dropOrphans();
 };
 
-/// Also declares an initializer as an input, as IR versions before 4 require.
-void declareInitializer(onnx::GraphProto &graph,
+/// Declares an initializer as an input, too, if the IR version requires that.
+void declareInitializer(onnx::ModelProto &model,
                         const onnx::TensorProto &tensor);
+void setDims(onnx::TensorProto &tensor, const std::vector<int64_t> &shape);
+
+/// Removes elements of a protobuf list, without moving others in memory.
+template <typename Elements, typename Which>
+void eraseWhere(Elements &elements, Which which) {
+  auto middle =
+      std::stable_partition(elements.pointer_begin(), elements.pointer_end(),
+                            [&](auto *element) { return !which(*element); });
+  const int kept = int(middle - elements.pointer_begin());
+  elements.DeleteSubrange(kept, elements.size() - kept);
+}
 
 /// Sorts the nodes of the file and of its graph topologically. Code::BadModel
 /// if they have a cycle.

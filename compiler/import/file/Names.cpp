@@ -2,6 +2,8 @@
 #include "compiler/import/file/Names.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
+#include <algorithm>
+#include <fmt/ranges.h>
 
 namespace dlc::import {
 namespace {
@@ -92,6 +94,24 @@ Status checkNames(const onnx::ModelProto &model) {
 
 Status checkNameLengths(const onnx::GraphProto &graph) {
   return inGraph(graph, isShort);
+}
+
+std::string listed(const std::vector<std::string> &names, size_t most) {
+  const size_t shown = std::min(names.size(), most);
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(),
+                                  names.begin() + std::ptrdiff_t(shown), ", "));
+  return shown == names.size()
+             ? text
+             : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+std::string listedBelow(const char *what,
+                        const std::vector<std::string> &names) {
+  constexpr size_t kMost = 8;
+  return names.empty() ? ""
+                       : fmt::format("\n  {} {}: {}", names.size(), what,
+                                     listed(names, kMost));
 }
 
 } // namespace dlc::import

@@ -4,9 +4,67 @@
 
 namespace dlc::import {
 
+bool isCore(const onnx::NodeProto &node) {
+  return node.domain().empty() || node.domain() == "ai.onnx";
+}
+
 std::string operatorName(const onnx::NodeProto &node) {
-  const bool isCore = node.domain().empty() || node.domain() == "ai.onnx";
-  return isCore ? node.op_type() : node.domain() + "." + node.op_type();
+  return isCore(node) ? node.op_type() : node.domain() + "." + node.op_type();
+}
+
+std::string nodeLabel(const onnx::NodeProto &node) {
+  return node.name().empty() && node.output_size() ? node.output(0)
+                                                   : node.name();
+}
+
+void addAttributes(onnx::NodeProto &node, const Settings &settings) {
+  for (const auto &[name, value] : settings) {
+    auto &attribute = *node.add_attribute();
+    attribute.set_name(name);
+    if (auto *whole = std::get_if<int64_t>(&value)) {
+      attribute.set_type(onnx::AttributeProto::INT);
+      attribute.set_i(*whole);
+    } else if (auto *number = std::get_if<double>(&value)) {
+      attribute.set_type(onnx::AttributeProto::FLOAT);
+      attribute.set_f(float(*number));
+    } else if (auto *text = std::get_if<const char *>(&value)) {
+      attribute.set_type(onnx::AttributeProto::STRING);
+      attribute.set_s(*text);
+    } else {
+      attribute.set_type(onnx::AttributeProto::INTS);
+      for (int64_t i : std::get<std::vector<int64_t>>(value))
+        attribute.add_ints(i);
+    }
+  }
+}
+
+onnx::NodeProto newNode(const std::string &op, const std::string &name,
+                        const std::vector<std::string> &inputs,
+                        const std::vector<std::string> &outputs,
+                        const Settings &settings) {
+  onnx::NodeProto node;
+  const size_t dot = op.rfind('.');
+  node.set_op_type(op.substr(dot + 1));
+  if (dot != op.npos)
+    node.set_domain(op.substr(0, dot));
+  node.set_name(name);
+  for (const std::string &input : inputs)
+    node.add_input(input);
+  for (const std::string &output : outputs)
+    node.add_output(output);
+  addAttributes(node, settings);
+  return node;
+}
+
+onnx::NodeProto newConstant(const onnx::TensorProto &value,
+                            const std::string &name,
+                            const std::string &output) {
+  onnx::NodeProto node = newNode("Constant", name, {}, {output});
+  auto &attribute = *node.add_attribute();
+  attribute.set_name("value");
+  attribute.set_type(onnx::AttributeProto::TENSOR);
+  *attribute.mutable_t() = value;
+  return node;
 }
 
 const onnx::AttributeProto *NodeView::find(const std::string &name) const {

@@ -1,20 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // Typed access to a node's attributes.
 #pragma once
+#include "compiler/import/tensor/OnnxMessages.h"
 #include "runtime/base/Status.h"
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
-
-namespace onnx {
-class AttributeProto;
-class NodeProto;
-} // namespace onnx
 
 namespace dlc::import {
 
+/// The operator is of ai.onnx.
+bool isCore(const onnx::NodeProto &node);
 /// "Conv", "com.microsoft.Gelu": the operator, with a domain but ai.onnx.
 std::string operatorName(const onnx::NodeProto &node);
+/// The node's name, or else its first output.
+std::string nodeLabel(const onnx::NodeProto &node);
+
+/// An attribute of a new node.
+struct Setting {
+  Setting(const char *name, int value) : Setting(name, int64_t(value)) {}
+  Setting(const char *name, int64_t value) : name(name), value(value) {}
+  Setting(const char *name, double value) : name(name), value(value) {}
+  Setting(const char *name, const char *value) : name(name), value(value) {}
+  Setting(const char *name, std::vector<int64_t> value)
+      : name(name), value(std::move(value)) {}
+
+  const char *name;
+  std::variant<int64_t, double, const char *, std::vector<int64_t>> value;
+};
+using Settings = std::vector<Setting>;
+void addAttributes(onnx::NodeProto &node, const Settings &settings);
+/// A node of an operator as operatorName calls it.
+onnx::NodeProto newNode(const std::string &op, const std::string &name,
+                        const std::vector<std::string> &inputs,
+                        const std::vector<std::string> &outputs,
+                        const Settings &settings = {});
+/// A Constant of this value.
+onnx::NodeProto newConstant(const onnx::TensorProto &value,
+                            const std::string &name, const std::string &output);
 
 /// A node and the version of the opset that it belongs to. A getter returns the
 /// default if the attribute is absent; a wrong type is recorded, and reported

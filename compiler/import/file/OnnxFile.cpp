@@ -103,9 +103,7 @@ Result<int64_t> opsetOf(const onnx::ModelProto &model) {
                       *version, opset.version());
     version = opset.version();
   }
-  const bool isNeeded = std::any_of(
-      model.graph().node().begin(), model.graph().node().end(),
-      [](const auto &node) { return operatorName(node) == node.op_type(); });
+  const bool isNeeded = std::ranges::any_of(model.graph().node(), isCore);
   if (!version && !isNeeded)
     return kNewestOpset;
   if (!version)

@@ -4,6 +4,7 @@
 #include "compiler/import/file/Decisions.h"
 #include "compiler/import/file/Replaced.h"
 #include "compiler/import/tensor/Budget.h"
+#include "compiler/import/tensor/OnnxMessages.h"
 #include "compiler/import/tensor/WeightStore.h"
 #include "runtime/base/Status.h"
 #include <map>
@@ -12,11 +13,6 @@
 #include <set>
 #include <string>
 #include <vector>
-
-namespace onnx {
-class ModelProto;
-class NodeProto;
-} // namespace onnx
 
 namespace dlc::import {
 

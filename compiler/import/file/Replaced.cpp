@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Replaced.h"
-#include <algorithm>
-#include <cstring>
-#include <numeric>
+#include "compiler/import/tensor/WeightValues.h"
 
 namespace dlc::import {
 namespace {
@@ -29,32 +27,9 @@ bool isArranged(const Replaced &r) {
   return true;
 }
 
-std::string transposed(const Replaced &r, const std::string &bytes,
-                       size_t size) {
-  const size_t rank = r.perm.size();
-  std::vector<size_t> strides(rank, 1), step(rank), index(rank, 0);
-  for (size_t d = rank; d-- > 1;)
-    strides[d - 1] = strides[d] * size_t(r.from[d]);
-  for (size_t d = 0; d < rank; ++d)
-    step[d] = strides[size_t(r.perm[d])];
-  std::string result(bytes.size(), '\0');
-  size_t from = 0;
-  for (size_t at = 0; at < bytes.size(); at += size) {
-    std::memcpy(result.data() + at, bytes.data() + from * size, size);
-    for (size_t d = rank; d-- > 0;) {
-      from += step[d];
-      if (++index[d] < size_t(r.shape[d]))
-        break;
-      from -= step[d] * size_t(r.shape[d]);
-      index[d] = 0;
-    }
-  }
-  return result;
-}
-
 } // namespace
 
-Result<DType> covers(const Replaced &r, const FindElements &find) {
+Result<DType> covers(const Replaced &r, const FindWeight &find) {
   std::optional<DType> dtype;
   int64_t count = 0;
   for (const Replaced::Piece &piece : r.pieces) {
@@ -84,16 +59,16 @@ Result<DType> covers(const Replaced &r, const FindElements &find) {
   return *dtype;
 }
 
-Result<Gathered> gather(const Replaced &r, const FindElements &find) {
+Result<Gathered> gather(const Replaced &r, const FindWeight &find) {
   DLC_ASSIGN(DType dtype, covers(r, find));
   const size_t size = sizeOf(dtype);
   std::string bytes;
   for (const Replaced::Piece &piece : r.pieces)
-    bytes.append(static_cast<const char *>(find(piece.tensor)->data) +
-                     size_t(piece.first) * size,
+    bytes.append(find(piece.tensor)->at(size_t(piece.first)),
                  size_t(piece.count) * size);
   if (!r.perm.empty())
-    bytes = transposed(r, bytes, size);
+    bytes =
+        transposedBytes({dtype, r.from, bytes.data(), bytes.size()}, r.perm);
   return Gathered{dtype, std::move(bytes)};
 }
 

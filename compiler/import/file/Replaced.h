@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initializers of a file whose names or layouts in the program are different.
 #pragma once
+#include "compiler/import/tensor/WeightStore.h"
 #include "runtime/base/Status.h"
-#include "runtime/base/numbers/DType.h"
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -35,27 +34,19 @@ struct Replaced {
   std::vector<Use> uses;
 };
 
-/// A dense tensor in memory of the caller.
-struct Elements {
-  DType dtype = DType::F32;
-  const void *data = nullptr;
-  size_t bytes = 0;
-};
-
 struct Gathered {
   DType dtype = DType::F32; // type of the pieces
   std::string bytes;
 };
 
-using FindElements =
-    std::function<std::optional<Elements>(const std::string &)>;
+/// Looks up a tensor of the program; its shape is not used.
+using FindWeight = std::function<std::optional<Weight>(const std::string &)>;
 
 /// Element type of the pieces; Code::Corrupt if a piece is missing or out of
-/// bounds, or if shapes do not fit. `find` looks up tensors of the program by
-/// name.
-Result<DType> covers(const Replaced &replaced, const FindElements &find);
+/// bounds, or if shapes do not fit.
+Result<DType> covers(const Replaced &replaced, const FindWeight &find);
 
 /// Contents of a replaced initializer; errors are those of `covers`.
-Result<Gathered> gather(const Replaced &replaced, const FindElements &find);
+Result<Gathered> gather(const Replaced &replaced, const FindWeight &find);
 
 } // namespace dlc::import

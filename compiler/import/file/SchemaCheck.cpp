@@ -11,6 +11,36 @@
 
 namespace dlc::import {
 namespace {
+#include "compiler/import/file/Schemas.inc"
+} // namespace
+
+std::span<const SchemaParameter> Schema::inputs() const {
+  return {kParameters + firstParameter, size_t(inputCount)};
+}
+std::span<const SchemaParameter> Schema::outputs() const {
+  return {kParameters + firstParameter + inputCount, size_t(outputCount)};
+}
+std::span<const SchemaAttribute> Schema::attributes() const {
+  return {kAttributes + firstAttribute, size_t(attributeCount)};
+}
+
+/// Schemas are sorted by operator, then by version.
+const Schema *findSchema(std::string_view op, int64_t opset) {
+  auto after = std::upper_bound(
+      std::begin(kSchemas), std::end(kSchemas), std::pair(op, opset),
+      [](const auto &wanted, const Schema &schema) {
+        return wanted < std::pair(schema.op, int64_t(schema.since));
+      });
+  if (after == std::begin(kSchemas) || std::prev(after)->op != op)
+    return nullptr;
+  return std::prev(after);
+}
+
+int firstOpset(std::string_view op) {
+  auto first = std::ranges::lower_bound(kSchemas, op, {}, &Schema::op);
+  return first == std::end(kSchemas) || first->op != op ? 0 : first->since;
+}
+namespace {
 
 using onnx::AttributeProto;
 using onnx::NodeProto;
@@ -83,8 +113,7 @@ std::vector<int> contents(const AttributeProto &a) {
 Status checkAttribute(const AttributeProto &given, const Schema &schema) {
   std::string name = printable(given.name());
   auto known = schema.attributes();
-  auto it = std::find_if(known.begin(), known.end(),
-                         [&](auto &a) { return a.name == given.name(); });
+  auto it = std::ranges::find(known, given.name(), &SchemaAttribute::name);
   if (it == known.end())
     return badModel("attribute '{}' is not one of {} since opset {}", name,
                     schema.op, schema.since);

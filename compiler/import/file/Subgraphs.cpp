@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Subgraphs.h"
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/OnnxFile.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
@@ -16,6 +17,8 @@ bool isOfNames(const onnx::NodeProto &node,
           attribute.name() == "zs");
 }
 
+} // namespace
+
 std::set<std::string> definedIn(const onnx::GraphProto &graph) {
   std::set<std::string> own{""};
   for (const auto &input : graph.input())
@@ -26,6 +29,8 @@ std::set<std::string> definedIn(const onnx::GraphProto &graph) {
     own.insert(node.output().begin(), node.output().end());
   return own;
 }
+
+namespace {
 
 std::set<std::string> namesFromAround(const onnx::GraphProto &graph) {
   std::set<std::string> own = definedIn(graph), outside;
@@ -94,12 +99,10 @@ private:
   }
 
   Status inBodies(onnx::NodeProto &node) {
-    const std::string label = node.name().empty() && node.output_size()
-                                  ? node.output(0)
-                                  : node.name();
     for (auto &attribute : *node.mutable_attribute())
       if (attribute.has_g())
-        DLC_TRY(inBody(*attribute.mutable_g(), label + "/" + attribute.name()));
+        DLC_TRY(inBody(*attribute.mutable_g(),
+                       nodeLabel(node) + "/" + attribute.name()));
     return {};
   }
 
@@ -117,12 +120,13 @@ private:
         names[name].push_back(std::move(own));
         renamed.push_back(name);
       }
-    for (auto &input : *graph.mutable_input())
-      change(*input.mutable_name());
-    for (auto &tensor : *graph.mutable_initializer())
-      change(*tensor.mutable_name());
-    for (auto &value : *graph.mutable_value_info())
-      change(*value.mutable_name());
+    auto changeAll = [&](auto &values) {
+      for (auto &value : values)
+        change(*value.mutable_name());
+    };
+    changeAll(*graph.mutable_input());
+    changeAll(*graph.mutable_initializer());
+    changeAll(*graph.mutable_value_info());
     for (auto &node : *graph.mutable_node()) {
       for (std::string &input : *node.mutable_input())
         change(input);
@@ -131,8 +135,7 @@ private:
         change(output);
       DLC_TRY(inBodies(node));
     }
-    for (auto &output : *graph.mutable_output())
-      change(*output.mutable_name());
+    changeAll(*graph.mutable_output());
     for (const std::string &name : renamed)
       names[name].pop_back();
     return {};
@@ -189,7 +192,7 @@ std::unordered_map<std::string, int> dropDeadNodes(OnnxFile &file) {
   std::vector<const onnx::NodeProto *> live;
   for (auto it = file.nodes.rbegin(); it != file.nodes.rend(); ++it) {
     const auto &outputs = (*it)->output();
-    if (std::none_of(outputs.begin(), outputs.end(), [&](const auto &name) {
+    if (std::ranges::none_of(outputs, [&](const auto &name) {
           return !name.empty() && uses.count(name);
         }))
       continue;

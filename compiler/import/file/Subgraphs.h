@@ -2,21 +2,19 @@
 // Subgraphs in attributes of nodes, and the outer names that they use. Names in
 // the attributes of a Gradient are treated as used, too.
 #pragma once
+#include "compiler/import/tensor/OnnxMessages.h"
 #include "runtime/base/Status.h"
 #include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
 
-namespace onnx {
-class GraphProto;
-class NodeProto;
-} // namespace onnx
-
 namespace dlc::import {
 
 struct OnnxFile;
 
+/// Names of the values that the graph itself defines, and "".
+std::set<std::string> definedIn(const onnx::GraphProto &graph);
 /// Names that subgraphs of `node`, at any depth, use but do not define.
 std::set<std::string> namesFromOutside(const onnx::NodeProto &node);
 

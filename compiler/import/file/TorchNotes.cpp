@@ -54,17 +54,6 @@ std::vector<std::string> splitArguments(Text text) {
   return parts;
 }
 
-void addTensors(Text text, std::vector<std::string> &names) {
-  for (size_t at = text.find('%'); at != Text::npos; at = text.find('%', at)) {
-    size_t end = ++at;
-    while (end < text.size() && isWord(text[end]))
-      ++end;
-    if (mayName(text.substr(at, end - at)))
-      names.emplace_back(text.substr(at, end - at));
-    at = end;
-  }
-}
-
 /// "torch.ops.aten.add.Tensor" -> "add"
 std::string shortTarget(Text target) {
   const Text ops = "torch.ops.";
@@ -87,22 +76,14 @@ void readCall(Text note, TorchCall &call) {
   call.target = shortTarget(*target);
   call.args = splitArguments(note.substr(args + 10));
   for (const std::string &arg : call.args)
-    addTensors(arg, call.tensors);
+    std::ranges::copy(tensorsIn(arg), std::back_inserter(call.tensors));
   call.known = true;
 }
 
 /// "['', 'b.0', 'b.0.fc', 'linear']" -> "b.0.fc"
 std::string innermost(Text scopes) {
-  std::string last, before;
-  for (size_t at = scopes.find('\''); at != Text::npos;
-       at = scopes.find('\'', at + 1)) {
-    size_t end = scopes.find('\'', at + 1);
-    if (end == Text::npos)
-      break;
-    before = std::exchange(last, scopes.substr(at + 1, end - at - 1));
-    at = end;
-  }
-  return mayName(before) ? before : "";
+  const auto names = quotedStrings(scopes);
+  return names.size() > 1 && mayName(names.end()[-2]) ? names.end()[-2] : "";
 }
 
 /// Source line of the innermost frame of a stack trace.
@@ -185,6 +166,27 @@ std::string leafOf(const std::string &name) {
 
 } // namespace
 
+std::vector<std::string> quotedStrings(Text text) {
+  std::vector<std::string> found;
+  for (size_t at = 0, end; (at = text.find('\'', at)) != Text::npos &&
+                           (end = text.find('\'', at + 1)) != Text::npos;
+       at = end + 1)
+    found.emplace_back(text.substr(at + 1, end - at - 1));
+  return found;
+}
+
+std::vector<std::string> tensorsIn(Text text) {
+  std::vector<std::string> names;
+  for (size_t at = 0, end; (at = text.find('%', at)) != Text::npos; at = end) {
+    end = ++at;
+    while (end < text.size() && isWord(text[end]))
+      ++end;
+    if (mayName(text.substr(at, end - at)))
+      names.emplace_back(text.substr(at, end - at));
+  }
+  return names;
+}
+
 const TorchCall TorchNotes::none;
 
 TorchNotes::TorchNotes(const onnx::GraphProto &graph) {
@@ -241,11 +243,10 @@ void TorchNotes::readCalls(const onnx::GraphProto &graph) {
         call.repeated.insert(input);
     calls[&node] = std::move(call);
   }
-  isNewer =
-      !calls.empty() || std::none_of(graph.node().begin(), graph.node().end(),
-                                     [](const auto &node) {
-                                       return node.name().starts_with('/');
-                                     });
+  isNewer = !calls.empty() ||
+            std::ranges::none_of(graph.node(), [](const auto &node) {
+              return node.name().starts_with('/');
+            });
 }
 
 void TorchNotes::indexTensors(TorchCall &call) const {
@@ -276,9 +277,9 @@ std::optional<std::string> TorchNotes::source(const onnx::NodeProto &node,
   if (!call.known || isFilledIn(node, slot))
     return std::nullopt;
   if (auto argument = argumentOf(call, node, slot)) {
-    std::vector<std::string> names;
-    if (*argument < call.args.size() && call.args[*argument].starts_with('%'))
-      addTensors(call.args[*argument], names);
+    const bool isTensor =
+        *argument < call.args.size() && call.args[*argument].starts_with('%');
+    const auto names = tensorsIn(isTensor ? call.args[*argument] : "");
     return names.size() == 1 ? std::optional(names[0]) : std::nullopt;
   }
   const bool inOrder = keepsOrder(node.op_type()) &&
@@ -306,9 +307,8 @@ bool TorchNotes::isFilledIn(const onnx::NodeProto &node, int slot) const {
     return false;
   if (*argument < call.args.size())
     return call.args[*argument] == "None";
-  const auto given =
-      std::count_if(call.args.begin(), call.args.end(),
-                    [](const auto &arg) { return arg.starts_with('%'); });
+  const auto given = std::ranges::count_if(
+      call.args, [](const auto &arg) { return arg.starts_with('%'); });
   return size_t(given) == call.tensors.size(); // nor as a keyword
 }
 

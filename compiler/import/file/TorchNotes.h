@@ -2,17 +2,13 @@
 // Metadata that torch's dynamo exporter writes: the source call of each node,
 // and the parameters of the source module.
 #pragma once
+#include "compiler/import/tensor/OnnxMessages.h"
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
-
-namespace onnx {
-class GraphProto;
-class NodeProto;
-} // namespace onnx
 
 namespace dlc::import {
 
@@ -30,6 +26,11 @@ struct TorchCall {
   std::optional<std::string> only; // the only parameter or buffer in tensors
   std::set<std::string> repeated;  // tensors that the node reads repeatedly
 };
+
+/// The strings in a note's list: "['', 'b.0', 'linear']".
+std::vector<std::string> quotedStrings(std::string_view text);
+/// "p_conv1_weight" and "x" for "(%p_conv1_weight, %x)".
+std::vector<std::string> tensorsIn(std::string_view text);
 
 /// All notes of a graph, parsed once. Malformed notes, and names that tensors
 /// cannot have, are ignored, since the file is untrusted. Queries take constant

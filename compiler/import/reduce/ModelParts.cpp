@@ -5,8 +5,8 @@
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/ExternalData.h"
+#include "runtime/base/numbers/ParseNumber.h"
 #include <algorithm>
-#include <charconv>
 
 namespace dlc::import {
 namespace {
@@ -20,11 +20,8 @@ bool isExternal(const onnx::TensorProto &tensor) {
 /// The length in the file, or the size of its shape and type.
 uint64_t externalBytes(const onnx::TensorProto &tensor) {
   for (const auto &entry : tensor.external_data())
-    if (uint64_t length = 0; entry.key() == "length") {
-      const char *text = entry.value().c_str();
-      std::from_chars(text, text + entry.value().size(), length);
-      return length;
-    }
+    if (entry.key() == "length")
+      return asNumber<uint64_t>(entry.value()).value_or(0);
   const auto type = toDType(tensor.data_type());
   uint64_t bytes = type ? sizeOf(*type) : 0;
   for (const int64_t dim : tensor.dims())
@@ -84,10 +81,7 @@ Result<ModelParts> ModelParts::open(const std::string &path) {
 
 std::string ModelParts::labelOf(int number) const {
   const onnx::NodeProto &n = node(number);
-  return fmt::format("{} '{}'", n.op_type(),
-                     !n.name().empty() ? n.name()
-                     : n.output_size() ? n.output(0)
-                                       : "");
+  return fmt::format("{} '{}'", n.op_type(), nodeLabel(n));
 }
 
 std::set<std::string> ModelParts::reads(const onnx::NodeProto &node) const {
@@ -142,11 +136,9 @@ public:
     std::set<int> chosen; // indices in the graph
     for (const int node : nodes) {
       chosen.insert(of.places[size_t(node)]);
-      for (const std::string &name : of.reads(of.node(node)))
-        read.insert(name);
+      read.merge(of.reads(of.node(node)));
     }
-    for (const std::string &name : outputs)
-      read.insert(name);
+    read.insert(outputs.begin(), outputs.end());
     for (const std::string &name : read)
       if (const auto found = of.constants.find(name);
           found != of.constants.end())
@@ -154,8 +146,7 @@ public:
     for (const int place : chosen) {
       const onnx::NodeProto &node = of.graph().node(place);
       *made.mutable_graph()->add_node() = node;
-      for (const std::string &output : node.output())
-        own.insert(output);
+      own.insert(node.output().begin(), node.output().end());
     }
     DLC_ASSIGN(const bool isFed, addInputs());
     if (!isFed)
@@ -227,10 +218,8 @@ private:
   void findOutputs(const std::vector<int> &nodes) {
     for (const int number : nodes) {
       const auto &results = of.node(number).output();
-      const auto isRead = [&](const std::string &name) {
-        return read.count(name) > 0;
-      };
-      bool isUsed = std::any_of(results.begin(), results.end(), isRead);
+      bool isUsed = std::ranges::any_of(
+          results, [&](auto &name) { return read.count(name) > 0; });
       for (const std::string &name : results)
         if (of.graphOutputs.count(name))
           addOutput(name), isUsed = true;

@@ -3,17 +3,9 @@
 #include "compiler/import/Outputs.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/repair/RepairGraph.h"
-#include "compiler/import/repair/merged/ConstantWeights.h"
-#include "compiler/import/repair/merged/FillWeights.h"
-#include "compiler/import/repair/options/Dropouts.h"
-#include "compiler/import/repair/options/FreshNorms.h"
-#include "compiler/import/repair/options/LoadWeights.h"
-#include "compiler/import/repair/options/ReplaceHead.h"
-#include "compiler/import/repair/options/TrainQuantized.h"
-#include "compiler/import/repair/torch/NamesByValue.h"
+#include "compiler/import/repair/options/OptionRepairs.h"
 #include "compiler/import/repair/upgrade/StandardBodies.h"
 #include "compiler/import/rows/Rows.h"
-#include <fmt/ranges.h>
 
 namespace dlc::import {
 namespace {
@@ -44,50 +36,6 @@ Result<int> deciding(Graph &graph, const ImportOptions &) {
   const size_t before = graph.file.decisions.size();
   DLC_TRY(restore(graph.file));
   return int(graph.file.decisions.size() - before);
-}
-
-Result<int> renewFoldedNorms(Graph &graph, const ImportOptions &options) {
-  DLC_ASSIGN(int norms, renewNorms(graph.file, options.renewNormsAt));
-  graph.file.remarks.push_back(
-      {fmt::format("new batch norms: {}; outside of training they start as "
-                   "identities",
-                   norms)});
-  return norms;
-}
-
-Result<int> trainIntegers(Graph &graph, const ImportOptions &) {
-  DLC_ASSIGN(QuantizedParts parts, trainQuantized(graph.file));
-  graph.file.remarks.push_back(
-      {fmt::format("quantization-aware training: {} weights, {} biases, and "
-                   "{} scales are trained",
-                   parts.weights, parts.biases, parts.scales)});
-  return parts.weights + parts.biases + parts.scales;
-}
-
-Result<int> placeDropouts(Graph &graph, const ImportOptions &options) {
-  DLC_ASSIGN(std::string idle, findDropouts(graph.file, options.dropouts));
-  if (!idle.empty())
-    graph.file.remarks.push_back({std::move(idle)});
-  return int(graph.file.dropouts.size());
-}
-
-Result<int> placeHead(Graph &graph, const ImportOptions &options) {
-  DLC_ASSIGN(graph.head, replaceHead(graph.file, options.headClasses));
-  graph.file.remarks.push_back(
-      {fmt::format("new head: {} of {} classes", fmt::join(graph.head, ", "),
-                   options.headClasses)});
-  return int(graph.head.size());
-}
-
-Result<int> takeWeights(Graph &graph, const ImportOptions &options) {
-  return loadWeights(graph.file, {options.weights,
-                                  options.weightsPartial,
-                                  {graph.head.begin(), graph.head.end()}});
-}
-
-Result<int> giveFeatures(Graph &graph, const ImportOptions &options) {
-  DLC_TRY(addFeatures(graph.file, options.features));
-  return int(options.features.size());
 }
 
 Result<int> expandBodies(Graph &graph, const ImportOptions &) {
@@ -153,19 +101,31 @@ constexpr Repair kRepairs[] = {
 
     {"unfold-bn", "inserts a batch norm after layers, by --unfold-bn",
      Stage::Options, Skip::Yes, [](auto &o) { return o.renewNorms; },
-     renewFoldedNorms},
+     [](Graph &graph, auto &o) {
+       return renewNorms(graph.file, o.renewNormsAt);
+     }},
     {"train-quantized", "trains the weights of a quantized file, by --qat",
      Stage::Options, Skip::Yes, [](auto &o) { return o.trainQuantized; },
-     trainIntegers},
+     [](Graph &graph, auto &) { return trainQuantized(graph.file); }},
     {"dropout", "finds dropouts, and inserts those of --dropout",
-     Stage::Options, Skip::Yes, nullptr, placeDropouts},
+     Stage::Options, Skip::Yes, nullptr,
+     [](Graph &graph, auto &o) {
+       return findDropouts(graph.file, o.dropouts);
+     }},
     {"new-head", "replaces the last layer, by --replace-head", Stage::Options,
-     Skip::Yes, [](auto &o) { return o.headClasses != 0; }, placeHead},
+     Skip::Yes, [](auto &o) { return o.headClasses != 0; },
+     [](Graph &graph, auto &o) {
+       return replaceHead(graph.file, o.headClasses, graph.head);
+     }},
     // The head keeps its new values.
     {"load-weights", "loads the weights of --weights", Stage::Options,
-     Skip::Yes, [](auto &o) { return !o.weights.empty(); }, takeWeights},
+     Skip::Yes, [](auto &o) { return !o.weights.empty(); },
+     [](Graph &graph, auto &o) {
+       return loadWeights(graph.file, o.weights, o.weightsPartial, graph.head);
+     }},
     {"features", "makes inner tensors outputs, by --features", Stage::Options,
-     Skip::Yes, [](auto &o) { return !o.features.empty(); }, giveFeatures},
+     Skip::Yes, [](auto &o) { return !o.features.empty(); },
+     [](Graph &graph, auto &o) { return addFeatures(graph.file, o.features); }},
 
     {"upgrade", "upgrades operators to the newest opset", Stage::Form,
      Skip::IfIdle, nullptr,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/roles/Branches.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/NodeView.h"
+#include "compiler/import/roles/Evidence.h"
 #include "onnx-ml.pb.h"
 #include <deque>
 #include <set>
@@ -21,20 +21,11 @@ bool isArrangement(const onnx::NodeProto &node) {
 
 /// Output channels of a layer; 0 for other nodes.
 int64_t widthOf(const onnx::NodeProto &node, const OnnxFile &file) {
-  if (node.input_size() < 2)
-    return 0;
-  const std::string &op = node.op_type();
-  const Weight *weight = file.weights.find(node.input(1));
-  if (!weight || weight->shape.size() < 2 || !isWeightOperand(node, 1))
-    return 0;
-  if (op == "Conv")
-    return weight->shape[0];
-  if (op == "MatMul")
-    return weight->shape.back();
-  if (op == "Gemm")
-    return weight
-        ->shape[NodeView(node, file.opset).integer("transB", 0) ? 0 : 1];
-  return 0;
+  const Weight *weight =
+      node.input_size() > 1 && node.op_type() != "ConvTranspose"
+          ? file.weights.find(node.input(1))
+          : nullptr;
+  return weight ? channelsOf(node, weight->shape) : 0;
 }
 
 class BranchWalk {
@@ -68,9 +59,10 @@ public:
     if (node.op_type() == "Mul") {
       const auto readers = flow.readers(node.output(0));
       if (!isOfBareConv(data) || readers.size() != 1 ||
-          readers[0]->op_type() != "Add" || readers[0]->input_size() != 2)
+          readers[0].node->op_type() != "Add" ||
+          readers[0].node->input_size() != 2)
         return false;
-      const onnx::NodeProto &add = *readers[0];
+      const onnx::NodeProto &add = *readers[0].node;
       return isKnown(add.input(add.input(0) == node.output(0) ? 1 : 0));
     }
     const auto *mul = flow.maker(data);
@@ -94,7 +86,7 @@ private:
       const auto readers = flow.readers(at->output(0));
       if (readers.size() != 1)
         return nullptr;
-      const onnx::NodeProto &next = *readers[0];
+      const onnx::NodeProto &next = *readers[0].node;
       if (!isArrangement(next) || next.input(0) != at->output(0)) {
         if (!binary.count(next.op_type()) || next.input_size() != 2)
           return nullptr;
@@ -160,6 +152,16 @@ private:
 };
 
 } // namespace
+
+bool FlowWalk::isKnown(const std::string &value, int depth) const {
+  const auto *maker = flow.maker(value);
+  if (!maker)
+    return value.empty() || file.weights.find(value) != nullptr;
+  return depth < knownSteps &&
+         std::ranges::all_of(maker->input(), [&](const std::string &input) {
+           return look() && isKnown(input, depth + 1);
+         });
+}
 
 const onnx::NodeProto *residualBehind(const onnx::NodeProto &node, int slot,
                                       int64_t channels, const OnnxFile &file,

@@ -4,7 +4,7 @@
 #include "compiler/import/roles/FixedNumbers.h"
 #include "compiler/import/roles/Padding.h"
 #include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/Floats.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
@@ -21,7 +21,7 @@ static bool isOpen(const Decision &decision, const OnnxFile &file) {
   if (decision.kind != "per sample")
     return decision.kind == "parted";
   const std::vector<float> values = floatsOf(*weight);
-  return std::any_of(values.begin(), values.end(), [&](float value) {
+  return std::ranges::any_of(values, [&](float value) {
     return value != 0 && value != 1 && value != values[0];
   });
 }

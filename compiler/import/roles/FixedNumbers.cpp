@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/roles/FixedNumbers.h"
-#include "runtime/base/numbers/FloatCast.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -24,15 +24,10 @@ double epsilonOf(DType dtype) {
 }
 
 double valueAt(const Weight &weight, int64_t i) {
-  const size_t size = sizeOf(weight.dtype);
-  const char *at = static_cast<const char *>(weight.data) + size_t(i) * size;
   float value;
-  if (weight.dtype == DType::F32) {
-    std::memcpy(&value, at, sizeof value);
-  } else {
-    const auto bytes = castFloats(at, 1, weight.dtype, DType::F32);
-    std::memcpy(&value, bytes.data(), sizeof value);
-  }
+  if (weight.dtype != DType::F32)
+    return floatsOf({weight.dtype, {1}, weight.at(size_t(i))})[0];
+  std::memcpy(&value, weight.at(size_t(i)), sizeof value);
   return value;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/roles/JoinedWeights.h"
+#include "compiler/import/roles/Evidence.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <set>
@@ -23,8 +23,7 @@ static bool isOfWeights(const std::string &value, const OnnxFile &file,
   if (maker->op_type() != "Concat")
     return arranging.count(maker->op_type()) && maker->input_size() &&
            isOfWeights(maker->input(0), file, flow, looks);
-  const auto &parts = maker->input();
-  return std::all_of(parts.begin(), parts.end(), [&](const auto &part) {
+  return std::ranges::all_of(maker->input(), [&](const auto &part) {
     return isOfWeights(part, file, flow, looks);
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/roles/LearnedNumbers.h"
-#include "compiler/import/tensor/Floats.h"
+#include "compiler/import/roles/Evidence.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,9 @@
 namespace dlc::import {
 namespace {
 
-constexpr int kDepth = 8;              // of nodes after a scalar
-constexpr int kKnownDepth = 6;         // of nodes before an operand
-constexpr size_t kReaders = 64;        // of one value
-constexpr int kMostNumberLooks = 1024; // operands visited per scalar
+constexpr int kDepth = 8;       // of nodes after a scalar
+constexpr int kKnownDepth = 6;  // of nodes before an operand
+constexpr size_t kReaders = 64; // of one value
 
 using Operators = std::set<std::string>;
 
@@ -40,10 +39,10 @@ const Operators kToScale = {"Exp", "Sigmoid", "Softplus", "Tanh"};
 const Operators kChoices = {"Max", "Min", "Where"};
 const Operators kArithmetic = {"Add", "Div", "Mul", "Pow", "Sub", "Sum"};
 
-class NumberWalk {
+class NumberWalk : FlowWalk {
 public:
   NumberWalk(const OnnxFile &file, const ValueFlow &flow, const Weight *weight)
-      : file(file), flow(flow), weight(weight) {}
+      : FlowWalk(file, flow, kKnownDepth), weight(weight) {}
 
   /// The most certain use of all readers; Setting takes precedence.
   NumberUse run(const std::string &value, int depth = 0) const {
@@ -52,15 +51,13 @@ public:
     if (depth > kDepth || readers.empty() || readers.size() > kReaders)
       return found;
     bool isSetting = false;
-    for (const auto *node : readers)
-      for (int slot = 0; slot < node->input_size(); ++slot)
-        if (++looks > kMostNumberLooks) {
-          return NumberUse::Setting;
-        } else if (node->input(slot) == value) {
-          const NumberUse use = readBy(*node, slot, depth);
-          isSetting |= use == NumberUse::Setting;
-          found = std::max(found, use);
-        }
+    for (const auto &[node, slot] : readers) {
+      if (!look())
+        return NumberUse::Setting;
+      const NumberUse use = readBy(*node, slot, depth);
+      isSetting |= use == NumberUse::Setting;
+      found = std::max(found, use);
+    }
     return isSetting && found != NumberUse::Learned ? NumberUse::Setting
                                                     : found;
   }
@@ -100,19 +97,6 @@ private:
     return true;
   }
 
-  /// Only depends on tensors of the file.
-  bool isKnown(const std::string &value, int depth = 0) const {
-    const auto *maker = flow.maker(value);
-    if (!maker)
-      return file.weights.find(value) != nullptr;
-    return depth < kKnownDepth &&
-           std::all_of(maker->input().begin(), maker->input().end(),
-                       [&](const std::string &input) {
-                         return ++looks <= kMostNumberLooks &&
-                                (input.empty() || isKnown(input, depth + 1));
-                       });
-  }
-
   /// y * exp(a) + b
   bool isLogitBias(const onnx::NodeProto &node, int slot) const {
     if (node.op_type() != "Add" || node.input_size() != 2)
@@ -120,18 +104,13 @@ private:
     const auto *scaled = flow.maker(node.input(1 - slot));
     if (!scaled || scaled->op_type() != "Mul")
       return false;
-    return std::any_of(scaled->input().begin(), scaled->input().end(),
-                       [&](const std::string &input) {
-                         const auto *scale = flow.maker(input);
-                         return scale && scale->op_type() == "Exp" &&
-                                isKnown(input);
-                       });
+    return std::ranges::any_of(scaled->input(), [&](const std::string &input) {
+      const auto *scale = flow.maker(input);
+      return scale && scale->op_type() == "Exp" && isKnown(input);
+    });
   }
 
-  const OnnxFile &file;
-  const ValueFlow &flow;
   const Weight *weight;
-  mutable int looks = 0;
 };
 
 } // namespace

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/roles/NamedBuffers.h"
+#include "compiler/import/roles/Evidence.h"
 #include "compiler/import/roles/FixedNumbers.h"
 #include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/Floats.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <utility>
 
 namespace dlc::import {
 namespace {
 
-constexpr int kLongestUse = 8;   // nodes between tensor and use
-constexpr int kInputSteps = 8;   // from an input of the model to a statistic
-constexpr int kKnownSteps = 12;  // from an operand to the file's tensors
-constexpr int kMostLooks = 1024; // operands visited per tensor
+constexpr int kLongestUse = 8;  // nodes between tensor and use
+constexpr int kInputSteps = 8;  // from an input of the model to a statistic
+constexpr int kKnownSteps = 12; // from an operand to the file's tensors
 
 using OperatorNames = std::set<std::string>;
 
@@ -29,10 +27,10 @@ const OperatorNames kComputing = {"Add", "Sub", "Mul", "Div", "Pow", "Max"};
 const OperatorNames kOfPixels = {"Resize", "Pad",    "Clip", "Concat",
                                  "Crop",   "Gather", "Slice"};
 
-class UseOfBuffer {
+class UseOfBuffer : FlowWalk {
 public:
   UseOfBuffer(const OnnxFile &file, const ValueFlow &flow)
-      : file(file), flow(flow) {}
+      : FlowWalk(file, flow, kKnownSteps) {}
 
   /// An input of the model is normalised with it.
   bool normalisesInput(const std::string &value, int depth = 0) const {
@@ -91,34 +89,11 @@ public:
 private:
   template <typename Told>
   bool anyReader(const std::string &value, int depth, Told told) const {
-    if (depth > kLongestUse)
-      return false;
-    const onnx::NodeProto *before = nullptr; // repeated if it reads it twice
-    for (const auto *node : flow.readers(value)) {
-      if (node == std::exchange(before, node))
-        continue;
-      for (int slot = 0; slot < node->input_size(); ++slot) {
-        if (++looks > kMostLooks)
-          return false;
-        if (node->input(slot) == value && node->output_size() > 0 &&
-            told(*node, slot))
-          return true;
-      }
-    }
-    return false;
-  }
-
-  /// Only depends on tensors of the file.
-  bool isKnown(const std::string &value, int depth = 0) const {
-    const auto *maker = flow.maker(value);
-    if (!maker)
-      return value.empty() || file.weights.find(value) != nullptr;
-    return depth < kKnownSteps &&
-           std::all_of(maker->input().begin(), maker->input().end(),
-                       [&](const std::string &input) {
-                         return ++looks <= kMostLooks &&
-                                isKnown(input, depth + 1);
-                       });
+    return depth <= kLongestUse &&
+           std::ranges::any_of(flow.readers(value), [&](const auto &reader) {
+             return look() && reader.node->output_size() > 0 &&
+                    told(*reader.node, reader.slot);
+           });
   }
 
   /// An input of the model, possibly after arithmetic with constants.
@@ -137,10 +112,6 @@ private:
     return isKnown(maker->input(1 - slot)) &&
            isInput(maker->input(slot), depth + 1);
   }
-
-  const OnnxFile &file;
-  const ValueFlow &flow;
-  mutable int looks = 0;
 };
 
 /// Zeros and either ones or large negative numbers.

@@ -2,7 +2,7 @@
 #include "compiler/import/roles/Padding.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/TorchNotes.h"
-#include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/numbers/ParseNumber.h"
 #include "runtime/base/options/Pattern.h"
@@ -39,12 +39,10 @@ Result<Option> parse(const std::string &text) {
 /// The only row of a table that is all zeros; nullopt if there is none or
 /// several.
 std::optional<int64_t> rowOfZeros(const Weight &table) {
-  size_t bytes = table.bytes / size_t(table.shape[0]);
-  const char *data = static_cast<const char *>(table.data);
+  const size_t bytes = table.bytes / size_t(table.shape[0]);
   std::optional<int64_t> found;
   for (int64_t row = 0; row < table.shape[0]; ++row) {
-    const char *begin = data + size_t(row) * bytes;
-    if (std::any_of(begin, begin + bytes, [](char c) { return c != 0; }))
+    if (!isZero(table.view().substr(size_t(row) * bytes, bytes)))
       continue;
     if (found)
       return std::nullopt;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/roles/Roles.h"
 #include "compiler/import/file/Conventions.h"
-#include "compiler/import/roles/Branches.h"
+#include "compiler/import/file/NodeView.h"
+#include "compiler/import/file/TorchNotes.h"
+#include "compiler/import/roles/Evidence.h"
 #include "compiler/import/roles/FixedNumbers.h"
-#include "compiler/import/roles/JoinedWeights.h"
-#include "compiler/import/roles/LearnedNumbers.h"
-#include "compiler/import/roles/NamedBuffers.h"
 #include "compiler/import/roles/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/Floats.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/options/Pattern.h"
@@ -24,20 +23,16 @@ const std::set<std::string> kPassThrough = {
     "Squeeze",  "Unsqueeze",      "Flatten",         "Slice", "Expand",
     "Split",    "QuantizeLinear", "DequantizeLinear"};
 
-struct Use {
-  const onnx::NodeProto *node;
-  int input;
-};
-
 class RoleFinder {
 public:
   explicit RoleFinder(const OnnxFile &file)
       : file(file), isTorch(isOfTorch(*file.model)) {
     for (const auto *node : file.nodes) {
-      addUses(*node);
+      flow.addWithBodies(*node);
       for (const auto &entry : node->metadata_props())
         if (entry.key() == "pkg.torch.onnx.fx_node")
-          readFxNode(entry.value());
+          for (std::string &name : tensorsIn(entry.value()))
+            fxValues.insert(std::move(name));
     }
     for (const auto &tensor : file.model->graph().initializer())
       if (isNarrow(tensor.data_type()))
@@ -237,8 +232,8 @@ private:
   /// Only zeros and ones, like a mask.
   static bool isChoice(const Weight &weight) {
     const std::vector<float> values = floatsOf(weight);
-    const auto zeros = std::count(values.begin(), values.end(), 0.0F);
-    const auto ones = std::count(values.begin(), values.end(), 1.0F);
+    const auto zeros = std::ranges::count(values, 0.0F);
+    const auto ones = std::ranges::count(values, 1.0F);
     return zeros && ones && size_t(zeros + ones) == values.size();
   }
 
@@ -283,9 +278,7 @@ private:
     if (!node)
       return "no node";
     return fmt::format("{} '{}'", printable(node->op_type()),
-                       printable(node->name().empty() && node->output_size()
-                                     ? node->output(0)
-                                     : node->name()));
+                       printable(nodeLabel(*node)));
   }
 
   static constexpr const char
@@ -348,104 +341,69 @@ private:
   bool isVector(const std::string &name) const {
     const Weight *weight = file.weights.find(behind(name));
     return weight && weight->elements() > 1 &&
-           std::count_if(weight->shape.begin(), weight->shape.end(),
-                         [](int64_t d) { return d != 1; }) == 1;
+           std::ranges::count_if(weight->shape,
+                                 [](int64_t d) { return d != 1; }) == 1;
   }
 
   /// The source of a value, through nodes that only move elements.
   std::string behind(std::string value) const {
     for (int steps = 0; steps < 8; ++steps) {
-      auto it = producers.find(value);
-      if (it == producers.end() || !kPassThrough.count(it->second->op_type()))
+      const auto *maker = flow.maker(value);
+      if (!maker || !kPassThrough.count(maker->op_type()))
         break;
-      value = it->second->input(0);
+      value = maker->input(0);
     }
     return value;
   }
   const onnx::NodeProto *producerOf(const std::string &value) const {
-    auto it = producers.find(behind(value));
-    return it == producers.end() || it->second->input_size() == 0 ? nullptr
-                                                                  : it->second;
-  }
-
-  void addUses(const onnx::NodeProto &node) {
-    for (const std::string &output : node.output())
-      producers[output] = &node;
-    for (int i = 0; i < node.input_size(); ++i)
-      uses[node.input(i)].push_back({&node, i});
-    for (const auto &attribute : node.attribute())
-      for (const auto &inner : attribute.g().node())
-        addUses(inner);
-  }
-
-  /// Collects "%p_conv1_weight" and "%b_bn1_running_mean" of a call.
-  void readFxNode(const std::string &text) {
-    auto isWord = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
-    for (size_t at = text.find('%'); at != std::string::npos;
-         at = text.find('%', at + 1)) {
-      size_t end = at + 1;
-      while (end < text.size() && isWord(text[end]))
-        ++end;
-      fxValues.insert(text.substr(at + 1, end - at - 1));
-    }
+    const auto *maker = flow.maker(behind(value));
+    return maker && maker->input_size() ? maker : nullptr;
   }
 
   void visit(const std::string &value, std::set<std::string> &seen,
              Reading &reading) {
-    auto it = uses.find(value);
-    if (it == uses.end() || seen.size() > 32 || !seen.insert(value).second)
+    const auto readers = flow.readers(value);
+    if (readers.empty() || seen.size() > 32 || !seen.insert(value).second)
       return;
-    for (const Use &use : it->second) {
-      read(value, use, reading);
-      if ((use.input == 0 && kPassThrough.count(use.node->op_type())) ||
-          joinsWeights(*use.node, file, flow))
-        for (const std::string &output : use.node->output())
+    for (const auto &[node, input] : readers) {
+      read(value, *node, input, reading);
+      if ((input == 0 && kPassThrough.count(node->op_type())) ||
+          joinsWeights(*node, file, flow))
+        for (const std::string &output : node->output())
           visit(output, seen, reading);
     }
   }
 
-  void read(const std::string &value, const Use &use, Reading &reading) const {
-    const onnx::NodeProto &node = *use.node;
+  void read(const std::string &value, const onnx::NodeProto &node, int input,
+            Reading &reading) const {
     auto note = [&](const onnx::NodeProto *&first, bool is) {
       if (is && !first)
         first = &node;
     };
     note(reading.any, true);
-    note(reading.derivedBy, isDifferentiated(node, use.input));
-    note(reading.weightOf, isWeightOperand(node, use.input));
-    note(reading.settingOf, isSettingOperand(node, use.input));
+    note(reading.derivedBy, isDifferentiated(node, input));
+    note(reading.weightOf, isWeightOperand(node, input));
+    note(reading.settingOf, isSettingOperand(node, input));
     note(reading.statisticOf,
-         node.op_type() == "BatchNormalization" && use.input >= 3);
-    reading.isLookedUp |= node.op_type() == "Gather" && use.input == 0;
+         node.op_type() == "BatchNormalization" && input >= 3);
+    reading.isLookedUp |= node.op_type() == "Gather" && input == 0;
     if (!reading.weightOf && isVector(value)) {
-      reading.weightOf = layerBehind(node, use.input);
+      reading.weightOf = layerBehind(node, input);
       if (!reading.weightOf && !reading.joinedBy)
         reading.joinedBy = residualBehind(
-            node, use.input, file.weights.find(behind(value))->elements(), file,
+            node, input, file.weights.find(behind(value))->elements(), file,
             flow);
     }
     reading.isOfFoldedNorm |=
-        reading.joinedBy && isOfFoldedNorm(node, use.input, file, flow);
+        reading.joinedBy && isOfFoldedNorm(node, input, file, flow);
   }
 
   const OnnxFile &file;
-  const ValueFlow flow{[this](const std::string &value) {
-                         auto it = producers.find(value);
-                         return it == producers.end() ? nullptr : it->second;
-                       },
-                       [this](const std::string &value) {
-                         std::vector<const onnx::NodeProto *> nodes;
-                         if (auto it = uses.find(value); it != uses.end())
-                           for (const Use &use : it->second)
-                             nodes.push_back(use.node);
-                         return nodes;
-                       }};
+  ValueFlow flow;
   const bool isTorch;
   std::unordered_map<std::string, std::string> decisions; // of repairs
-  std::unordered_map<std::string, std::vector<Use>> uses;
-  std::unordered_map<std::string, const onnx::NodeProto *> producers;
-  std::set<std::string> ofNodes; // from Constant nodes
-  bool hasOthers = false;        // float initializers of the file exist
+  std::set<std::string> ofNodes;                          // from Constant nodes
+  bool hasOthers = false; // float initializers of the file exist
   std::set<std::string> fxValues;
   std::set<std::string> narrow; // types stored in wider ones: not trained
 };
@@ -457,9 +415,8 @@ Status expectMatches(const OnnxFile &file, const char *flag,
   for (const auto &[name, weight] : file.weights.all())
     names.push_back(name);
   for (const Pattern &pattern : patterns)
-    if (std::none_of(names.begin(), names.end(), [&](const std::string &name) {
-          return pattern.search(name);
-        }))
+    if (std::ranges::none_of(names,
+                             [&](auto &name) { return pattern.search(name); }))
       return usageError("{}={} matches no initializer of the model{}", flag,
                         pattern.text(), nearbyNames(pattern.text(), names));
   return {};

@@ -39,11 +39,11 @@ std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
 /// - they are the bias added to such a product, or scale or shift of a
 ///   decomposed norm, or
 /// - they are named *.weight or *.bias or, in a torch export, like module state
-///   (class_token), unless name and use are those of a buffer (NamedBuffers.h).
+///   (class_token), unless name and use are those of a buffer (Evidence.h).
 /// What the exporter recorded (torch's fx_node metadata) takes precedence,
 /// except that in torch's files values of a formula are not trained, since
 /// requires_grad is not recorded; recorded arithmetic progressions are.
-///   Scalars are constants, except in torch's files (LearnedNumbers.h). Without
+///   Scalars are constants, except in torch's files (Evidence.h). Without
 /// a record, a trained operand of a product or sum may be a buffer
 /// (RoleDoubt::Role), in torch's files and in Constant nodes.
 Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,

@@ -9,11 +9,9 @@ namespace dlc::import {
 template <typename T>
 static std::optional<std::pair<double, double>>
 find(const Weight &weight, int64_t rows, int64_t columns) {
-  const auto *bytes = static_cast<const char *>(weight.data);
   const auto at = [&](int64_t row, int64_t column) {
     T x;
-    std::memcpy(&x, bytes + size_t(row * columns + column) * sizeof x,
-                sizeof x);
+    std::memcpy(&x, weight.at(size_t(row * columns + column)), sizeof x);
     return x;
   };
   const T low = at(0, 0), high = at(0, columns - 1);
@@ -48,10 +46,9 @@ std::optional<std::pair<double, double>> triangleOf(const Weight &weight) {
 }
 
 float largestFinite(const Weight &weight) {
-  const auto *bytes = static_cast<const char *>(weight.data);
   float x, largest = 0;
-  for (size_t i = 0; i + sizeof x <= weight.bytes; i += sizeof x) {
-    std::memcpy(&x, bytes + i, sizeof x);
+  for (size_t i = 0; i < weight.bytes / sizeof x; ++i) {
+    std::memcpy(&x, weight.at(i), sizeof x);
     if (std::isfinite(x))
       largest = std::max(largest, std::abs(x));
   }

@@ -17,9 +17,7 @@ using GraphNames = std::map<std::string, std::string>;
 /// Creates nodes and imports them immediately.
 class BodyExpander {
 public:
-  explicit BodyExpander(const Node &n)
-      : n(n),
-        label(n.proto.name().empty() ? n.proto.output(0) : n.proto.name()) {}
+  explicit BodyExpander(const Node &n) : n(n), label(nodeLabel(n.proto)) {}
 
   /// Imports the nodes of `graph` as PREFIX/NODE and returns the names of its
   /// outputs' values; `names` maps its inputs.
@@ -27,16 +25,9 @@ public:
                                           const std::string &prefix,
                                           GraphNames names) const {
     std::vector<onnx::NodeProto> made;
-    for (const auto &tensor : graph.initializer()) {
-      onnx::NodeProto constant;
-      constant.set_op_type("Constant");
-      auto *value = constant.add_attribute();
-      value->set_name("value");
-      value->set_type(onnx::AttributeProto::TENSOR);
-      *value->mutable_t() = tensor;
-      constant.add_output(tensor.name());
-      DLC_CHECK(add(constant, prefix, names, made));
-    }
+    for (const auto &tensor : graph.initializer())
+      DLC_CHECK(
+          add(newConstant(tensor, "", tensor.name()), prefix, names, made));
     if (graph.sparse_initializer_size())
       return n.fail() << "sparse initializers of a body are not supported";
     for (const auto &node : graph.node())
@@ -61,21 +52,9 @@ public:
                                const std::vector<std::string> &inputs,
                                const std::string &result,
                                std::optional<int64_t> axis = {}) const {
-    onnx::NodeProto node;
-    node.set_op_type(op);
-    node.set_name(label);
-    for (const std::string &input : inputs) {
-      node.add_input(input);
-      n.table.use(input);
-    }
-    node.add_output(n.table.unusedName(result));
-    n.table.use(node.output(0));
-    if (axis) {
-      auto *attribute = node.add_attribute();
-      attribute->set_name("axis");
-      attribute->set_type(onnx::AttributeProto::INT);
-      attribute->set_i(*axis);
-    }
+    auto node = newNode(op, label, inputs, {n.table.unusedName(result)},
+                        axis ? Settings{Setting("axis", *axis)} : Settings());
+    n.table.useAll(node);
     DLC_CHECK(import(node));
     return node.output(0);
   }
@@ -91,13 +70,8 @@ public:
   LogicalResult give(int i, const std::string &value) const {
     if (i >= n.proto.output_size() || n.proto.output(i).empty())
       return mlir::success();
-    onnx::NodeProto node;
-    node.set_op_type("Identity");
-    node.set_name(label);
-    node.add_input(value);
     n.table.use(value);
-    node.add_output(n.proto.output(i));
-    return import(node);
+    return import(newNode("Identity", label, {value}, {n.proto.output(i)}));
   }
 
   /// Type of a value whose shape is known.

@@ -2,15 +2,12 @@
 // External tensor data: memory-mapped files, restricted to the model's folder.
 #pragma once
 #include "compiler/import/tensor/Budget.h"
+#include "compiler/import/tensor/OnnxMessages.h"
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-
-namespace onnx {
-class TensorProto;
-}
 
 namespace dlc::import {
 

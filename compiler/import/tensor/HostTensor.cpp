@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/tensor/HostTensor.h"
+#include "runtime/base/numbers/FloatCast.h"
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -7,14 +8,20 @@
 namespace dlc::import {
 namespace {
 
-template <typename T> T load(const char *data, int64_t index) {
-  T value;
-  std::memcpy(&value, data + index * sizeof(T), sizeof(T));
-  return value;
+/// Reads integers of a type.
+template <typename T>
+void loadAll(const Weight &weight, std::vector<int64_t> &ints) {
+  for (size_t i = 0; i < ints.size(); ++i) {
+    T value;
+    std::memcpy(&value, weight.at(i), sizeof(T));
+    ints[i] = value;
+  }
 }
 
-template <typename T> void store(std::string &bytes, T value) {
-  bytes.append(reinterpret_cast<const char *>(&value), sizeof(T));
+template <typename T> std::string storedAs(const std::vector<int64_t> &ints) {
+  const std::vector<T> narrow(ints.begin(), ints.end());
+  return {reinterpret_cast<const char *>(narrow.data()),
+          narrow.size() * sizeof(T)};
 }
 
 } // namespace
@@ -52,30 +59,17 @@ HostTensor HostTensor::from(const Weight &weight, Lease lease) {
   HostTensor tensor(weight.dtype, weight.shape, std::move(lease));
   std::vector<double> &floats = tensor.values->floats;
   std::vector<int64_t> &ints = tensor.values->ints;
-  auto *data = static_cast<const char *>(weight.data);
-  for (int64_t i = 0, count = tensor.elements(); i < count; ++i)
-    switch (weight.dtype) {
-    case DType::F32:
-      floats[i] = load<float>(data, i);
-      break;
-    case DType::F64:
-      floats[i] = load<double>(data, i);
-      break;
-    case DType::F16:
-      floats[i] = fromF16(load<uint16_t>(data, i));
-      break;
-    case DType::BF16:
-      floats[i] = fromBf16(load<uint16_t>(data, i));
-      break;
-    case DType::I64:
-      ints[i] = load<int64_t>(data, i);
-      break;
-    case DType::I32:
-      ints[i] = load<int32_t>(data, i);
-      break;
-    default:
-      ints[i] = load<uint8_t>(data, i);
-    }
+  if (tensor.holdsFloats()) {
+    const auto wide =
+        castFloats(weight.data, floats.size(), weight.dtype, DType::F64);
+    std::memcpy(floats.data(), wide.data(), wide.size());
+  } else if (weight.dtype == DType::I64) {
+    loadAll<int64_t>(weight, ints);
+  } else if (weight.dtype == DType::I32) {
+    loadAll<int32_t>(weight, ints);
+  } else {
+    loadAll<uint8_t>(weight, ints);
+  }
   return tensor;
 }
 
@@ -106,32 +100,14 @@ std::vector<int64_t> HostTensor::integers() const {
 }
 
 std::string HostTensor::bytes() const {
-  std::string bytes;
-  bytes.reserve(elements() * sizeOf(dtype));
-  for (int64_t i = 0, count = elements(); i < count; ++i)
-    switch (dtype) {
-    case DType::F32:
-      store(bytes, static_cast<float>(values->floats[i]));
-      break;
-    case DType::F64:
-      store(bytes, values->floats[i]);
-      break;
-    case DType::F16:
-      store(bytes, toF16(static_cast<float>(values->floats[i])));
-      break;
-    case DType::BF16:
-      store(bytes, toBf16(static_cast<float>(values->floats[i])));
-      break;
-    case DType::I64:
-      store(bytes, values->ints[i]);
-      break;
-    case DType::I32:
-      store(bytes, static_cast<int32_t>(values->ints[i]));
-      break;
-    default:
-      store(bytes, static_cast<uint8_t>(values->ints[i]));
-    }
-  return bytes;
+  if (holdsFloats()) {
+    const auto narrow = castFloats(values->floats.data(), values->floats.size(),
+                                   DType::F64, dtype);
+    return {reinterpret_cast<const char *>(narrow.data()), narrow.size()};
+  }
+  return dtype == DType::I64   ? storedAs<int64_t>(values->ints)
+         : dtype == DType::I32 ? storedAs<int32_t>(values->ints)
+                               : storedAs<uint8_t>(values->ints);
 }
 
 std::string convertedBytes(const Weight &weight, DType to) {
@@ -139,9 +115,9 @@ std::string convertedBytes(const Weight &weight, DType to) {
   std::string bytes;
   const int64_t count = weight.elements();
   for (int64_t start = 0; start < count; start += kPiece) {
-    Weight piece{weight.dtype, {std::min(kPiece, count - start)}};
-    piece.data = static_cast<const char *>(weight.data) +
-                 size_t(start) * sizeOf(weight.dtype);
+    const Weight piece{weight.dtype,
+                       {std::min(kPiece, count - start)},
+                       weight.at(size_t(start))};
     HostTensor from = HostTensor::from(piece, {}), converted(to, piece.shape);
     for (int64_t i = 0; i < piece.shape[0]; ++i)
       converted.setFrom(i, from);

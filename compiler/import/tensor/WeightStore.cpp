@@ -16,11 +16,11 @@ void WeightStore::add(const std::string &name, Weight weight) {
     places.emplace(at->first, &at->second);
 }
 
-void WeightStore::own(const std::string &name, DType dtype,
-                      std::vector<int64_t> shape, std::string bytes) {
+Weight WeightStore::kept(DType dtype, std::vector<int64_t> shape,
+                         std::string bytes) {
   auto held = std::make_shared<const std::string>(std::move(bytes));
-  add(name, {dtype, std::move(shape), held->data(), held->size()});
   keep(held);
+  return {dtype, std::move(shape), held->data(), held->size()};
 }
 
 void WeightStore::remove(const std::string &name) {

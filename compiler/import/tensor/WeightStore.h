@@ -20,6 +20,13 @@ struct Weight {
   size_t bytes = 0;
 
   int64_t elements() const;
+  std::string_view view() const {
+    return {static_cast<const char *>(data), bytes};
+  }
+  /// The bytes from an element on.
+  const char *at(size_t element = 0) const {
+    return static_cast<const char *>(data) + element * sizeOf(dtype);
+  }
 };
 
 /// Maps names to weights. Views point into the parsed model, a mapped external
@@ -35,7 +42,11 @@ public:
   void add(const std::string &name, Weight weight);
   /// Adds a tensor and takes ownership of its bytes.
   void own(const std::string &name, DType dtype, std::vector<int64_t> shape,
-           std::string bytes);
+           std::string bytes) {
+    add(name, kept(dtype, std::move(shape), std::move(bytes)));
+  }
+  /// A tensor of bytes that the store owns, without an entry.
+  Weight kept(DType dtype, std::vector<int64_t> shape, std::string bytes);
   /// Removes an entry; the memory it points to stays alive.
   void remove(const std::string &name);
   /// Extends the lifetime of `holder` to that of the store.

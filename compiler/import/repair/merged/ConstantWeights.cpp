@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/merged/ConstantWeights.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/GraphCheck.h"
-#include "compiler/import/file/GraphEdit.h"
-#include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/Subgraphs.h"
+#include "compiler/import/file/ValueFlow.h"
+#include "compiler/import/repair/torch/Restoring.h"
 #include "compiler/import/roles/Roles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/ExternalData.h"
-#include "compiler/import/tensor/Floats.h"
 #include "compiler/import/tensor/TensorData.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 #include <unordered_set>
 
 namespace dlc::import {
@@ -27,6 +25,8 @@ public:
 
   Status run() {
     DLC_TRY(separateNames(file));
+    for (const auto &node : graph.node())
+      flow.addWithBodies(node);
     visit(graph);
     if (offers.empty())
       return {};
@@ -38,9 +38,10 @@ public:
         file.weights.remove(offer.name);
       else
         DLC_TRY(take(offer));
+    auto isTaken = [&](auto &item) { return taken.count(&item) > 0; };
     for (onnx::GraphProto *owner : owners) {
-      removeTaken(*owner->mutable_node());
-      removeTaken(*owner->mutable_initializer());
+      eraseWhere(*owner->mutable_node(), isTaken);
+      eraseWhere(*owner->mutable_initializer(), isTaken);
     }
     DLC_ASSIGN(file.nodes, sortedNodes(graph));
     return {};
@@ -55,16 +56,12 @@ private:
     std::shared_ptr<onnx::TensorProto> made; // converted from a list of floats
   };
 
-  /// Records makers and readers of values, and candidates for weights.
+  /// Records candidates for weights.
   void visit(onnx::GraphProto &at) {
     if (&at != &graph)
       for (auto &tensor : *at.mutable_initializer())
         offer({tensor.name(), &at, nullptr, &tensor, nullptr});
     for (auto &node : *at.mutable_node()) {
-      for (const std::string &output : node.output())
-        makers[output] = &node;
-      for (const std::string &input : node.input())
-        readers[input].push_back(&node);
       const bool isConstant =
           operatorName(node) == "Constant" && node.output_size() == 1;
       for (auto &attribute : *node.mutable_attribute())
@@ -109,7 +106,7 @@ private:
     std::unordered_set<std::string> offered;
     for (const Offer &offer : offers)
       offered.insert(offer.name);
-    return std::any_of(roles.begin(), roles.end(), [&](const auto &entry) {
+    return std::ranges::any_of(roles, [&](const auto &entry) {
       return entry.second.role == Role::Param && !offered.count(entry.first);
     });
   }
@@ -117,22 +114,22 @@ private:
   /// A few numbers from which a Gather selects, such as factors of a size.
   bool isChoice(const std::string &name) {
     constexpr int64_t kFew = 16;
-    const auto &nodes = readers[name];
     return file.weights.find(name)->elements() <= kFew &&
-           std::any_of(nodes.begin(), nodes.end(), [](const auto *node) {
-             return node->op_type() == "Gather";
+           std::ranges::any_of(flow.readers(name), [](auto &reader) {
+             return reader.node->op_type() == "Gather";
            });
   }
 
   /// Ones or zeros in a decomposed group norm: an InstanceNormalization between
   /// two Reshapes.
   bool isOfGroups(const std::string &name) {
-    const auto &nodes = readers[name];
-    if (nodes.empty() || !std::all_of(nodes.begin(), nodes.end(),
-                                      [&](auto *n) { return isGrouped(*n); }))
+    const auto readers = flow.readers(name);
+    if (readers.empty() || !std::ranges::all_of(readers, [&](auto &reader) {
+          return isGrouped(*reader.node);
+        }))
       return false;
     const std::vector<float> values = floatsOf(*file.weights.find(name));
-    return std::all_of(values.begin(), values.end(), [&](float value) {
+    return std::ranges::all_of(values, [&](float value) {
       return value == values[0] && (value == 0 || value == 1);
     });
   }
@@ -140,12 +137,11 @@ private:
   bool isGrouped(const onnx::NodeProto &norm) {
     if (norm.op_type() != "InstanceNormalization" || !norm.output_size())
       return false;
-    auto maker = makers.find(norm.input(0));
-    const auto &next = readers[norm.output(0)];
-    return maker != makers.end() && maker->second->op_type() == "Reshape" &&
-           !next.empty() &&
-           std::all_of(next.begin(), next.end(), [](const auto *reader) {
-             return reader->op_type() == "Reshape";
+    const auto *maker = flow.maker(norm.input(0));
+    const auto next = flow.readers(norm.output(0));
+    return maker && maker->op_type() == "Reshape" && !next.empty() &&
+           std::ranges::all_of(next, [](auto &reader) {
+             return reader.node->op_type() == "Reshape";
            });
   }
 
@@ -154,15 +150,11 @@ private:
     tensor.Swap(offer.tensor);
     tensor.set_name(offer.name);
     DLC_TRY(addTensor(tensor, offer.name, external, file.weights));
-    if (file.model->ir_version() < 4)
-      declareInitializer(graph, tensor);
+    declareInitializer(*file.model, tensor);
     owners.insert(offer.owner);
     if (offer.owner != &graph)
       keepOutputs(*offer.owner, offer.name);
-    if (offer.node)
-      taken.insert(offer.node);
-    else
-      taken.insert(offer.tensor);
+    taken.insert({offer.node, offer.tensor});
     file.decisions.push_back(
         {offer.name, offer.node ? "of a node" : "of a body",
          offer.node ? "is a weight, which the file has as a Constant node"
@@ -176,23 +168,13 @@ private:
       if (output.name() != name)
         continue;
       std::string made = name + "/given";
-      while (makers.count(made) || file.weights.find(made))
+      while (flow.maker(made) || file.weights.find(made))
         made += "'";
       auto &node = *owner.add_node();
-      node.set_op_type("Identity");
-      node.add_input(name);
-      node.add_output(made);
-      makers[made] = &node;
+      node = newNode("Identity", "", {name}, {made});
+      flow.add(node);
       output.set_name(made);
     }
-  }
-
-  template <class Items> void removeTaken(Items &items) {
-    auto middle = std::stable_partition(
-        items.pointer_begin(), items.pointer_end(),
-        [&](const auto *item) { return !taken.count(item); });
-    const int kept = int(middle - items.pointer_begin());
-    items.DeleteSubrange(kept, items.size() - kept);
   }
 
   OnnxFile &file;
@@ -201,8 +183,7 @@ private:
   std::vector<Offer> offers;
   std::unordered_set<const void *> taken; // nodes and initializers
   std::set<onnx::GraphProto *> owners;
-  std::unordered_map<std::string, const onnx::NodeProto *> makers;
-  std::unordered_map<std::string, std::vector<const onnx::NodeProto *>> readers;
+  ValueFlow flow;
 };
 
 } // namespace

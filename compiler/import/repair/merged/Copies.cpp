@@ -12,95 +12,76 @@ namespace {
 constexpr int64_t kFewest = 8; // equality of fewer may be coincidence
 constexpr size_t kMaxPermuted = 4;
 
-const char *bytesOf(const Weight &weight) {
-  return static_cast<const char *>(weight.data);
-}
-
 uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15ull;
   x = (x ^ (x >> 29)) * 0xBF58476D1CE4E5B9ull;
   return x ^ (x >> 32);
 }
 
-} // namespace
-
-uint64_t contentHash(const Weight &weight) {
-  size_t size = sizeOf(weight.dtype);
-  uint64_t sum = 0;
-  for (size_t at = 0; at < weight.bytes; at += size) {
-    uint64_t element = 0;
-    std::memcpy(&element, bytesOf(weight) + at, size);
-    sum += mix(element + 1);
-  }
-  return mix(sum ^ mix(weight.bytes * 16 + uint64_t(weight.dtype)));
+uint64_t bitsAt(const Weight &weight, size_t element) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, weight.at(element), sizeOf(weight.dtype));
+  return bits;
 }
 
-namespace {
+size_t countOf(const Weight &weight) {
+  return weight.bytes / sizeOf(weight.dtype);
+}
 
 /// Hash of size, first and last element, which are the same for all transposed
 /// and reshaped copies.
 uint64_t cornersHash(const Weight &weight) {
-  size_t size = sizeOf(weight.dtype);
-  uint64_t first = 0, last = 0;
-  std::memcpy(&first, bytesOf(weight), size);
-  std::memcpy(&last, bytesOf(weight) + weight.bytes - size, size);
+  const uint64_t first = bitsAt(weight, 0),
+                 last = bitsAt(weight, countOf(weight) - 1);
   return mix(mix(first + 1) ^ last) ^
          mix(weight.bytes * 16 + uint64_t(weight.dtype));
 }
 
+std::string_view rowOf(const Weight &weight, int64_t row) {
+  const size_t bytes = size_t(weight.shape.back()) * sizeOf(weight.dtype);
+  return weight.view().substr(size_t(row) * bytes, bytes);
+}
+
+int64_t rowsOf(const Weight &weight) {
+  return int64_t(countOf(weight)) / weight.shape.back();
+}
+
+uint64_t rowHash(const Weight &weight, int64_t row) {
+  const std::string_view bytes = rowOf(weight, row);
+  return llvm::xxh3_64bits(bytes) ^
+         mix(bytes.size() * 16 + uint64_t(weight.dtype));
+}
+
+bool isTransposed(const Weight &source, const Weight &copy,
+                  const std::vector<int64_t> &perm) {
+  for (size_t d = 0; d < perm.size(); ++d)
+    if (copy.shape[d] != source.shape[size_t(perm[d])])
+      return false;
+  return walkTransposed(source.shape, perm, [&](size_t to, size_t from) {
+    return bitsAt(copy, to) == bitsAt(source, from);
+  });
+}
+
 } // namespace
+
+uint64_t contentHash(const Weight &weight) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < countOf(weight); ++i)
+    sum += mix(bitsAt(weight, i) + 1);
+  return mix(sum ^ mix(weight.bytes * 16 + uint64_t(weight.dtype)));
+}
 
 bool canBeCopied(const Weight &weight) {
   return isFloat(weight.dtype) && weight.elements() >= kFewest &&
          !isSplat(weight);
 }
 
-namespace {
-
-uint64_t rowHash(const Weight &weight, int64_t row, size_t bytes) {
-  return llvm::xxh3_64bits(
-             llvm::ArrayRef(reinterpret_cast<const uint8_t *>(bytesOf(weight)) +
-                                size_t(row) * bytes,
-                            bytes)) ^
-         mix(bytes * 16 + uint64_t(weight.dtype));
-}
-
-bool isTransposed(const Weight &source, const Weight &copy,
-                  const std::vector<int64_t> &perm) {
-  size_t rank = perm.size(), size = sizeOf(copy.dtype);
-  std::vector<int64_t> strides(rank, 1), step(rank), index(rank, 0);
-  for (size_t d = rank - 1; d > 0; --d)
-    strides[d - 1] = strides[d] * source.shape[d];
-  for (size_t d = 0; d < rank; ++d) {
-    if (copy.shape[d] != source.shape[size_t(perm[d])])
-      return false;
-    step[d] = strides[size_t(perm[d])];
-  }
-  int64_t from = 0;
-  for (size_t at = 0; at < copy.bytes; at += size) {
-    if (std::memcmp(bytesOf(copy) + at, bytesOf(source) + size_t(from) * size,
-                    size) != 0)
-      return false;
-    for (size_t d = rank; d-- > 0;) {
-      from += step[d];
-      if (++index[d] < copy.shape[d])
-        break;
-      from -= step[d] * copy.shape[d];
-      index[d] = 0;
-    }
-  }
-  return true;
-}
-
-} // namespace
-
 std::optional<Arrangement> arrangementOf(const Weight &source,
                                          const Weight &copy) {
   if (source.dtype != copy.dtype || source.bytes != copy.bytes)
     return std::nullopt;
   Arrangement how;
-  if (source.data == copy.data ||
-      std::memcmp(source.data, copy.data, copy.bytes) == 0) {
+  if (source.data == copy.data || source.view() == copy.view()) {
     how.kind =
         source.shape == copy.shape ? Arrangement::Same : Arrangement::Reshape;
     return how;
@@ -134,10 +115,8 @@ void CopyFinder::add(const std::string &name, const Weight &weight) {
     it->second.push_back(tensor);
   if (weight.shape.size() > 3 || !widths.count(weight.shape.back()))
     return;
-  size_t bytes = size_t(weight.shape.back()) * sizeOf(weight.dtype);
-  for (int64_t row = 0; row < int64_t(weight.bytes / bytes); ++row)
-    if (auto [it, first] =
-            rows.emplace(rowHash(weight, row, bytes), Row{tensor, row});
+  for (int64_t row = 0; row < rowsOf(weight); ++row)
+    if (auto [it, first] = rows.emplace(rowHash(weight, row), Row{tensor, row});
         !first)
       it->second.several = true;
 }
@@ -172,20 +151,18 @@ std::optional<CopyFinder::Found>
 CopyFinder::findRows(const Weight &copy) const {
   if (copy.shape.size() < 2 || copy.shape.back() < kFewest)
     return std::nullopt;
-  size_t bytes = size_t(copy.shape.back()) * sizeOf(copy.dtype);
   Arrangement how;
   how.kind = Arrangement::Rows;
   std::optional<size_t> tensor;
-  for (int64_t row = 0; row < int64_t(copy.bytes / bytes); ++row) {
-    auto it = rows.find(rowHash(copy, row, bytes));
+  for (int64_t row = 0; row < rowsOf(copy); ++row) {
+    auto it = rows.find(rowHash(copy, row));
     if (it == rows.end() || it->second.several ||
         it->second.tensor != tensor.value_or(it->second.tensor))
       return std::nullopt;
     tensor = it->second.tensor;
     const Weight &source = tensors[*tensor].second;
     if (source.shape.back() != copy.shape.back() ||
-        std::memcmp(bytesOf(source) + size_t(it->second.row) * bytes,
-                    bytesOf(copy) + size_t(row) * bytes, bytes) != 0)
+        rowOf(source, it->second.row) != rowOf(copy, row))
       return std::nullopt;
     how.rows.push_back(it->second.row);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/merged/FillWeights.h"
 #include "compiler/import/file/GraphCheck.h"
-#include "compiler/import/file/GraphEdit.h"
+#include "compiler/import/repair/torch/Restoring.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/ExternalData.h"
 #include "compiler/import/tensor/Repeated.h"
@@ -45,14 +44,14 @@ private:
     const auto uses = edit.uses(node.output(0));
     const Weight *dims = edit.weight(node.input(0));
     if (uses.empty() || edit.isFixed(node.output(0)) || !dims ||
-        !std::all_of(uses.begin(), uses.end(), isWeight) ||
-        dims->dtype != DType::I64 || dims->shape.size() != 1)
+        !std::ranges::all_of(uses, isWeight) || dims->dtype != DType::I64 ||
+        dims->shape.size() != 1)
       return {};
     std::vector<int64_t> shape(size_t(dims->elements()));
     std::memcpy(shape.data(), dims->data, dims->bytes);
     DLC_ASSIGN(auto element, elementOf(node));
     if (!isFloat(element.find("element")->dtype) ||
-        std::any_of(shape.begin(), shape.end(), [](auto d) { return d < 1; }))
+        std::ranges::any_of(shape, [](auto d) { return d < 1; }))
       return {};
     return add(node, shape, *element.find("element"));
   }
@@ -88,8 +87,7 @@ private:
     edit.remove(node);
     edit.addInitializer(name, {element.dtype, shape, memory.get(), bytes});
     edit.weights.keep(memory);
-    if (file.model->ir_version() < 4)
-      declareInitializer(edit.graph, *edit.graph.initializer().rbegin());
+    declareInitializer(*file.model, *edit.graph.initializer().rbegin());
     file.decisions.push_back(
         {name, "filled", "is a weight, which the file has as one number"});
     return {};
@@ -102,10 +100,9 @@ private:
 } // namespace
 
 Status fillWeights(OnnxFile &file) {
-  const bool isNeeded =
-      std::any_of(file.nodes.begin(), file.nodes.end(), [](const auto *node) {
-        return node->op_type() == "ConstantOfShape";
-      });
+  const bool isNeeded = std::ranges::any_of(file.nodes, [](const auto *node) {
+    return node->op_type() == "ConstantOfShape";
+  });
   return isNeeded ? WeightFiller(file).run() : Status();
 }
 

@@ -2,6 +2,7 @@
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace dlc::import {
@@ -15,9 +16,6 @@ public:
   explicit CallParter(Restoring &work) : work(work), edit(work.edit) {}
 
   void run() {
-    for (auto &node : *edit.graph.mutable_node())
-      for (const std::string &output : node.output())
-        made[output] = &node;
     for (int i = 0, count = edit.graph.node_size(); i < count; ++i) {
       auto &node = *edit.graph.mutable_node(i);
       if (node.op_type() == "LayerNormalization" ||
@@ -65,14 +63,18 @@ private:
       const std::string module = parentOf(parameter);
       if (module == own || parentOf(module) != parentOf(own))
         continue;
-      const bool all =
-          std::all_of(targets.begin(), targets.end(), [&](const auto &entry) {
+      if (std::ranges::all_of(targets, [&](const auto &entry) {
             return work.unnamed.count(module + entry.second.substr(own.size()));
-          });
-      if (all)
+          }))
         found.insert(module);
     }
     return found.size() == 1 ? std::optional(*found.begin()) : std::nullopt;
+  }
+
+  /// By a node of the file.
+  bool isComputed(const std::string &value) const {
+    const auto *maker = edit.maker(value);
+    return maker && !edit.isNew(*maker);
   }
 
   void part(const onnx::NodeProto &norm) {
@@ -80,17 +82,16 @@ private:
     std::map<std::string, std::vector<Use>> others;
     for (const Use &use : edit.uses(own))
       if (auto value = readBy(use, own);
-          value && *value != own && !made.count(*value) &&
+          value && *value != own && !isComputed(*value) &&
           withoutCount(*value) == withoutCount(own))
         others[*value].push_back(use);
     const auto targets = parametersOf(norm);
     if (others.empty() || targets.empty() || edit.isFixed(own))
       return;
     const std::string module = parentOf(targets.begin()->second);
-    const bool isOne =
-        std::all_of(targets.begin(), targets.end(), [&](const auto &entry) {
-          return parentOf(entry.second) == module;
-        });
+    const bool isOne = std::ranges::all_of(targets, [&](const auto &entry) {
+      return parentOf(entry.second) == module;
+    });
     const auto &[value, uses] = *others.begin();
     const bool isClear =
         isOne && others.size() == 1 && work.spend(work.unnamed.size());
@@ -113,38 +114,34 @@ private:
                 "stands for several norms of the source, which had equal "
                 "parameters or one module",
                 true, {module});
-    if (!norm.name().empty())
-      work.file.decisions.back().named = norm.name();
+    work.file.decisions.back().named = norm.name();
   }
 
   /// Splits the product of a sum that completes a linear call but reads another
   /// call's product: the sum's notes name the weight to multiply by.
   void partProduct(const Use &use) {
-    const auto maker = made.find(use.node->input(use.slot));
+    onnx::NodeProto *product = edit.maker(use.node->input(use.slot));
     const TorchCall &call = work.notes.call(*use.node);
-    if (maker == made.end() || maker->second->op_type() != "MatMul" ||
-        call.target != "linear" || call.args.size() < 3 ||
-        !call.args[1].starts_with('%'))
+    if (!product || product->op_type() != "MatMul" || call.target != "linear" ||
+        call.args.size() < 3 || !call.args[1].starts_with('%'))
       return;
-    const onnx::NodeProto &product = *maker->second;
-    const TorchCall &other = work.notes.call(product);
-    const Weight *weight = edit.weight(product.input(1));
+    const TorchCall &other = work.notes.call(*product);
+    const Weight *weight = edit.weight(product->input(1));
     if (other.target != "linear" || other.value == call.value || !weight ||
         other.args.empty() || other.args[0] != call.args[0] ||
-        !isStoredTransposed(work.notes, {maker->second, 1}, *weight))
+        !isStoredTransposed(work.notes, {product, 1}, *weight))
       return;
     const auto target = work.notes.parameter(call.args[1].substr(1));
     if (!target || edit.unusedName(*target) != *target)
       return;
     const Weight held = *weight;
     edit.ownInitializer(*target, held.dtype, {held.shape[1], held.shape[0]},
-                        transposedBytes(held));
-    note(*target, product.input(1), "two linear layers with equal weights");
-    const std::string turned = edit.unusedName(*target + "/transposed"),
-                      value = edit.unusedName(*target + "/product");
-    edit.addNode("Transpose", {*target}, turned);
-    edit.addNode("MatMul", {product.input(0), turned}, value);
-    edit.redirect(use, value);
+                        transposedBytes(held, {1, 0}));
+    note(*target, product->input(1), "two linear layers with equal weights");
+    const std::string turned =
+        edit.add("Transpose", {*target}, *target + "/transposed");
+    edit.redirect(use, edit.add("MatMul", {product->input(0), turned},
+                                *target + "/product"));
   }
 
   std::string copy(const std::string &name, const std::string &from,
@@ -155,8 +152,7 @@ private:
   }
 
   void note(const std::string &to, const std::string &from, const char *what) {
-    work.origins[to].target = to;
-    work.unnamed.erase(to);
+    work.settle(to);
     work.decide(to, "parted",
                 fmt::format("from {}: the exporter merged the nodes of {}",
                             from, what));
@@ -164,7 +160,6 @@ private:
 
   Restoring &work;
   GraphEdit &edit;
-  std::unordered_map<std::string, onnx::NodeProto *> made; // producers
 };
 
 } // namespace

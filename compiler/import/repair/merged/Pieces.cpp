@@ -48,12 +48,11 @@ void addRuns(const Weight &weight, uint32_t piece, size_t length,
              uint64_t share, std::vector<Run> &runs) {
   const size_t size = sizeOf(weight.dtype);
   const uint64_t low = digitsOf(weight.dtype).low;
-  const char *data = static_cast<const char *>(weight.data);
   std::vector<uint64_t> last(length);
   size_t telling = 0; // adjacent elements of many digits so far
   for (size_t i = 0; i < weight.bytes / size; ++i) {
     uint64_t bits = 0;
-    std::memcpy(&bits, data + i * size, size);
+    std::memcpy(&bits, weight.at(i), size);
     last[i % length] = bits;
     telling = (bits & low) ? telling + 1 : 0;
     if (telling < length)

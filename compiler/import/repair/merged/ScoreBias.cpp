@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/merged/ScoreBias.h"
 #include "onnx-ml.pb.h"
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -15,14 +16,12 @@ std::optional<ScoreTable> scoreTableOf(const Weight &bias) {
   const size_t width = size_t(shape.end()[-3]);
   if (size_t(bias.elements()) != places * width)
     return std::nullopt;
-  const char *data = static_cast<const char *>(bias.data);
   std::unordered_map<std::string, int64_t> known;
   ScoreTable table;
   std::string row(width * size, '\0');
   for (size_t place = 0; place < places; ++place) {
     for (size_t h = 0; h < width; ++h)
-      std::memcpy(row.data() + h * size, data + (h * places + place) * size,
-                  size);
+      std::memcpy(row.data() + h * size, bias.at(h * places + place), size);
     auto [it, added] = known.emplace(row, int64_t(known.size()));
     if (added)
       table.bytes += row;
@@ -39,9 +38,10 @@ bool ScoreReaders::haveAll(const std::string &value, int depth) {
   if (auto found = known.find(value); found != known.end())
     return found->second;
   const auto uses = edit.uses(value);
-  bool all = !uses.empty();
-  for (size_t i = 0; i < uses.size() && all; ++i)
-    all = isOne(uses[i], depth);
+  const bool all =
+      !uses.empty() && std::ranges::all_of(uses, [&](const Use &use) {
+        return isOne(use, depth);
+      });
   return known[value] = all;
 }
 

@@ -37,11 +37,10 @@ inline bool isRow(const std::vector<int64_t> &shape) {
 /// values of a trained bias.
 inline bool mayBeLearned(const std::vector<int64_t> &shape,
                          const std::vector<float> &values) {
-  auto isZero = [](float value) { return value == 0; };
-  if (std::all_of(values.begin(), values.end(), isZero))
+  if (std::ranges::all_of(values, [](float value) { return value == 0; }))
     return shape.size() == 4 && shape[1] > 1;
-  return !std::all_of(values.begin(), values.end(),
-                      [](float value) { return value == 0 || value <= -1e4F; });
+  return !std::ranges::all_of(
+      values, [](float value) { return value == 0 || value <= -1e4F; });
 }
 
 /// A bias of scores [1, H, N, N] that was gathered from a table of `rows` rows,

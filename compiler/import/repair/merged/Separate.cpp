@@ -67,10 +67,9 @@ private:
       const bool isModule = module && !module->empty();
       const std::string label =
           isModule ? withoutCount(*module) : node.op_type();
-      auto known = std::find_if(
-          readers.begin(), readers.end(), [&](const Reader &reader) {
-            return reader.isModule == isModule && reader.module == label;
-          });
+      auto known = std::ranges::find_if(readers, [&](const Reader &reader) {
+        return reader.isModule == isModule && reader.module == label;
+      });
       if (known == readers.end())
         known = readers.insert(known, {label, isModule, {}});
       known->uses.push_back(use);
@@ -100,10 +99,8 @@ private:
   static size_t keeperOf(const std::string &tensor,
                          const std::vector<Reader> &readers) {
     const std::string path = tensor.substr(0, tensor.rfind('.'));
-    for (size_t i = 0; i < readers.size(); ++i)
-      if (readers[i].module == path)
-        return i;
-    return 0;
+    const auto at = std::ranges::find(readers, path, &Reader::module);
+    return at == readers.end() ? 0 : size_t(at - readers.begin());
   }
 
   static std::string nameFor(const std::string &tensor, const Reader &reader) {
@@ -145,13 +142,12 @@ private:
                    const std::set<std::pair<std::string, int>> &moved) {
     auto isMoved = [&](const Replaced::Use &use) {
       return moved.count({use.output, use.slot}) ||
-             std::any_of(moved.begin(), moved.end(), [&](const auto &value) {
-               return value.first == use.now;
-             });
+             std::ranges::count(moved, use.now,
+                                [](auto &m) { return m.first; });
     };
     for (Replaced &record : work.file.replaced) {
       if (record.pieces.empty() || record.pieces[0].tensor != tensor ||
-          !std::all_of(record.uses.begin(), record.uses.end(), isMoved))
+          !std::ranges::all_of(record.uses, isMoved))
         continue;
       for (Replaced::Piece &piece : record.pieces)
         piece.tensor = own;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Conventions.h"
-#include "compiler/import/repair/merged/Layers.h"
-#include "compiler/import/repair/merged/NormScales.h"
 #include "compiler/import/repair/merged/Pieces.h"
 #include "compiler/import/repair/merged/ScoreBias.h"
 #include "compiler/import/repair/torch/FoldedOps.h"
 #include "compiler/import/repair/torch/Restoring.h"
-#include "compiler/import/tensor/Floats.h"
-#include "compiler/import/tensor/Slices.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <cmath>
@@ -83,8 +80,7 @@ private:
   void settleLayers(Folded &f) const {
     if (!isMoved(f) || f.op == "stack")
       return;
-    Names layers =
-        takeLayers(f.candidates, f.origin.scopes, work.notes.bufferTargets());
+    Names layers = work.takeLayers(f.candidates, f.origin.scopes);
     f.computed = f.candidates.empty() && !layers.empty();
     if (f.computed)
       f.candidates = std::move(layers);
@@ -119,10 +115,9 @@ private:
 
   /// Its parameters are in the file, or were found in other values.
   bool isElsewhere(const Folded &f) const {
-    return f.given && std::none_of(f.candidates.begin(), f.candidates.end(),
-                                   [&](const std::string &parameter) {
-                                     return work.unnamed.count(parameter);
-                                   });
+    return f.given && std::ranges::none_of(f.candidates, [&](auto &parameter) {
+             return work.unnamed.count(parameter);
+           });
   }
 
   /// The source's name of a value is more specific than the file's "val_83".
@@ -298,14 +293,12 @@ private:
                   true);
   }
 
-  // ===--- what a value is
-  // ------------------------------------------------===//
+  //===--- what a value is ------------------------------------------------===//
 
   /// The weight of a convolution has no batch dimension, whatever its size.
   bool isOfLayer(const std::string &name) const {
     static const Names open = {"MatMul", "Einsum", "Gather"};
-    const auto uses = edit.uses(name);
-    return std::any_of(uses.begin(), uses.end(), [](const Use &use) {
+    return std::ranges::any_of(edit.uses(name), [](const Use &use) {
       const std::string &op = use.node->op_type();
       return op == "Gemm"
                  ? use.slot == 1
@@ -339,7 +332,7 @@ private:
     if (splat && !work.notes.hasSignature() && !hasBatch(f))
       return false;
     Weight small = f.weight;
-    std::string bytes(static_cast<const char *>(small.data), small.bytes);
+    std::string bytes(small.view());
     small.data = bytes.data();
     for (size_t axis = 0; axis + 1 < small.shape.size(); ++axis) {
       bool mayRepeat = !splat || rows || (axis == 0 && hasBatch(f));
@@ -349,13 +342,12 @@ private:
     if (small.shape == f.weight.shape)
       return false;
     std::string state = f.op == "expand" ? stateName(f) : f.name;
-    std::string value = edit.unusedName(f.name + "/expanded");
     std::string target = small.shape[0] == 1 ? edit.shapeOfBatch(f.weight.shape)
                                              : edit.integers(f.weight.shape);
     std::vector<int64_t> shape = small.shape;
     replaceState(f, state, std::move(bytes), shape);
-    edit.addNode("Expand", {state, target}, value);
-    moveUses(f.name, state, value);
+    edit.redirectOld(f.name,
+                     edit.add("Expand", {state, target}, f.name + "/expanded"));
     work.decide(state, f.computed ? "as it is" : "unfolded",
                 fmt::format("[{}] expanded to [{}] by the exporter, as {}{}",
                             fmt::join(shape, ", "),
@@ -373,13 +365,12 @@ private:
       return false;
     const int64_t rows = table->rows;
     replaceState(f, f.name, std::move(table->bytes), {rows, shape.end()[-3]});
-    std::string gathered = edit.unusedName(f.name + "/rows"),
-                turned = edit.unusedName(f.name + "/transposed"),
-                value = edit.unusedName(f.name + "/reshaped");
-    edit.addNode("Gather", {f.name, edit.integers(table->index)}, gathered);
-    edit.addNode("Transpose", {gathered}, turned);
-    edit.addNode("Reshape", {turned, edit.integers(shape)}, value);
-    moveUses(f.name, f.name, value);
+    std::string gathered = edit.add(
+        "Gather", {f.name, edit.integers(table->index)}, f.name + "/rows");
+    std::string turned =
+        edit.add("Transpose", {gathered}, f.name + "/transposed");
+    edit.redirectOld(f.name, edit.add("Reshape", {turned, edit.integers(shape)},
+                                      f.name + "/reshaped"));
     work.decide(f.name, "unfolded",
                 fmt::format("{} rows gathered to [{}] from {}", rows,
                             fmt::join(shape, ", "), among(f.candidates)));
@@ -392,15 +383,14 @@ private:
   /// folded value.
   bool undoAdd(const Folded &f) {
     auto uses = edit.uses(f.name);
-    bool scales = std::all_of(uses.begin(), uses.end(), [](const Use &use) {
-      return use.node->op_type() == "Mul";
-    });
-    if (f.op != "add" || !scales || f.candidates.size() != 1)
+    if (f.op != "add" || f.candidates.size() != 1 ||
+        std::ranges::any_of(
+            uses, [](const Use &use) { return use.node->op_type() != "Mul"; }))
       return false;
     const std::string &name = *f.candidates.begin();
     auto addend =
         work.notes.addend(*uses[0].node, name.substr(name.rfind('.') + 1));
-    if (work.notes.call(*uses[0].node).line.empty() && norms.has(uses[0]))
+    if (work.notes.call(*uses[0].node).line.empty() && isOfNorm(uses[0]))
       addend = 1;
     if (!addend)
       return false;
@@ -416,16 +406,30 @@ private:
     if (std::memcmp(bytesOf(sums, dtype).data(), f.weight.data,
                     f.weight.bytes) != 0)
       return false;
-    std::string state = stateName(f), value = edit.unusedName(state + "/sum");
+    std::string state = stateName(f);
     std::string added = edit.unusedName(state + "/addend");
     edit.ownInitializer(added, dtype, {}, bytesOf({number}, dtype));
     replaceState(f, state, std::move(bytes), f.weight.shape);
-    edit.addNode("Add", {state, added}, value);
-    moveUses(f.name, state, value);
+    edit.redirectOld(f.name, edit.add("Add", {state, added}, state + "/sum"));
     work.decide(
         state, "unfolded",
         fmt::format("the exporter added {} to it, as {}", number, f.name));
     return true;
+  }
+
+  /// The other factor of the Mul is x / sqrt(...) or a norm's result.
+  bool isOfNorm(const Use &use) const {
+    auto isMadeBy = [&](const std::string &value, const char *op) {
+      const auto *maker = edit.maker(value);
+      return maker && maker->op_type() == op ? maker : nullptr;
+    };
+    const std::string &factor = use.node->input(1 - use.slot);
+    if (const auto *quotient = isMadeBy(factor, "Div"))
+      return isMadeBy(quotient->input(1), "Sqrt");
+    const auto *product = isMadeBy(factor, "Mul");
+    return isMadeBy(factor, "RMSNormalization") ||
+           (product && (isMadeBy(product->input(0), "Reciprocal") ||
+                        isMadeBy(product->input(1), "Reciprocal")));
   }
 
   /// exp(p) and -exp(p) if p is named like a logarithm (A_log, logit_scale),
@@ -447,15 +451,13 @@ private:
         return false;
       number = float(log);
     }
-    std::string state = stateName(f), value = edit.unusedName(state + "/exp");
+    std::string state = stateName(f);
     replaceState(f, state, bytesOf(values, f.weight.dtype), f.weight.shape);
-    edit.addNode(soft ? "Softplus" : "Exp", {state}, value);
-    if (sign < 0) {
-      std::string negative = edit.unusedName(state + "/negative");
-      edit.addNode("Neg", {value}, negative);
-      value = negative;
-    }
-    moveUses(f.name, state, value);
+    std::string value =
+        edit.add(soft ? "Softplus" : "Exp", {state}, state + "/exp");
+    if (sign < 0)
+      value = edit.add("Neg", {value}, state + "/negative");
+    edit.redirectOld(f.name, value);
     work.decide(state, "unfolded",
                 fmt::format("the exporter computed {} of it, as {}",
                             sign < 0 ? "-exp" : f.op, f.name));
@@ -475,19 +477,10 @@ private:
     work.file.roles[state] = Role::Param;
   }
 
-  /// Redirects readers of the folded value, except the new node.
-  void moveUses(const std::string &folded, const std::string &state,
-                const std::string &value) {
-    for (const Use &use : edit.uses(folded))
-      if (!edit.isNew(*use.node))
-        edit.redirect(use, value);
-  }
-
   Restoring &work;
   GraphEdit &edit;
   Names guessed, cut;          // parameters; parameters with known slices
   std::vector<Folded> numbers; // constants
-  NormScales norms{edit};
   ScoreReaders scoreReaders{edit};
   const Pieces pieces;
   int64_t batch = 0;

@@ -62,11 +62,12 @@ public:
 private:
   /// There are tensors that scopes may name.
   bool hasUnnamed() const {
-    return std::ranges::any_of(edit.initializers(),
-                               [&](const std::string &name) {
-                                 return isMadeUp(work.notes, name);
-                               }) ||
-           std::ranges::any_of(edit.graph.node(), holdsNorm);
+    return std::ranges::any_of(
+               edit.initializers(),
+               [&](auto &name) { return isMadeUp(work.notes, name); }) ||
+           std::ranges::any_of(edit.graph.node(), [](auto &node) {
+             return isRewritten(node, kFoldedNorm);
+           });
   }
 
   struct Group {
@@ -164,7 +165,10 @@ private:
         first = i;
     for (size_t i = 0; i < order.size(); ++i) {
       Group &group = groups[order[i]];
-      DLC_TRY(i == first ? keep(name, group) : split(name, weight, group));
+      if (i == first)
+        settle(name, name, group);
+      else
+        DLC_TRY(split(name, weight, group));
     }
     return {};
   }
@@ -176,10 +180,10 @@ private:
       const Group &group = groups[key];
       if (!group.origin.scoped)
         return false;
-      const std::string &target = group.origin.scoped->target;
-      const size_t leaf = target.rfind('.');
-      const std::string first =
-          "scope " + withoutCount(target.substr(0, leaf)) + target.substr(leaf);
+      const std::string &target = group.origin.scoped->target,
+                        &module = parentOf(target),
+                        first = "scope " + withoutCount(module) +
+                                target.substr(module.size());
       auto called = groups.find(first);
       if (first == key || called == groups.end())
         return false;
@@ -187,11 +191,6 @@ private:
       uses.insert(uses.end(), group.uses.begin(), group.uses.end());
       return true;
     });
-  }
-
-  Status keep(const std::string &name, Group &group) {
-    settle(name, name, group);
-    return {};
   }
 
   /// Records the origin of `part`, which is split off from `name` or is `name`.
@@ -212,9 +211,7 @@ private:
 
   Status split(const std::string &name, const Weight &weight, Group &group) {
     const onnx::NodeProto &node = *group.uses[0].node;
-    std::string base = node.name().empty() && node.output_size()
-                           ? node.output(0)
-                           : node.name();
+    const std::string base = nodeLabel(node);
     std::string wanted = fmt::format("{}/input{}", base, group.uses[0].slot);
     if (!group.origin.target.empty() &&
         !isStoredTransposed(work.notes, group.uses[0], weight) &&
@@ -320,10 +317,7 @@ private:
     work.spend(work.unnamed.size());
     if (!origin.scopes.empty() && !work.candidates(origin).empty()) {
       const std::string &scope = *origin.scopes.begin();
-      auto own = std::count_if(work.unnamed.begin(), work.unnamed.end(),
-                               [&](const std::string &parameter) {
-                                 return parentOf(parameter) == scope;
-                               });
+      auto own = std::ranges::count(work.unnamed, scope, parentOf);
       key = splat && own > 1 ? "value " + value : "module " + scope;
     }
     return keys[value] = key;
@@ -361,52 +355,7 @@ std::optional<std::string> moduleOf(const TorchNotes &notes,
   return module;
 }
 
-/// Zeros of either sign: folding multiplies by 0.
-static bool isZeros(const Weight &weight, size_t size) {
-  const char *bytes = static_cast<const char *>(weight.data);
-  for (size_t i = 0; i < weight.bytes; ++i) {
-    const bool hasSign = i % size == size - 1; // little-endian floats
-    if (bytes[i] != 0 && !(hasSign && bytes[i] == char(0x80)))
-      return false;
-  }
-  return true;
-}
-
-bool isSplat(const Weight &weight) {
-  size_t size = sizeOf(weight.dtype);
-  const char *bytes = static_cast<const char *>(weight.data);
-  return weight.bytes >= size && weight.bytes > 0 &&
-         (std::memcmp(bytes, bytes + size, weight.bytes - size) == 0 ||
-          isZeros(weight, size));
-}
-
 Status untieInitializers(Restoring &work) { return Untier(work).run(); }
-
-/// Size of the bias of a Conv, ConvTranspose or Gemm; 0 if unknown.
-static int64_t biasElements(const onnx::NodeProto &node, const Weight &weight) {
-  auto attribute = [&](const char *name, int64_t otherwise) {
-    for (const auto &a : node.attribute())
-      if (a.name() == name)
-        return int64_t(a.i());
-    return otherwise;
-  };
-  if (weight.shape.size() < 2)
-    return 0;
-  if (node.op_type() == "Conv")
-    return weight.shape[0];
-  if (node.op_type() == "Gemm")
-    return weight.shape[attribute("transB", 0) ? 0 : 1];
-  int64_t count = 0;
-  return __builtin_mul_overflow(weight.shape[1], attribute("group", 1), &count)
-             ? 0
-             : count;
-}
-
-static bool isZero(const Weight &weight) {
-  const char *bytes = static_cast<const char *>(weight.data);
-  return std::all_of(bytes, bytes + weight.bytes,
-                     [](char byte) { return byte == 0; });
-}
 
 /// The bias of the source that `node` lost. If a batch norm was folded into the
 /// node, the note is the norm's; then the weight's name is used.
@@ -418,19 +367,16 @@ static std::optional<std::string> biasOf(const Restoring &work,
                                        : work.notes.parameter(*value);
   const std::string &weight = node.input(1);
   const std::string bias = parentOf(weight) + ".bias";
-  const bool isKnown = holdsNorm(node) && weight.ends_with(".weight") &&
-                       work.notes.isParameterTarget(weight) &&
-                       work.unnamed.count(bias);
+  const bool isKnown =
+      isRewritten(node, kFoldedNorm) && weight.ends_with(".weight") &&
+      work.notes.isParameterTarget(weight) && work.unnamed.count(bias);
   return isKnown ? std::optional(bias) : std::nullopt;
 }
 
 static bool lostItsBias(const onnx::NodeProto &node) {
   return node.input_size() > 1 &&
          (node.input_size() == 2 || node.input(2).empty()) &&
-         std::ranges::any_of(node.metadata_props(), [](const auto &note) {
-           return note.key() == "pkg.onnxscript.rewriter.rule_name" &&
-                  note.value().find("RemoveOptionalBias") != std::string::npos;
-         });
+         isRewritten(node, "RemoveOptionalBias");
 }
 
 void restoreBiases(Restoring &work) {
@@ -442,11 +388,11 @@ void restoreBiases(Restoring &work) {
       continue;
     const auto target = biasOf(work, node);
     const Weight *weight = edit.weight(node.input(1));
-    int64_t elements = weight ? biasElements(node, *weight) : 0;
+    const int64_t elements = weight ? channelsOf(node, weight->shape) : 0;
     if (!target || elements < 1 || elements > kMost)
       continue;
     if (const Weight *known = edit.weight(*target)) {
-      if (!isZero(*known) || known->dtype != weight->dtype ||
+      if (!isZero(known->view()) || known->dtype != weight->dtype ||
           known->shape != std::vector<int64_t>{elements})
         continue;
     } else {
@@ -465,8 +411,7 @@ void restoreBiases(Restoring &work) {
                               node.op_type(), node.name()));
     }
     edit.attach(node, 2, *target);
-    work.unnamed.erase(*target);
-    work.origins[*target].target = *target;
+    work.settle(*target);
   }
 }
 

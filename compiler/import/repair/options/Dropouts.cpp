@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/options/Dropouts.h"
+#include "compiler/import/file/NodeView.h"
+#include "compiler/import/repair/options/OptionRepairs.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/options/OptionTable.h"
@@ -35,12 +37,7 @@ Result<Rule> parse(const std::string &text) {
 }
 
 bool isDropout(const onnx::NodeProto &node) {
-  return node.op_type() == "Dropout" &&
-         (node.domain().empty() || node.domain() == "ai.onnx");
-}
-
-std::string nodeLabel(const onnx::NodeProto &node) {
-  return node.name().empty() ? node.output(0) : node.name();
+  return operatorName(node) == "Dropout";
 }
 
 /// In inference form, unless other nodes determine this.
@@ -48,8 +45,7 @@ bool isIdle(const onnx::NodeProto &node, const OnnxFile &file) {
   if (node.input_size() < 3 || node.input(2).empty())
     return true;
   const Weight *training = file.weights.find(node.input(2));
-  return training && training->bytes == 1 &&
-         *static_cast<const char *>(training->data) == 0;
+  return training && training->bytes == 1 && isZero(training->view());
 }
 
 void choose(OnnxFile &file, const onnx::NodeProto &node,
@@ -78,8 +74,7 @@ Status checkFits(const OnnxFile &file, const std::vector<Rule> &rules) {
                         nearbyNames(rule.nodes->text(), names));
     return usageError(
         "--dropout: the file has no Dropout node; exporters leave them out of "
-        "a "
-        "model in evaluation mode. Export it in training mode "
+        "a model in evaluation mode. Export it in training mode "
         "(training=TrainingMode.TRAINING, or model.train() with dynamo=True), "
         "or name the nodes whose results drop out: --dropout=REGEX:RATIO");
   }
@@ -90,8 +85,8 @@ Status checkFits(const OnnxFile &file, const std::vector<Rule> &rules) {
 
 Status checkDropout(const std::string &rule) { return parse(rule).status(); }
 
-Result<std::string> findDropouts(OnnxFile &file,
-                                 const std::vector<std::string> &texts) {
+Result<int> findDropouts(OnnxFile &file,
+                         const std::vector<std::string> &texts) {
   std::vector<Rule> rules;
   for (const std::string &text : texts) {
     DLC_ASSIGN(Rule rule, parse(text));
@@ -105,12 +100,13 @@ Result<std::string> findDropouts(OnnxFile &file,
               !file.dropouts.count(node->output(0));
     }
   DLC_TRY(checkFits(file, rules));
-  if (idle == 0)
-    return std::string();
-  return fmt::format("{} Dropout node{} in inference form and drop{} nothing; "
-                     "--dropout trains with {}",
-                     idle, idle > 1 ? "s are" : " is", idle > 1 ? "" : "s",
-                     idle > 1 ? "their ratios" : "its ratio");
+  if (idle)
+    file.remarks.push_back({fmt::format(
+        "{} Dropout node{} in inference form and drop{} nothing; --dropout "
+        "trains with {}",
+        idle, idle > 1 ? "s are" : " is", idle > 1 ? "" : "s",
+        idle > 1 ? "their ratios" : "its ratio")});
+  return int(file.dropouts.size());
 }
 
 } // namespace dlc::import

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/options/FreshNorms.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/GraphCheck.h"
-#include "compiler/import/file/GraphEdit.h"
-#include "compiler/import/file/NodeView.h"
+#include "compiler/import/repair/options/OptionRepairs.h"
 #include "compiler/import/repair/options/WeightNames.h"
 #include "compiler/import/repair/torch/Restoring.h"
-#include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/numbers/ParseNumber.h"
@@ -19,33 +17,9 @@ namespace dlc::import {
 namespace {
 
 bool isLayer(const onnx::NodeProto &node) {
-  const std::string &op = node.op_type();
+  const std::string op = operatorName(node);
   return (op == "Conv" || op == "ConvTranspose" || op == "Gemm") &&
-         (node.domain().empty() || node.domain() == "ai.onnx") &&
          node.input_size() > 1 && node.output_size() > 0;
-}
-
-bool isNotedAsFolded(const onnx::NodeProto &node) {
-  for (const auto &entry : node.metadata_props())
-    if (entry.key() == "pkg.onnxscript.rewriter.rule_name" &&
-        entry.value().find("FuseBatchNormInto") != std::string::npos)
-      return true;
-  return false;
-}
-
-std::string labelOf(const onnx::NodeProto &node) {
-  return node.name().empty() ? node.output(0) : node.name();
-}
-
-std::string floats(int64_t count, float value) {
-  std::string bytes;
-  for (int64_t i = 0; i < count; ++i)
-    bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
-  return bytes;
-}
-
-double numberOr(const std::string &text, double otherwise) {
-  return asNumber<double>(text).value_or(otherwise);
 }
 
 /// A batch norm that was folded into a layer.
@@ -67,9 +41,10 @@ std::optional<FoldedNorm> notedNorm(const TorchNotes &notes,
     return std::nullopt;
   const size_t first = call.target.ends_with("no_training") ? 5 : 6;
   FoldedNorm norm{withoutEnd(*weight, ".weight")};
-  norm.momentum = numberOr(call.args[first], norm.momentum);
+  norm.momentum = asNumber<double>(call.args[first]).value_or(norm.momentum);
   if (first + 1 < call.args.size())
-    norm.epsilon = numberOr(call.args[first + 1], norm.epsilon);
+    norm.epsilon =
+        asNumber<double>(call.args[first + 1]).value_or(norm.epsilon);
   return norm;
 }
 
@@ -83,8 +58,15 @@ public:
     for (onnx::NodeProto *layer : layers)
       DLC_TRY(renew(*layer).withContext("--unfold-bn"));
     edit.close();
-    forgetLosses();
+    // Decisions about lost norms, which are restored.
+    std::erase_if(file.decisions, [&](const Decision &decision) {
+      return decision.kind == "lost" && edit.weight(decision.tensor);
+    });
     DLC_TRY(putInOrder(file));
+    file.remarks.push_back(
+        {fmt::format("new batch norms: {}; outside of training they start as "
+                     "identities",
+                     layers.size())});
     return int(layers.size());
   }
 
@@ -104,10 +86,10 @@ private:
         return badModel("--unfold-bn: '{}' is a {}, which has more in it than "
                         "the layer that a batch norm was folded into; give dlc "
                         "the file as it was before its optimizer",
-                        printable(labelOf(node)), printable(node.op_type()));
+                        printable(nodeLabel(node)), printable(node.op_type()));
       if (!isLayer(node))
         continue;
-      names.push_back(labelOf(node));
+      names.push_back(nodeLabel(node));
       for (size_t i = 0; i < patterns.size(); ++i)
         if (patterns[i].search(names.back()))
           is = matched[i] = true;
@@ -130,26 +112,26 @@ private:
   }
 
   bool hasNorm(const onnx::NodeProto &layer) const {
-    const auto uses = edit.uses(layer.output(0));
-    return std::any_of(uses.begin(), uses.end(), [](const Use &use) {
+    return std::ranges::any_of(edit.uses(layer.output(0)), [](const Use &use) {
       return use.node->op_type() == "BatchNormalization";
     });
   }
 
   Status renew(onnx::NodeProto &layer) {
     const FoldedNorm norm = normOf(layer);
-    DLC_ASSIGN(int64_t channels, channelsOf(layer));
+    DLC_ASSIGN(int64_t channels, widthOf(layer));
     for (const char *part :
          {".weight", ".bias", ".running_mean", ".running_var"})
       if (edit.unusedName(norm.name + part) != norm.name + part)
         return badModel("the model already has '{}{}', which the batch norm "
                         "behind '{}' would be called",
-                        norm.name, part, labelOf(layer));
+                        norm.name, part, nodeLabel(layer));
     for (int i = 1; i < layer.input_size(); ++i)
       file.foldedNorms.erase(layer.input(i));
     auto own = [&](const char *part, float value) {
-      edit.ownInitializer(norm.name + part, DType::F32, {channels},
-                          floats(channels, value));
+      edit.ownInitializer(
+          norm.name + part, DType::F32, {channels},
+          bytesOf(std::vector<float>(size_t(channels), value), DType::F32));
       return norm.name + part;
     };
     // The variance such that variance + epsilon = 1.
@@ -162,20 +144,13 @@ private:
     auto &node = edit.addNode(
         "BatchNormalization",
         {inner, weight, bias.empty() ? own(".bias", 0) : bias, mean, var},
-        result);
+        result, {{"epsilon", norm.epsilon}, {"momentum", 1 - norm.momentum}});
     node.set_name(norm.name);
-    for (auto [name, value] : {std::pair("epsilon", norm.epsilon),
-                               std::pair("momentum", 1 - norm.momentum)}) {
-      auto &attribute = *node.add_attribute();
-      attribute.set_name(name);
-      attribute.set_type(onnx::AttributeProto::FLOAT);
-      attribute.set_f(float(value));
-    }
     file.decisions.push_back(
         {norm.name, "fresh",
          fmt::format("a new batch norm behind '{}', into which the exporter "
                      "folded one: scale 1, mean 0, variance 1{}",
-                     labelOf(layer),
+                     nodeLabel(layer),
                      bias.empty() ? "" : ", the layer's bias")});
     return {};
   }
@@ -186,11 +161,11 @@ private:
       return *noted;
     std::string name = layer.input(1);
     if (isMadeUp(notes, name))
-      name = moduleOf(notes, layer).value_or(labelOf(layer));
+      name = moduleOf(notes, layer).value_or(nodeLabel(layer));
     return {withoutEnd(name, ".weight") + ".bn"};
   }
 
-  Result<int64_t> channelsOf(const onnx::NodeProto &layer) const {
+  Result<int64_t> widthOf(const onnx::NodeProto &layer) const {
     const Weight *weight = edit.weight(layer.input(1));
     if (!weight || weight->shape.size() < 2)
       return badModel("the weight '{}' of {} is not an initializer",
@@ -198,12 +173,7 @@ private:
     if (weight->dtype != DType::F32)
       return badModel("the weight of {} is {}, expected f32", describe(layer),
                       nameOf(weight->dtype));
-    NodeView view(layer, file.opset);
-    if (layer.op_type() == "Conv")
-      return weight->shape[0];
-    if (layer.op_type() == "Gemm")
-      return weight->shape[view.integer("transB", 0) ? 0 : 1];
-    return weight->shape[1] * view.integer("group", 1);
+    return channelsOf(layer, weight->shape);
   }
 
   /// Moves the layer's bias to the norm; "" if there is none, or if both have
@@ -220,13 +190,6 @@ private:
     edit.redirect({&layer, 2}, own);
     layer.mutable_input()->RemoveLast();
     return own;
-  }
-
-  /// Removes decisions about the lost norms, which are restored.
-  void forgetLosses() {
-    std::erase_if(file.decisions, [&](const Decision &decision) {
-      return decision.kind == "lost" && edit.weight(decision.tensor);
-    });
   }
 
   OnnxFile &file;
@@ -252,7 +215,7 @@ std::vector<const onnx::NodeProto *> foldedNorms(const OnnxFile &file) {
   };
   std::vector<const onnx::NodeProto *> found;
   for (const auto *node : file.nodes)
-    if (isNotedAsFolded(*node) || isNamedSo(*node))
+    if (isRewritten(*node, kFoldedNorm) || isNamedSo(*node))
       found.push_back(node);
   return found;
 }

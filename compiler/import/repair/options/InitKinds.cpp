@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/options/InitKinds.h"
+#include "compiler/import/tensor/WeightStore.h"
+#include "runtime/base/numbers/FloatCast.h"
 #include "runtime/base/numbers/ParseNumber.h"
 #include "runtime/base/numbers/Philox.h"
 #include "runtime/base/options/Nearest.h"
 #include "llvm/Support/xxhash.h"
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <numbers>
 
@@ -93,17 +94,8 @@ Numbers orthogonal(int64_t rows, int64_t columns, double gain,
   return few == rows ? q : transpose(q, few, many);
 }
 
-Numbers orthogonal(const InitTensor &t, double gain, const Stream &stream,
-                   int64_t count) {
-  int64_t rows = t.shape.front();
-  int64_t columns = rows ? count / rows : 0;
-  return orthogonal(rows, columns, gain, stream);
-}
-
 Numbers generate(const InitKind &kind, const InitTensor &t, uint64_t seed) {
-  int64_t count = 1;
-  for (int64_t d : t.shape)
-    count *= d;
+  const int64_t count = Weight{t.dtype, t.shape}.elements();
   Stream stream(seed, t.name);
   auto uniform = [&](double bound) {
     return numbers(
@@ -127,14 +119,10 @@ Numbers generate(const InitKind &kind, const InitTensor &t, uint64_t seed) {
         if (double y = x * stream.normal(i, attempt); std::abs(y) <= 2)
           return y;
     });
-  if (kind.name == "orthogonal")
-    return orthogonal(t, x, stream, count);
+  if (const int64_t rows = t.shape.empty() ? 0 : t.shape[0];
+      kind.name == "orthogonal")
+    return orthogonal(rows, rows ? count / rows : 0, x, stream);
   return Numbers(static_cast<size_t>(count), kind.name == "ones" ? 1 : 0);
-}
-
-template <class T, class F> void store(std::string &bytes, size_t i, F value) {
-  T stored = static_cast<T>(value);
-  std::memcpy(&bytes[i * sizeof(T)], &stored, sizeof(T));
 }
 
 } // namespace
@@ -175,23 +163,10 @@ Fans fansOf(const std::vector<int64_t> &shape) {
 
 std::string initialize(const InitKind &kind, const InitTensor &tensor,
                        uint64_t seed) {
-  Numbers values = generate(kind, tensor, seed);
-  std::string bytes(values.size() * sizeOf(tensor.dtype), '\0');
-  for (size_t i = 0; i < values.size(); ++i)
-    switch (tensor.dtype) {
-    case DType::F64:
-      store<double>(bytes, i, values[i]);
-      break;
-    case DType::F16:
-      store<uint16_t>(bytes, i, toF16(float(values[i])));
-      break;
-    case DType::BF16:
-      store<uint16_t>(bytes, i, toBf16(float(values[i])));
-      break;
-    default:
-      store<float>(bytes, i, values[i]);
-    }
-  return bytes;
+  const Numbers values = generate(kind, tensor, seed);
+  const auto bytes =
+      castFloats(values.data(), values.size(), DType::F64, tensor.dtype);
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
 } // namespace dlc::import

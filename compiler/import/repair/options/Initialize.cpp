@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/options/Initialize.h"
 #include "compiler/import/file/Conventions.h"
+#include "compiler/import/file/NodeView.h"
+#include "compiler/import/file/ValueFlow.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/options/Pattern.h"
 #include <cmath>
 #include <fmt/ranges.h>
-#include <unordered_map>
 
 namespace dlc::import {
 namespace {
@@ -21,15 +22,13 @@ class Usages {
 public:
   explicit Usages(const OnnxFile &file) {
     for (const auto *node : file.nodes)
-      for (int i = 0; i < node->input_size(); ++i)
-        readers[node->input(i)].push_back({node, i});
+      flow.add(*node);
   }
 
   Usage find(const std::string &name, int depth = 0) const {
-    auto found = readers.find(name);
-    if (found == readers.end() || depth > 8)
+    if (depth > 8)
       return {};
-    for (const auto &[node, input] : found->second) {
+    for (const auto &[node, input] : flow.readers(name)) {
       Usage usage = of(*node, input);
       if (usage.kind == Usage::Unknown && input == 0 && passesOn(*node)) {
         usage = find(node->output(0), depth + 1);
@@ -47,12 +46,6 @@ private:
     return node.output_size() &&
            (op == "Transpose" || op == "Identity" || op == "Cast");
   }
-  static bool flag(const onnx::NodeProto &node, const char *name) {
-    for (const auto &attribute : node.attribute())
-      if (attribute.name() == name)
-        return attribute.i() != 0;
-    return false;
-  }
   static Usage of(const onnx::NodeProto &node, int input) {
     static const InputBits weights = {
         {"Attention", 0b10},   {"Conv", 0b10}, {"ConvTranspose", 0b10},
@@ -64,18 +57,18 @@ private:
     if ((embeds && input < 5) ||
         (op == "Attention" && node.domain() != "com.microsoft"))
       return {};
+    const NodeView view(node, 0);
     if (hasInput(weights, node, input))
-      return {Usage::Weight,
-              !op.starts_with("Conv") &&
-                  (input == 1 ? !flag(node, "transB") : flag(node, "transA"))};
+      return {Usage::Weight, !op.starts_with("Conv") &&
+                                 (input == 1 ? !view.integer("transB", 0)
+                                             : view.integer("transA", 0) != 0)};
     if (op.ends_with("Normalization")) // x, scale, bias, mean, variance
       return {input == (embeds ? 5 : 1) || input == 4 ? Usage::Scale
                                                       : Usage::Shift};
     return {shifted.count(op) ? Usage::Shift : Usage::Unknown};
   }
 
-  using Reader = std::pair<const onnx::NodeProto *, int>;
-  std::unordered_map<std::string, std::vector<Reader>> readers;
+  ValueFlow flow;
 };
 
 /// The kind of a vector in an untrained layer.
@@ -134,10 +127,9 @@ Result<int> initializeWeights(OnnxFile &file,
     if (role == Role::Constant)
       continue;
     trained.push_back(name);
-    auto rule = std::find_if(rules.begin(), rules.end(), [&](Matcher &m) {
-      return m.pattern.search(name);
-    });
-    bool fresh = std::find(head.begin(), head.end(), name) != head.end();
+    auto rule = std::ranges::find_if(
+        rules, [&](Matcher &m) { return m.pattern.search(name); });
+    const bool fresh = std::ranges::count(head, name) > 0;
     if (rule == rules.end() && !fresh)
       continue;
     InitKind kind{"kaiming_uniform", std::sqrt(5)};
@@ -163,14 +155,15 @@ Result<int> initializeWeights(OnnxFile &file,
     if (!rule.used)
       return usageError("--init={} matches no trained weight of the model{}",
                         rule.text, nearbyNames(rule.pattern.text(), trained));
-  std::string summary;
+  std::vector<std::string> kinds;
   int all = 0;
   for (const auto &[kind, count] : counts) {
     all += count;
-    summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", kind, count);
+    kinds.push_back(fmt::format("{} {}", kind, count));
   }
   if (all)
-    file.remarks.push_back({"initial weights: " + summary});
+    file.remarks.push_back(
+        {fmt::format("initial weights: {}", fmt::join(kinds, ", "))});
   return all;
 }
 

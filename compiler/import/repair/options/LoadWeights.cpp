@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/options/LoadWeights.h"
+#include "compiler/import/file/Names.h"
 #include "compiler/import/repair/Repair.h"
+#include "compiler/import/repair/options/OptionRepairs.h"
 #include "compiler/import/repair/options/WeightNames.h"
-#include "compiler/import/repair/torch/Restoring.h"
+#include "compiler/import/roles/Roles.h"
 #include "compiler/import/tensor/HostTensor.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "runtime/base/options/Pattern.h"
 #include "runtime/plan/StateNames.h"
 #include "runtime/plan/parts/StateFiles.h"
@@ -13,8 +15,6 @@
 
 namespace dlc::import {
 namespace {
-
-constexpr size_t kMostNames = 8; // names listed in a message
 
 /// Trained tensors, and those that are constant only because of their values.
 bool isWeight(const Found &found) {
@@ -76,18 +76,6 @@ Result<Offer> open(const std::string &path, const Budget &budget) {
                     path);
 }
 
-std::string list(const char *what, const std::vector<std::string> &names) {
-  if (names.empty())
-    return "";
-  size_t shown = std::min(names.size(), kMostNames);
-  std::string text = fmt::format(
-      "\n  {} {}: {}", names.size(), what,
-      fmt::join(names.begin(), names.begin() + std::ptrdiff_t(shown), ", "));
-  return shown < names.size()
-             ? text + fmt::format(" and {} more", names.size() - shown)
-             : text;
-}
-
 bool isTransposed(const std::vector<int64_t> &a,
                   const std::vector<int64_t> &b) {
   return a.size() == 2 && b.size() == 2 && a[0] == b[1] && a[1] == b[0];
@@ -95,10 +83,11 @@ bool isTransposed(const std::vector<int64_t> &a,
 
 class Loader {
 public:
-  Loader(OnnxFile &file, const WeightsSource &source, Offer offer,
+  Loader(OnnxFile &file, const std::string &path, bool partial,
+         const std::vector<std::string> &except, Offer offer,
          std::map<std::string, Found> roles)
-      : file(file), source(source), offer(std::move(offer)),
-        roles(std::move(roles)) {
+      : file(file), path(path), partial(partial), except(except),
+        offer(std::move(offer)), roles(std::move(roles)) {
     for (const Replaced &r : file.replaced)
       if (r.pieces.size() == 1)
         fileNames[r.pieces[0].tensor].push_back(&r);
@@ -109,29 +98,27 @@ public:
   Result<int> run() {
     std::set<std::string> names;
     for (const auto &[name, role] : roles)
-      if (isWanted(name, role))
+      if (isWeight(role) && !isKept(name))
         names.insert(name);
     prefix = alignPrefix(names, offer.tensors);
     isUnfolded = hasUnknownStatistics();
     for (const std::string &name : names)
       load(name);
     for (const auto &[name, weight] : offer.tensors)
-      if (!used.count(name) && !source.except.count(name))
+      if (!used.count(name) && !isKept(name))
         judge(name, weight);
     return report();
   }
 
 private:
-  bool isWanted(const std::string &name, const Found &role) const {
-    return isWeight(role) && !source.except.count(name);
+  bool isKept(const std::string &name) const {
+    return std::ranges::count(except, name) > 0;
   }
 
   bool hasUnknownStatistics() const {
-    return std::any_of(offer.tensors.begin(), offer.tensors.end(),
-                       [&](const auto &entry) {
-                         return entry.first.ends_with("running_var") &&
-                                !roles.count(entry.first);
-                       });
+    return std::ranges::any_of(offer.tensors, [&](const auto &entry) {
+      return entry.first.ends_with("running_var") && !roles.count(entry.first);
+    });
   }
 
   void load(const std::string &name) {
@@ -208,14 +195,12 @@ private:
     back.perm.resize(replaced.perm.size());
     for (size_t d = 0; d < replaced.perm.size(); ++d)
       back.perm[size_t(replaced.perm[d])] = int64_t(d);
-    auto contents = gather(back, [&](const std::string &) {
-      return std::optional(Elements{given.dtype, given.data, given.bytes});
-    });
+    auto contents =
+        gather(back, [&](const std::string &) { return std::optional(given); });
     if (!contents.ok())
       return std::nullopt;
-    auto bytes = std::make_shared<std::string>(std::move(contents->bytes));
-    file.weights.keep(bytes);
-    return Weight{given.dtype, back.shape, bytes->data(), bytes->size()};
+    return file.weights.kept(given.dtype, back.shape,
+                             std::move(contents->bytes));
   }
 
   void take(const std::string &name, const Weight &from) {
@@ -250,8 +235,7 @@ private:
   }
 
   static uint64_t hashOf(const Weight &weight) {
-    uint64_t hash = llvm::xxh3_64bits(llvm::ArrayRef(
-        static_cast<const uint8_t *>(weight.data), weight.bytes));
+    uint64_t hash = llvm::xxh3_64bits(weight.view());
     for (int64_t dim : weight.shape)
       hash = hash * 31 + uint64_t(dim);
     return hash;
@@ -259,22 +243,22 @@ private:
 
   Result<int> report() const {
     const std::string lists =
-        list("missing in the file", missing) +
-        list("unknown to the model", unknown) +
-        list("of another shape", mismatched) +
-        list("cut from the file's tensors when the model was exported "
-             "(--names=FILE, with the weights that it was exported with, finds "
-             "their rows)",
-             cut) +
-        list("left alone, as the model's file has batch norms folded into "
-             "them that this one has apart (--unfold-bn, or export the "
-             "model in training form, or with optimize=False)",
-             normed);
-    std::string summary =
-        fmt::format("weights of {}: {} matched{}{}{}{}", source.path, matched,
-                    prefix, lists, list("the same as others (tied)", tied),
-                    list("ignored, as they are no weights", offer.ignored));
-    if (!lists.empty() && !source.partial)
+        listedBelow("missing in the file", missing) +
+        listedBelow("unknown to the model", unknown) +
+        listedBelow("of another shape", mismatched) +
+        listedBelow("cut from the file's tensors when the model was exported "
+                    "(--names=FILE, with the weights that it was exported "
+                    "with, finds their rows)",
+                    cut) +
+        listedBelow("left alone, as the model's file has batch norms folded "
+                    "into them that this one has apart (--unfold-bn, or export "
+                    "the model in training form, or with optimize=False)",
+                    normed);
+    std::string summary = fmt::format(
+        "weights of {}: {} matched{}{}{}{}", path, matched, prefix, lists,
+        listedBelow("the same as others (tied)", tied),
+        listedBelow("ignored, as they are no weights", offer.ignored));
+    if (!lists.empty() && !partial)
       return badModel("{}\n  --weights-partial takes those that match",
                       summary);
     if (!matched)
@@ -284,7 +268,9 @@ private:
   }
 
   OnnxFile &file;
-  const WeightsSource &source;
+  const std::string &path;
+  const bool partial;
+  const std::vector<std::string> &except;
   Offer offer;
   std::map<std::string, Found> roles;
   std::string prefix;      // message about the changed prefix
@@ -300,11 +286,13 @@ private:
 
 } // namespace
 
-Result<int> loadWeights(OnnxFile &file, const WeightsSource &source) {
-  DLC_ASSIGN(Offer offer, open(source.path, file.budget));
+Result<int> loadWeights(OnnxFile &file, const std::string &path, bool partial,
+                        const std::vector<std::string> &except) {
+  DLC_ASSIGN(Offer offer, open(path, file.budget));
   DLC_ASSIGN(auto roles, findRoles(file, {}));
   file.weights.keep(offer.holder);
-  return Loader(file, source, std::move(offer), std::move(roles)).run();
+  return Loader(file, path, partial, except, std::move(offer), std::move(roles))
+      .run();
 }
 
 } // namespace dlc::import

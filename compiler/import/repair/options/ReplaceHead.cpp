@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/options/ReplaceHead.h"
+#include "compiler/import/file/NodeView.h"
+#include "compiler/import/file/ValueFlow.h"
+#include "compiler/import/repair/options/OptionRepairs.h"
 #include "compiler/import/tensor/ShapeMath.h"
 #include "onnx-ml.pb.h"
+#include <fmt/ranges.h>
 #include <set>
-#include <unordered_map>
 
 namespace dlc::import {
 namespace {
@@ -14,23 +16,19 @@ class HeadFinder {
 public:
   HeadFinder(OnnxFile &file, int64_t classes)
       : file(file), graph(*file.model->mutable_graph()), classes(classes) {
-    for (const auto *node : file.nodes) {
-      for (const std::string &output : node->output())
-        producers[output] = node;
-      for (const std::string &input : node->input())
-        ++readers[input];
-    }
+    for (const auto *node : file.nodes)
+      flow.add(*node);
   }
 
   Result<std::vector<std::string>> run() {
     if (graph.output_size() == 0)
       return badModel("--replace-head: the model has no output");
     DLC_TRY(walk(graph.output(0).name()));
-    for (size_t i = 0; i < found.size(); ++i)
-      DLC_TRY(resize(found[i].name, found[i].dim));
     std::vector<std::string> names;
-    for (const Part &part : found)
+    for (const Part &part : found) {
+      DLC_TRY(resize(part.name, part.dim));
       names.push_back(part.name);
+    }
     for (auto &output : *graph.mutable_output())
       resizeOutput(output);
     graph.clear_value_info();
@@ -79,21 +77,16 @@ private:
   }
   /// The node of ai.onnx that computes `value`, or null.
   const NodeProto *find(const std::string &value) const {
-    auto it = producers.find(value);
-    bool core = it != producers.end() && (it->second->domain().empty() ||
-                                          it->second->domain() == "ai.onnx");
-    return core ? it->second : nullptr;
+    const auto *maker = flow.maker(value);
+    return maker && isCore(*maker) ? maker : nullptr;
   }
   static std::string inputOf(const NodeProto &node, int i) {
     return i < node.input_size() ? node.input(i) : "";
   }
 
   Status takeGemm(const NodeProto &node) {
-    int64_t transposed = 0;
-    for (const auto &attribute : node.attribute())
-      if (attribute.name() == "transB")
-        transposed = attribute.i();
-    DLC_TRY(takeWeight(node, 1, transposed ? 0 : 1));
+    DLC_TRY(
+        takeWeight(node, 1, NodeView(node, 0).integer("transB", 0) ? 0 : 1));
     if (node.input_size() > 2 && !node.input(2).empty() && !takeBias(node, 2))
       return badModel("--replace-head: the bias '{}' of '{}' is not a weight",
                       node.input(2), node.name());
@@ -113,7 +106,7 @@ private:
       return badModel("--replace-head: expected a matrix of weights in {} "
                       "'{}', found '{}'",
                       node.op_type(), node.name(), name);
-    if (readers[name] > 1)
+    if (flow.readers(name).size() > 1)
       return badModel("--replace-head: weight '{}' of '{}' has another use in "
                       "the model and cannot change its shape",
                       name, node.name());
@@ -141,16 +134,16 @@ private:
                       "float type",
                       name, nameOf(old.dtype));
     oldClasses = old.shape[size_t(dim)];
-    Weight fresh = old;
-    fresh.shape[size_t(dim)] = classes;
+    std::vector<int64_t> shape = old.shape;
+    shape[size_t(dim)] = classes;
     std::string what = fmt::format("--replace-head: the new '{}'", name);
-    DLC_ASSIGN(auto elements, countElements(fresh.shape, what));
-    DLC_TRY(file.budget.keep(size_t(elements) * sizeOf(old.dtype), what));
+    DLC_ASSIGN(auto elements, countElements(shape, what));
+    const size_t bytes = size_t(elements) * sizeOf(old.dtype);
+    DLC_TRY(file.budget.keep(bytes, what));
     for (auto &tensor : *graph.mutable_initializer())
       if (tensor.name() == name)
         tensor.set_dims(dim, classes);
-    file.weights.own(name, old.dtype, fresh.shape,
-                     std::string(size_t(elements) * sizeOf(old.dtype), '\0'));
+    file.weights.own(name, old.dtype, shape, std::string(bytes, '\0'));
     return {};
   }
   /// Changes the number of columns of outputs that the layer computes.
@@ -166,16 +159,19 @@ private:
   OnnxFile &file;
   onnx::GraphProto &graph;
   int64_t classes, oldClasses = 0;
-  std::unordered_map<std::string, const NodeProto *> producers;
-  std::unordered_map<std::string, int> readers;
+  ValueFlow flow;
   std::vector<Part> found;  // weight first
   std::set<std::string> on; // values between the layer and the output
 };
 
 } // namespace
 
-Result<std::vector<std::string>> replaceHead(OnnxFile &file, int64_t classes) {
-  return HeadFinder(file, classes).run();
+Result<int> replaceHead(OnnxFile &file, int64_t classes,
+                        std::vector<std::string> &head) {
+  DLC_ASSIGN(head, HeadFinder(file, classes).run());
+  file.remarks.push_back({fmt::format("new head: {} of {} classes",
+                                      fmt::join(head, ", "), classes)});
+  return int(head.size());
 }
 
 } // namespace dlc::import

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/options/TrainQuantized.h"
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/GraphEdit.h"
-#include "compiler/import/file/NodeView.h"
-#include "compiler/import/tensor/Floats.h"
+#include "compiler/import/repair/options/OptionRepairs.h"
+#include "compiler/import/repair/options/WeightNames.h"
+#include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/HostTensor.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <algorithm>
@@ -25,7 +26,7 @@ class QuantizedTrainer {
 public:
   explicit QuantizedTrainer(OnnxFile &file) : file(file), edit(file) {}
 
-  Result<QuantizedParts> run() {
+  Result<int> run() {
     std::vector<onnx::NodeProto *> quantize, dequantize;
     for (auto &node : *edit.graph.mutable_node())
       if (isOf(node, "QuantizeLinear"))
@@ -47,7 +48,11 @@ public:
         learnScale(*node);
     edit.close();
     DLC_TRY(putInOrder(file));
-    return parts;
+    file.remarks.push_back(
+        {fmt::format("quantization-aware training: {} weights, {} biases, and "
+                     "{} scales are trained",
+                     weights, biases, scales)});
+    return weights + biases + scales;
   }
 
 private:
@@ -118,8 +123,7 @@ private:
         type != TensorProto::INT32)
       return badModel("{} reads '{}' of type {}, expected INT8, UINT8 or "
                       "INT32",
-                      describe(node), printable(name),
-                      TensorProto::DataType_Name(TensorProto::DataType(type)));
+                      describe(node), printable(name), onnxTypeName(type));
     if (!scale || scale->dtype != DType::F32 || (!zero && type != kBias))
       return badModel("{} needs a scale of type FLOAT and a zero point that "
                       "are initializers",
@@ -147,24 +151,21 @@ private:
     trains(name, "a bias that the file has as INT32");
     done.insert(&node);
     trained[node.input(0)] = {describe(node), partsOf(node), name, ""};
-    ++parts.biases;
+    ++biases;
     return {};
   }
 
   Status trainWeight(onnx::NodeProto &node, const std::vector<int64_t> &shape,
                      const std::string &bytes, int type) {
-    const std::string old = node.input(0), end = "_quantized",
-                      name = edit.unusedName(
-                          old.ends_with(end)
-                              ? old.substr(0, old.size() - end.size())
-                              : old + "_float"),
+    const std::string old = node.input(0), base = withoutEnd(old, "_quantized"),
+                      name =
+                          edit.unusedName(base == old ? old + "_float" : base),
                       quantized = edit.unusedName(name + "_QuantizeLinear");
     edit.ownInitializer(name, DType::F32, shape, bytes);
     trains(name, "a weight that the file has as integers");
     const std::string scale = learned(node.input(1), name, type, true);
     auto &quantize =
         edit.addNode("QuantizeLinear", {name, scale, node.input(2)}, quantized);
-    quantize.set_name(quantized);
     for (const auto &attribute : node.attribute())
       if (attribute.name() == "axis")
         *quantize.add_attribute() = attribute;
@@ -172,7 +173,7 @@ private:
     edit.redirect({&node, 0}, quantized);
     edit.redirect({&node, 1}, scale);
     done.insert(&node);
-    ++parts.weights;
+    ++weights;
     return {};
   }
 
@@ -191,16 +192,13 @@ private:
   /// The scale that the quantisation of `x` reads.
   std::string learned(const std::string &scale, const std::string &x, int type,
                       bool ofWeight) {
-    const std::string name = edit.unusedName(scale + "_learned");
-    auto &node = edit.addNode("LearnedScale", {scale, x}, name);
-    node.set_domain("ai.dlc");
-    setInteger(node, "high", type == TensorProto::UINT8 ? 255 : 127);
-    setInteger(node, "of_weight", ofWeight);
     if (!file.roles.count(scale)) {
       trains(scale, "a scale of quantized values");
-      ++parts.scales;
+      ++scales;
     }
-    return name;
+    return edit.add("ai.dlc.LearnedScale", {scale, x}, scale + "_learned",
+                    {{"high", type == TensorProto::UINT8 ? 255 : 127},
+                     {"of_weight", ofWeight}});
   }
 
   void trains(const std::string &name, const char *what) {
@@ -209,19 +207,11 @@ private:
         {name, "quantized", fmt::format("{}, trained by --qat", what)});
   }
 
-  static void setInteger(onnx::NodeProto &node, const char *name,
-                         int64_t value) {
-    auto &attribute = *node.add_attribute();
-    attribute.set_name(name);
-    attribute.set_type(onnx::AttributeProto::INT);
-    attribute.set_i(value);
-  }
-
   static constexpr int kBias = TensorProto::INT32;
 
   OnnxFile &file;
   GraphEdit edit;
-  QuantizedParts parts;
+  int weights = 0, biases = 0, scales = 0; // trained tensors
   std::unordered_set<const onnx::NodeProto *> done;
   std::unordered_map<std::string, Trained> trained; // by the integers' name
 };
@@ -229,20 +219,19 @@ private:
 } // namespace
 
 std::string quantizedWeights(const OnnxFile &file) {
-  const auto count = std::count_if(
-      file.nodes.begin(), file.nodes.end(), [&](const auto *node) {
-        const Weight *weight = isOf(*node, "DequantizeLinear")
-                                   ? file.weights.find(node->input(0))
-                                   : nullptr;
-        return weight && weight->shape.size() > 1;
-      });
+  const auto count = std::ranges::count_if(file.nodes, [&](const auto *node) {
+    const Weight *weight = isOf(*node, "DequantizeLinear")
+                               ? file.weights.find(node->input(0))
+                               : nullptr;
+    return weight && weight->shape.size() > 1;
+  });
   return count ? fmt::format("{} weights are integers of a quantized file, and "
                              "are not trained; --qat trains them",
                              count)
                : "";
 }
 
-Result<QuantizedParts> trainQuantized(OnnxFile &file) {
+Result<int> trainQuantized(OnnxFile &file) {
   return QuantizedTrainer(file).run();
 }
 

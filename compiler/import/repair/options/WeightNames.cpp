@@ -58,10 +58,8 @@ std::string renamed(const Prefix &prefix,
 
 std::string alignPrefix(const std::set<std::string> &wanted,
                         std::map<std::string, Weight> &given) {
-  const auto agreed = size_t(
-      std::count_if(wanted.begin(), wanted.end(), [&](const std::string &name) {
-        return given.count(name);
-      }));
+  const auto agreed = size_t(std::ranges::count_if(
+      wanted, [&](auto &name) { return given.count(name) > 0; }));
   size_t most = agreed;
   std::vector<Prefix> best;
   for (const auto &[prefix, count] : countPrefixes(wanted, given)) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/torch/FoldedOps.h"
 #include "compiler/import/repair/torch/Restoring.h"
-#include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/Floats.h"
+#include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <fmt/ranges.h>
 
 namespace dlc::import {
@@ -16,19 +14,6 @@ constexpr size_t kComparedAtOnce = 64; // bytes
 constexpr double kZeroMean = 1e-5;     // relative to the mean magnitude, in f32
 
 constexpr const char *kFoldedFrom = "pkg.onnxscript.optimizer.folded_from";
-
-/// "['fc.bias', 'val_1']" -> its strings.
-std::vector<std::string> quotedStrings(const std::string &text) {
-  std::vector<std::string> found;
-  for (size_t open = text.find('\''); open != std::string::npos;) {
-    size_t close = text.find('\'', open + 1);
-    if (close == std::string::npos)
-      break;
-    found.push_back(text.substr(open + 1, close - open - 1));
-    open = text.find('\'', close + 1);
-  }
-  return found;
-}
 
 class FoldedFrom {
 public:
@@ -50,8 +35,7 @@ private:
     if (!weight || !isFloat(weight->dtype) || edit.isFixed(name) ||
         work.notes.isParameterTarget(name))
       return false;
-    auto uses = edit.uses(name);
-    return std::none_of(uses.begin(), uses.end(), [&](const Use &use) {
+    return std::ranges::none_of(edit.uses(name), [&](const Use &use) {
       auto value = work.notes.source(*use.node, use.slot, name);
       return value && work.notes.parameter(*value);
     });
@@ -76,9 +60,7 @@ private:
 
   /// A value of the source named after an operator that computes values.
   static bool computes(const std::string &value) {
-    const std::string op = operatorOf(value);
-    return !op.empty() && !kMovers.count(op) && !kRepeaters.count(op) &&
-           !kCreators.count(op);
+    return kComputing.count(operatorOf(value)) > 0;
   }
 
   /// Rows of mean zero, which untrained layers do not have: a weight
@@ -86,10 +68,9 @@ private:
   bool isStandardised(const std::string &name,
                       const std::vector<std::string> &sources) {
     const Weight &weight = *edit.weight(name);
-    const bool hasItem =
-        std::any_of(sources.begin(), sources.end(), [](const auto &source) {
-          return source.starts_with("getitem");
-        });
+    const bool hasItem = std::ranges::any_of(sources, [](const auto &source) {
+      return source.starts_with("getitem");
+    });
     if (!hasItem || weight.shape.size() < 3 || weight.shape[0] < 2 ||
         !weight.elements() || !work.spend(size_t(weight.elements())))
       return false;
@@ -110,20 +91,17 @@ private:
   void settle(const std::string &name,
               const std::vector<std::string> &sources) {
     std::set<std::string> parameters;
-    std::copy_if(sources.begin(), sources.end(),
-                 std::inserter(parameters, parameters.end()),
-                 [&](const std::string &source) {
-                   return work.notes.isParameterTarget(source);
-                 });
+    for (const std::string &source : sources)
+      if (work.notes.isParameterTarget(source))
+        parameters.insert(source);
     const auto cuts = [](const std::string &value) {
       return kCutters.count(operatorOf(value)) > 0;
     };
     if (!parameters.empty())
-      work.sources[name] = {
-          parameters,
-          std::any_of(sources.begin(), sources.end(), computes) ||
-              isStandardised(name, sources),
-          cuts(name) || std::any_of(sources.begin(), sources.end(), cuts)};
+      work.sources[name] = {parameters,
+                            std::ranges::any_of(sources, computes) ||
+                                isStandardised(name, sources),
+                            cuts(name) || std::ranges::any_of(sources, cuts)};
     if (!sources.empty() && parameters.empty() && !mayBeMerged(name)) {
       work.file.roles[name] = Role::Constant;
       if (edit.weight(name)->elements() > 1)
@@ -143,11 +121,10 @@ private:
   bool repeatRow(const std::string &name,
                  const std::vector<std::string> &sources,
                  const std::set<std::string> &parameters) {
-    bool zeros = std::any_of(
-        sources.begin(), sources.end(), [](const std::string &source) {
-          return source == "zeros" || source.starts_with("zeros_") ||
-                 source.starts_with("new_zeros");
-        });
+    const bool zeros = std::ranges::any_of(sources, [](auto &source) {
+      return source == "zeros" || source.starts_with("zeros_") ||
+             source.starts_with("new_zeros");
+    });
     const Weight value = *edit.weight(name);
     for (const std::string &parameter : parameters) {
       const Weight *row = edit.weight(parameter);
@@ -157,9 +134,9 @@ private:
         return false;
       if (!isRowOf(*row, value))
         continue;
-      std::string rows = edit.unusedName(name + "/rows");
-      edit.addNode("Expand", {parameter, edit.integers(value.shape)}, rows);
-      replaceUses(work, name, rows);
+      replaceUses(work, name,
+                  edit.add("Expand", {parameter, edit.integers(value.shape)},
+                           name + "/rows"));
       work.decide(name, "tied", "each row holds the values of " + parameter);
       return true;
     }
@@ -171,9 +148,8 @@ private:
         value.shape.size() < 2 || value.shape.back() != row.shape[0] ||
         !row.bytes || !value.bytes)
       return false;
-    const char *data = static_cast<const char *>(value.data);
     for (size_t at = 0; at < value.bytes; at += row.bytes)
-      if (std::memcmp(data + at, row.data, row.bytes) != 0)
+      if (value.view().substr(at, row.bytes) != row.view())
         return false;
     return true;
   }

@@ -32,6 +32,16 @@ inline const std::set<std::string> kMovers = {
     "reshape",   "roll",      "select",  "slice",     "split",
     "squeeze",   "t",         "to",      "transpose", "unbind",
     "unflatten", "unsqueeze", "view",    "stack",     "type_as"};
+/// Other operators that folding may leave as the last. Modules rarely have a
+/// root parameter with such a name, and names of others have a dot.
+inline const std::set<std::string> kComputing = {
+    "abs",     "add",     "addmm",   "bmm",         "cat",    "clamp",
+    "conv1d",  "conv2d",  "conv3d",  "cos",         "cumsum", "div",
+    "einsum",  "exp",     "log",     "masked_fill", "matmul", "maximum",
+    "mean",    "minimum", "mm",      "mul",         "neg",    "norm",
+    "outer",   "pad",     "pow",     "reciprocal",  "rsqrt",  "rsub",
+    "sigmoid", "sin",     "softmax", "softplus",    "sqrt",   "sub",
+    "sum",     "tanh",    "where"};
 
 /// "one of 3 parameters (b.0.scale, ...)"
 inline std::string among(const std::set<std::string> &names) {

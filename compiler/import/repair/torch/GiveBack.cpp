@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/torch/GiveBack.h"
+#include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <numeric>
@@ -65,11 +65,10 @@ private:
       if (const Weight *weight = file.weights.find(piece.tensor);
           !weight || weight->shape != piece.shape)
         return false;
-    auto lookUp = [&](const std::string &name) -> std::optional<Elements> {
+    auto lookUp = [&](const std::string &name) {
       const Weight *weight = file.weights.find(name);
-      if (!weight || !present.count(name))
-        return std::nullopt;
-      return Elements{weight->dtype, weight->data, weight->bytes};
+      return weight && present.count(name) ? std::optional(*weight)
+                                           : std::nullopt;
     };
     return covers(replaced, lookUp).ok();
   }
@@ -84,8 +83,7 @@ private:
     auto &tensor = *graph.add_initializer();
     tensor.set_name(replaced.name);
     tensor.set_data_type(replaced.type);
-    for (int64_t dim : replaced.shape)
-      tensor.add_dims(dim);
+    setDims(tensor, replaced.shape);
     present.insert(replaced.name);
   }
 
@@ -109,20 +107,11 @@ private:
             isUnread(*maker->second) && unread.insert(maker->second).second)
           open.push_back(maker->second);
     }
-    erase(*graph.mutable_node(),
-          [&](const onnx::NodeProto &node) { return unread.count(&node); });
-    erase(*graph.mutable_initializer(), [&](const onnx::TensorProto &tensor) {
+    eraseWhere(*graph.mutable_node(),
+               [&](auto &node) { return unread.count(&node); });
+    eraseWhere(*graph.mutable_initializer(), [&](auto &tensor) {
       return file.added.count(tensor.name()) && !readers[tensor.name()];
     });
-  }
-
-  template <typename Elements, typename Which>
-  static void erase(Elements &elements, Which which) {
-    auto middle = std::stable_partition(
-        elements.pointer_begin(), elements.pointer_end(),
-        [&](const auto *element) { return !which(*element); });
-    int kept = int(middle - elements.pointer_begin());
-    elements.DeleteSubrange(kept, elements.size() - kept);
   }
 
   OnnxFile &file;

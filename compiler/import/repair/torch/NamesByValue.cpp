@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/torch/NamesByValue.h"
+#include "compiler/import/file/Names.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/files/Safetensors.h"
@@ -10,22 +10,7 @@
 namespace dlc::import {
 namespace {
 
-constexpr size_t kMostGiven = 8; // names listed in a message
-
-std::string listed(const char *what, const std::vector<std::string> &names) {
-  if (names.empty())
-    return "";
-  const size_t shown = std::min(names.size(), kMostGiven);
-  return fmt::format(
-      "\n  {} {}: {}{}", names.size(), what,
-      fmt::join(names.begin(), names.begin() + ptrdiff_t(shown), ", "),
-      shown < names.size() ? fmt::format(" and {} more", names.size() - shown)
-                           : "");
-}
-
 class Namer {
-  using Strings = std::vector<std::string>;
-
 public:
   Namer(Restoring &work, const std::string &path,
         const std::map<std::string, Weight> &given)
@@ -72,32 +57,22 @@ private:
       return;
     const std::string &first = group.names[0];
     const Weight &source = given.at(first);
-    for (const std::string &name : group.names)
-      if (auto how = arrangementOf(source, given.at(name));
-          !how || how->kind != Arrangement::Same)
-        return leave(group);
-    const bool known = std::all_of(
-        group.names.begin(), group.names.end(), [&](const auto &name) {
-          return std::count(group.tensors.begin(), group.tensors.end(), name);
-        });
-    if (known && group.names.size() == group.tensors.size())
-      named += confirm(group);
-    else if (group.names.size() > 1 && group.tensors.size() > 1)
-      leave(group);
-    else
+    const bool areSame = std::ranges::all_of(group.names, [&](auto &name) {
+      return areEqual(source, given.at(name));
+    });
+    const bool areKnown = std::ranges::all_of(group.names, [&](auto &name) {
+      return std::ranges::count(group.tensors, name) > 0;
+    });
+    const bool isTie = group.names.size() == 1 || group.tensors.size() == 1;
+    if (areSame && areKnown && group.names.size() == group.tensors.size()) {
+      for (const std::string &name : group.names)
+        turn(name, given.at(name));
+      named += group.names.size();
+    } else if (areSame && isTie) {
       name(group, source);
-  }
-
-  void leave(const Group &group) {
-    ambiguous.insert(ambiguous.end(), group.tensors.begin(),
-                     group.tensors.end());
-  }
-
-  /// Number of tensors that already have a name of the group.
-  size_t confirm(const Group &group) {
-    for (const std::string &name : group.names)
-      turn(name, given.at(name));
-    return group.names.size();
+    } else {
+      std::ranges::copy(group.tensors, std::back_inserter(ambiguous));
+    }
   }
 
   /// Converts a tensor to the file's layout.
@@ -108,9 +83,7 @@ private:
     if (!how || how->kind != Arrangement::Transpose)
       return otherwise.push_back(name);
     const auto uses = edit.uses(name);
-    edit.replaceInitializer(
-        name, source.shape,
-        std::string(static_cast<const char *>(source.data), source.bytes));
+    edit.replaceInitializer(name, source.shape, std::string(source.view()));
     const std::string value = arranged(work, name, *how, name);
     for (const Use &use : uses)
       edit.redirect(use, value);
@@ -156,8 +129,8 @@ private:
         cut.push_back(name);
         finder.expect(*weight, true);
       }
-    for (const std::string &name : cut.empty() ? Strings() : absent)
-      finder.add(name, given.at(name));
+    for (size_t i = 0; !cut.empty() && i < absent.size(); ++i)
+      finder.add(absent[i], given.at(absent[i]));
     for (const std::string &name : cut) {
       auto found = finder.find(*edit.weight(name));
       if (!found || found->how.kind != Arrangement::Rows)
@@ -177,17 +150,13 @@ private:
 
   /// The model has a tensor of that name with the file's contents.
   bool place(const std::string &target, const Weight &source) {
-    if (const Weight *known = edit.weight(target)) {
-      auto how = arrangementOf(source, *known);
-      return how && how->kind == Arrangement::Same;
-    }
+    if (const Weight *known = edit.weight(target))
+      return areEqual(source, *known);
     if (edit.unusedName(target) != target)
       return false;
-    edit.ownInitializer(
-        target, source.dtype, source.shape,
-        std::string(static_cast<const char *>(source.data), source.bytes));
-    work.origins[target].target = target;
-    work.unnamed.erase(target);
+    edit.ownInitializer(target, source.dtype, source.shape,
+                        std::string(source.view()));
+    work.settle(target);
     return true;
   }
 
@@ -199,11 +168,12 @@ private:
                       path, given.size());
     work.file.remarks.push_back({fmt::format(
         "names of {}: {} given by value{}{}{}", path, named,
-        listed("not found in the model (it may have them in another form, or "
-               "they are too few or all equal to be told by value)",
-               absent),
-        listed("left alone, as several have the same values", ambiguous),
-        listed("left in the model's shape, which is another", otherwise))});
+        listedBelow("not found in the model (it may have them in another form, "
+                    "or they are too few or all equal to be told by value)",
+                    absent),
+        listedBelow("left alone, as several have the same values", ambiguous),
+        listedBelow("left in the model's shape, which is another",
+                    otherwise))});
     return {};
   }
 

@@ -141,7 +141,7 @@ private:
         {}};
     const Use use = edit.uses(pack.name)[0];
     const size_t block = size_t(pack.block) * sizeOf(weight.dtype);
-    const char *from = static_cast<const char *>(weight.data);
+    const char *from = weight.at();
     std::vector<std::string> blocks;
     for (const std::string &name : pack.parts) {
       std::string bytes(block * gates.size(), '\0');
@@ -152,8 +152,7 @@ private:
             {name, gate * pack.block, pack.block, pack.shape});
       }
       edit.ownInitializer(name, weight.dtype, pack.shape, std::move(bytes));
-      work.origins[name].target = name;
-      work.unnamed.erase(name);
+      work.settle(name);
       addBlocks(name, gates, pack.shape[0] / int64_t(gates.size()), blocks);
       work.decide(name, "unfolded", "the exporter packed it into " + pack.name);
     }
@@ -171,14 +170,11 @@ private:
       size_t end = i + 1; // run of gates with the same order in both
       while (end < gates.size() && gates[end] == gates[end - 1] + 1)
         ++end;
-      std::string block =
-          edit.unusedName(fmt::format("{}/gate{}", name, gates[i]));
-      edit.addNode("Slice",
-                   {name, edit.integers({gates[i] * rows}),
-                    edit.integers({(gates[end - 1] + 1) * rows}),
-                    edit.integers({0})},
-                   block);
-      blocks.push_back(block);
+      blocks.push_back(edit.add("Slice",
+                                {name, edit.integers({gates[i] * rows}),
+                                 edit.integers({(gates[end - 1] + 1) * rows}),
+                                 edit.integers({0})},
+                                fmt::format("{}/gate{}", name, gates[i])));
       i = end;
     }
   }
@@ -186,13 +182,11 @@ private:
   std::string packedAgain(const Pack &pack, const std::vector<int64_t> &shape,
                           const std::vector<std::string> &blocks) {
     std::string joined = blocks[0];
-    if (blocks.size() > 1) {
-      joined = edit.unusedName(pack.parts[0] + "/joined");
-      edit.addConcat(blocks, joined);
-    }
-    std::string whole = edit.unusedName(pack.parts[0] + "/packed");
-    edit.addNode("Reshape", {joined, edit.integers(shape)}, whole);
-    return whole;
+    if (blocks.size() > 1)
+      joined =
+          edit.add("Concat", blocks, pack.parts[0] + "/joined", {{"axis", 0}});
+    return edit.add("Reshape", {joined, edit.integers(shape)},
+                    pack.parts[0] + "/packed");
   }
 
   Restoring &work;

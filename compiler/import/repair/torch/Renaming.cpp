@@ -71,36 +71,27 @@ std::string arranged(Restoring &work, const std::string &source,
   const std::vector<int64_t> own = edit.weight(source)->shape;
   if (how.kind == Arrangement::Same)
     return source;
-  if (how.kind == Arrangement::Transpose) {
-    std::string value = edit.unusedName(source + "/transposed");
-    auto &perm = *edit.addNode("Transpose", {source}, value).add_attribute();
-    perm.set_name("perm");
-    perm.set_type(onnx::AttributeProto::INTS);
-    for (int64_t axis : how.perm)
-      perm.add_ints(axis);
-    return value;
-  }
+  if (how.kind == Arrangement::Transpose)
+    return edit.add("Transpose", {source}, source + "/transposed",
+                    {{"perm", how.perm}});
   std::string value = source;
   if (how.kind == Arrangement::Rows) {
-    std::string table = source;
-    if (own.size() != 2) {
-      table = edit.unusedName(source + "/table");
-      edit.addNode("Reshape", {source, edit.integers({-1, own.back()})}, table);
-    }
-    value = edit.unusedName(source + "/rows");
-    if (isRange(how.rows))
-      edit.addNode("Slice",
-                   {table, edit.integers({how.rows.front()}),
-                    edit.integers({how.rows.back() + 1}), edit.integers({0})},
-                   value);
-    else
-      edit.addNode("Gather", {table, edit.integers(how.rows)}, value);
+    if (own.size() != 2)
+      value = edit.add("Reshape", {source, edit.integers({-1, own.back()})},
+                       source + "/table");
+    value = isRange(how.rows)
+                ? edit.add("Slice",
+                           {value, edit.integers({how.rows.front()}),
+                            edit.integers({how.rows.back() + 1}),
+                            edit.integers({0})},
+                           source + "/rows")
+                : edit.add("Gather", {value, edit.integers(how.rows)},
+                           source + "/rows");
     if (shape.size() == 2)
       return value;
   }
-  std::string shaped = edit.unusedName(source + "/reshaped");
-  edit.addNode("Reshape", {value, edit.integers(shape)}, shaped);
-  return shaped;
+  return edit.add("Reshape", {value, edit.integers(shape)},
+                  source + "/reshaped");
 }
 
 } // namespace dlc::import

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/torch/Restoring.h"
+#include "compiler/import/repair/torch/FoldedOps.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace dlc::import {
 namespace {
+
+bool isNumber(const std::string &text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
 
 bool isBelow(const std::string &name, const std::string &module) {
   return module.empty() || name.starts_with(module + ".");
@@ -44,9 +49,7 @@ Restoring::candidates(const Origin &origin,
   if (!spend(among.size() * origin.scopes.size()))
     return found;
   for (const std::string &parameter : among) {
-    size_t dot = parameter.rfind('.');
-    std::string module =
-        dot == std::string::npos ? "" : parameter.substr(0, dot);
+    const std::string module = parentOf(parameter);
     for (const std::string &scope : origin.scopes)
       if (isBelow(parameter, scope) || scope == module ||
           isBelow(scope, module))
@@ -70,9 +73,25 @@ std::set<std::string> Restoring::beside(const Origin &origin,
   return found;
 }
 
+std::set<std::string>
+Restoring::takeLayers(std::set<std::string> &names,
+                      const std::set<std::string> &scopes) const {
+  std::set<std::string> layers;
+  for (auto it = names.begin(); it != names.end();) {
+    const std::string weight = *it++, module = parentOf(weight),
+                      bias = module + ".bias";
+    if (!weight.ends_with(".weight") || scopes.count(module) ||
+        !names.erase(bias))
+      continue;
+    names.erase(weight);
+    if (!notes.bufferTargets().count(module + ".running_mean"))
+      layers.insert({weight, bias});
+  }
+  return layers;
+}
+
 bool Restoring::isFused() const {
-  const auto &nodes = edit.graph.node();
-  return std::any_of(nodes.begin(), nodes.end(), [&](const auto &node) {
+  return std::ranges::any_of(edit.graph.node(), [&](const auto &node) {
     return node.domain() == "com.microsoft" && !notes.call(node).known;
   });
 }
@@ -88,6 +107,29 @@ void Restoring::close() {
   setRoles(*this);
   stopGradients(*this);
   edit.close();
+}
+
+std::string operatorOf(const std::string &value) {
+  size_t mark = value.rfind('_');
+  std::string op = mark != std::string::npos && isNumber(value.substr(mark + 1))
+                       ? value.substr(0, mark)
+                       : value;
+  if (op.starts_with("split_split") || op.starts_with("getitem"))
+    return "split";
+  const bool isKnown = kCreators.count(op) || kRepeaters.count(op) ||
+                       kMovers.count(op) || kComputing.count(op);
+  return isKnown ? op : "";
+}
+
+bool isMadeUp(const TorchNotes &notes, const std::string &name) {
+  if (notes.isParameterTarget(name) || notes.bufferTargets().count(name))
+    return false;
+  size_t output = name.rfind("_output_");
+  return name.find("::") != std::string::npos || name.starts_with('/') ||
+         name.starts_with("val_") || name.starts_with('_') || isNumber(name) ||
+         name.starts_with("Constant") ||
+         (output != std::string::npos && isNumber(name.substr(output + 8))) ||
+         (notes.namesByOperator() && !operatorOf(name).empty());
 }
 
 } // namespace dlc::import

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/Names.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
@@ -23,26 +24,11 @@ bool isMatrixOf(const onnx::NodeProto &node, const Use &use,
          weight.shape.size() == 2;
 }
 
-bool flag(const onnx::NodeProto &node, const char *name) {
-  for (const auto &attribute : node.attribute())
-    if (attribute.name() == name)
-      return attribute.i() != 0;
-  return false;
-}
-
 } // namespace
 
 std::string parentOf(const std::string &name) {
   size_t dot = name.rfind('.');
   return dot == std::string::npos ? "" : name.substr(0, dot);
-}
-
-bool holdsNorm(const onnx::NodeProto &node) {
-  for (const auto &note : node.metadata_props())
-    if (note.key() == "pkg.onnxscript.rewriter.rule_name" &&
-        note.value().find("FuseBatchNormInto") != std::string::npos)
-      return true;
-  return false;
 }
 
 ScopeNames::ScopeNames(const Restoring &work) : work(work) {
@@ -120,7 +106,7 @@ std::optional<ScopedName> ScopeNames::ofConv(const std::string &name,
                                              const Use &use,
                                              const Weight &weight) const {
   const onnx::NodeProto &node = *use.node;
-  const bool noted = holdsNorm(node);
+  const bool noted = isRewritten(node, kFoldedNorm);
   const bool vector = use.slot == 2 && weight.shape.size() == 1;
   if (noted && vector && name == node.input(1) + "_bias" &&
       name.ends_with(".weight_bias"))
@@ -177,8 +163,8 @@ std::optional<ScopedName> ScopeNames::find(const std::string &name,
   } else if (!isMadeUp(work.notes, name)) {
     return std::nullopt;
   } else if (isMatrixOf(node, use, weight)) {
-    const bool transposed = !flag(node, "transB");
-    auto target = besideBias(node, weight.shape[transposed ? 1 : 0]);
+    const bool transposed = !NodeView(node, 0).integer("transB", 0);
+    auto target = besideBias(node, channelsOf(node, weight.shape));
     if (!target)
       target = ofOnlyNode(node, "weight");
     if (target)

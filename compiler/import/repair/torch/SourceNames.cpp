@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/file/Conventions.h"
 #include "compiler/import/repair/torch/FoldedOps.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
-#include <cstring>
 #include <fmt/ranges.h>
-#include <numeric>
 
 namespace dlc::import {
 
 bool isStoredTransposed(const TorchNotes &notes, const Use &use,
                         const Weight &weight) {
-  if (notes.call(*use.node).target != "linear" || use.slot != 1 ||
-      weight.shape.size() != 2)
-    return false;
-  for (const auto &attribute : use.node->attribute())
-    if (attribute.name() == "transB" && attribute.i())
-      return false;
-  return use.node->op_type() == "MatMul" || use.node->op_type() == "Gemm";
+  const std::string &op = use.node->op_type();
+  return notes.call(*use.node).target == "linear" && use.slot == 1 &&
+         weight.shape.size() == 2 && (op == "MatMul" || op == "Gemm") &&
+         !NodeView(*use.node, 0).integer("transB", 0);
 }
 
 bool isStoredPerChannel(const TorchNotes &notes, const Use &use,
@@ -25,18 +21,6 @@ bool isStoredPerChannel(const TorchNotes &notes, const Use &use,
   const std::string &call = notes.call(*use.node).target;
   return (call == "group_norm" || call == "instance_norm") &&
          weight.shape.size() > 1;
-}
-
-std::string transposedBytes(const Weight &matrix) {
-  size_t size = sizeOf(matrix.dtype), rows = size_t(matrix.shape[0]),
-         columns = size_t(matrix.shape[1]);
-  std::string bytes(matrix.bytes, '\0');
-  const char *from = static_cast<const char *>(matrix.data);
-  for (size_t row = 0; row < rows; ++row)
-    for (size_t column = 0; column < columns; ++column)
-      std::memcpy(bytes.data() + (column * rows + row) * size,
-                  from + (row * columns + column) * size, size);
-  return bytes;
 }
 
 namespace {
@@ -76,33 +60,35 @@ private:
     }
     if (edit.unusedName(target) != target)
       return;
-    auto uses = edit.uses(name);
-    bool transposed =
-        !uses.empty() && isStoredTransposed(work.notes, uses[0], weight);
+    const Use use = edit.uses(name)[0];
     work.origins[target] = work.origins[name];
-    if (!transposed) {
-      Weight own = weight;
-      const bool flat =
-          !uses.empty() && isStoredPerChannel(work.notes, uses[0], weight);
-      if (flat)
-        own.shape = {weight.elements()};
-      edit.addInitializer(target, own);
-      becomes(work, name, target,
-              {flat ? Arrangement::Reshape : Arrangement::Same, {}, {}});
-      return work.decide(target, "named",
-                         "after the source; the file has it as " + name);
-    }
-    adoptTransposed(name, target, weight);
+    if (isStoredTransposed(work.notes, use, weight))
+      return adoptTransposed(name, target, weight);
+    const bool flat = isStoredPerChannel(work.notes, use, weight);
+    place(name, target, weight,
+          flat ? std::vector<int64_t>{weight.elements()} : weight.shape);
+    work.decide(target, "named",
+                "after the source; the file has it as " + name);
   }
 
   void adoptTransposed(const std::string &name, const std::string &target,
                        const Weight weight) {
     edit.ownInitializer(target, weight.dtype,
                         {weight.shape[1], weight.shape[0]},
-                        transposedBytes(weight));
+                        transposedBytes(weight, {1, 0}));
     becomes(work, name, target, {Arrangement::Transpose, {1, 0}, {}});
     work.decide(target, "unfolded",
                 fmt::format("the exporter stored it transposed, as {}", name));
+  }
+
+  /// Replaces `name` by `target`, of the same elements in this shape.
+  void place(const std::string &name, const std::string &target, Weight weight,
+             const std::vector<int64_t> &shape) {
+    const auto kind =
+        weight.shape == shape ? Arrangement::Same : Arrangement::Reshape;
+    weight.shape = shape;
+    edit.addInitializer(target, weight);
+    becomes(work, name, target, {kind, {}, {}});
   }
 
   /// Assigns names from scopes that only one tensor can have.
@@ -114,11 +100,10 @@ private:
           !edit.isFixed(name) && edit.weight(name) && !edit.uses(name).empty())
         claims[origin->second.scoped->target].push_back(name);
     for (const auto &[target, names] : claims) {
-      const bool one = std::all_of(
-          names.begin(), names.end(), [&, first = names[0]](const auto &name) {
-            auto how = arrangementOf(*edit.weight(first), *edit.weight(name));
-            return how && how->kind == Arrangement::Same;
-          });
+      const Weight &first = *edit.weight(names[0]);
+      const bool one = std::ranges::all_of(names, [&](const auto &name) {
+        return areEqual(first, *edit.weight(name));
+      });
       if (one && !edit.weight(target) && edit.unusedName(target) == target)
         for (const std::string &name : names)
           adoptScoped(name, *work.origins[name].scoped);
@@ -135,13 +120,8 @@ private:
       work.file.foldedNorms.insert(target);
     if (scoped.transposed)
       return adoptTransposed(name, target, weight);
-    Weight own = weight;
-    if (!scoped.shape.empty())
-      own.shape = scoped.shape;
-    edit.addInitializer(target, own);
-    const bool reshaped = own.shape != weight.shape;
-    becomes(work, name, target,
-            {reshaped ? Arrangement::Reshape : Arrangement::Same, {}, {}});
+    place(name, target, weight,
+          scoped.shape.empty() ? weight.shape : scoped.shape);
     work.decide(target, "named",
                 fmt::format("after the module that reads it; the file has it "
                             "as {}{}",
@@ -154,7 +134,7 @@ private:
   /// Records convolutions with a folded norm whose weights kept their names.
   void noteNorms() {
     for (const auto &node : edit.graph.node())
-      if (holdsNorm(node))
+      if (isRewritten(node, kFoldedNorm))
         for (int i = 1; i < node.input_size(); ++i)
           if (edit.weight(node.input(i)))
             work.file.foldedNorms.insert(node.input(i));
@@ -216,21 +196,19 @@ private:
           firsts.try_emplace({contentHash(weight), origin.scopes}, name);
       if (isFirst)
         continue;
-      auto how = arrangementOf(*edit.weight(it->second), weight);
-      if (!how || how->kind != Arrangement::Same)
+      if (!areEqual(*edit.weight(it->second), weight))
         continue;
-      becomes(work, name, it->second, *how);
+      becomes(work, name, it->second, {});
       work.decide(name, "tied",
                   "the same rows as " + it->second + ", of one table");
     }
   }
 
   static bool isLookedUp(const std::string &name, const Origin &origin) {
-    return kLookups.count(operatorOf(name)) ||
-           std::any_of(origin.values.begin(), origin.values.end(),
-                       [](const std::string &value) {
-                         return kLookups.count(operatorOf(value));
-                       });
+    auto looksUp = [](const std::string &value) {
+      return kLookups.count(operatorOf(value)) > 0;
+    };
+    return looksUp(name) || std::ranges::any_of(origin.values, looksUp);
   }
 
   void tie(const std::string &name, const CopyFinder::Found &found) {

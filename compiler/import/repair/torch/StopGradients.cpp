@@ -23,9 +23,6 @@ bool isDetached(const std::string &value) {
 class StopFinder {
 public:
   explicit StopFinder(Restoring &work) : work(work), edit(work.edit) {
-    for (const auto &node : edit.graph.node())
-      for (const std::string &output : node.output())
-        makers[output] = &node;
     for (const auto &input : edit.graph.input())
       if (input.type().tensor_type().elem_type() == kFloat)
         floats.insert(input.name());
@@ -75,7 +72,7 @@ private:
   std::set<std::string> lostOf(const TorchCall &call) const {
     std::set<std::string> lost;
     for (const std::string &tensor : call.tensors)
-      if (isDetached(tensor) && !makers.count(tensor) && !edit.weight(tensor))
+      if (isDetached(tensor) && !edit.maker(tensor) && !edit.weight(tensor))
         lost.insert(tensor);
     return lost;
   }
@@ -119,18 +116,14 @@ private:
     if (!source || !edit.weight(own))
       return false;
     const auto target = work.notes.parameter(*source);
-    const auto &inputs = node.input();
-    return target &&
-           std::find(inputs.begin(), inputs.end(), *target) == inputs.end();
+    return target && !std::ranges::count(node.input(), *target);
   }
 
   /// A call of the source may be lowered to several nodes.
   bool isOfSameCall(const std::string &value, const TorchCall &call) const {
-    auto maker = makers.find(value);
-    if (maker == makers.end())
-      return false;
-    const TorchCall &other = work.notes.call(*maker->second);
-    return other.known && other.value == call.value;
+    const auto *maker = edit.maker(value);
+    return maker && work.notes.call(*maker).known &&
+           work.notes.call(*maker).value == call.value;
   }
 
   /// x + (q - x) equals q, so it is only written if the difference is detached.
@@ -140,10 +133,9 @@ private:
       return;
     for (int slot = adds ? 0 : 1; slot < 2; ++slot) {
       const std::string &x = node.input(1 - slot);
-      auto maker = makers.find(node.input(slot));
-      if (maker == makers.end() || !isPlain(*maker->second, "Sub") ||
-          maker->second->input(adds ? 1 : 0) != x ||
-          maker->second->input(adds ? 0 : 1) == x)
+      const auto *maker = edit.maker(node.input(slot));
+      if (!maker || !isPlain(*maker, "Sub") ||
+          maker->input(adds ? 1 : 0) != x || maker->input(adds ? 0 : 1) == x)
         continue;
       const bool isNoted = call.places.count(node.input(slot)) > 0;
       if (isNoted || !isFloating(x) || !add({&node, slot}))
@@ -172,10 +164,10 @@ private:
       const Weight *weight = edit.weight(name);
       if (floats.count(name) || (weight && isFloat(weight->dtype)))
         return true;
-      auto maker = makers.find(name);
-      if (maker == makers.end() || toIntegers.count(maker->second->op_type()))
+      const auto *maker = edit.maker(name);
+      if (!maker || toIntegers.count(maker->op_type()))
         continue;
-      for (const std::string &input : maker->second->input())
+      for (const std::string &input : maker->input())
         if (seen.insert(input).second)
           left.push_back(input);
     }
@@ -185,8 +177,7 @@ private:
   void decide(const onnx::NodeProto &node, const char *kind,
               const std::string &text) {
     work.decide(node.output(0), kind, text, true);
-    if (!node.name().empty())
-      work.file.decisions.back().named = node.name();
+    work.file.decisions.back().named = node.name();
   }
 
   bool add(const Use &use) {
@@ -198,7 +189,6 @@ private:
 
   Restoring &work;
   GraphEdit &edit;
-  std::unordered_map<std::string_view, const onnx::NodeProto *> makers;
   std::set<std::string> floats; // inputs
 };
 
@@ -211,11 +201,9 @@ void stopGradients(Restoring &work) {
   for (const Use &use : work.stops) {
     const std::string value = use.node->input(use.slot);
     auto [it, first] = stopped.emplace(value, "");
-    if (first) {
-      it->second = work.edit.unusedName(value + "/stopped");
-      auto &node = work.edit.addNode("StopGradient", {value}, it->second);
-      node.set_domain("ai.dlc");
-    }
+    if (first)
+      it->second =
+          work.edit.add("ai.dlc.StopGradient", {value}, value + "/stopped");
     work.edit.redirect(use, it->second);
   }
 }

@@ -1,53 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/upgrade/Contrib.h"
+#include "compiler/import/repair/upgrade/Upgrading.h"
 #include <algorithm>
 
 namespace dlc::import {
 namespace {
 
-void setNumber(onnx::NodeProto &node, const char *name, double value) {
-  auto *attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::FLOAT);
-  attribute->set_f(float(value));
+std::string sum(Upgrade &up, const std::string &a, const std::string &b) {
+  return a.empty() ? b : b.empty() ? a : up.add("Add", {a, b});
 }
 
-std::string sum(Upgrade &up, const std::string &a, const std::string &b) {
-  if (a.empty() || b.empty())
-    return a.empty() ? b : a;
-  up.add("Add", {a, b});
-  return up.result();
-}
+const Settings kTanh{{"approximate", "tanh"}};
 
 /// Gelu and BiasGelu are exact, FastGelu is approximate; all but Gelu may have
 /// a bias.
 Status contribGelu(Upgrade &up) {
-  std::string x = sum(up, up.input(0), up.input(1));
-  onnx::NodeProto &node = up.add("Gelu", {x});
-  if (up.node.op_type() == "FastGelu")
-    setText(node, "approximate", "tanh");
-  up.finish();
+  up.add("Gelu", {sum(up, up.input(0), up.input(1))},
+         up.node.op_type() == "FastGelu" ? kTanh : Settings());
   return {};
 }
 
 /// x sigmoid(alpha x)
 Status quickGelu(Upgrade &up) {
-  setNumber(up.add("Swish", {up.input(0)}), "alpha",
-            up.view.number("alpha", 1.702));
-  up.finish();
+  up.add("Swish", {up.input(0)}, {{"alpha", up.view.number("alpha", 1.702)}});
   return {};
 }
 
 /// Adds the activation of a fused node, with its parameters in the order of the
 /// given attributes.
-void activate(Upgrade &up, const std::string &activation,
-              const std::vector<float> &numbers) {
+void activate(Upgrade &up, const std::vector<float> &numbers) {
   static const std::map<std::string, std::vector<const char *>> names = {
       {"LeakyRelu", {"alpha"}},
       {"Elu", {"alpha"}},
       {"ThresholdedRelu", {"alpha"}},
       {"HardSigmoid", {"alpha", "beta"}}};
-  std::string x = up.result();
+  const std::string activation = up.view.text("activation", ""),
+                    x = up.result();
   if (activation == "Clip") {
     std::string low, high;
     if (!numbers.empty())
@@ -57,56 +44,54 @@ void activate(Upgrade &up, const std::string &activation,
     up.add("Clip", {x, low, high});
     return;
   }
-  const bool isSwish = activation == "Silu" || activation == "SiLU";
-  onnx::NodeProto &node = up.add(isSwish ? "Swish" : activation.c_str(), {x});
+  Settings settings;
   if (auto it = names.find(activation); it != names.end())
     for (size_t i = 0; i < std::min(it->second.size(), numbers.size()); ++i)
-      setNumber(node, it->second[i], numbers[i]);
+      settings.emplace_back(it->second[i], double(numbers[i]));
+  const bool isSwish = activation == "Silu" || activation == "SiLU";
+  up.add(isSwish ? "Swish" : activation, {x}, settings);
+}
+
+std::vector<float> activationNumbers(const Upgrade &up) {
+  std::vector<float> numbers;
+  for (const char *name :
+       {"activation_alpha", "activation_beta", "activation_gamma"})
+    if (up.view.has(name))
+      numbers.push_back(float(up.view.number(name, 0)));
+  return numbers;
 }
 
 Status fusedGemm(Upgrade &up) {
-  std::vector<std::string> inputs(up.node.input().begin(),
-                                  up.node.input().end());
-  onnx::NodeProto &gemm = up.add("Gemm", inputs);
-  setNumber(gemm, "alpha", up.view.number("alpha", 1));
-  setNumber(gemm, "beta", up.view.number("beta", 1));
-  setInteger(gemm, "transA", up.view.integer("transA", 0));
-  setInteger(gemm, "transB", up.view.integer("transB", 0));
-  std::vector<float> numbers;
-  for (const char *name : {"alpha", "beta", "gamma"})
-    if (std::string given = std::string("activation_") + name;
-        up.view.has(given))
-      numbers.push_back(float(up.view.number(given, 0)));
-  if (std::string name = up.view.text("activation", ""); !name.empty())
-    activate(up, name, numbers);
-  up.finish();
+  up.add("Gemm", {up.node.input().begin(), up.node.input().end()},
+         {{"alpha", up.view.number("alpha", 1)},
+          {"beta", up.view.number("beta", 1)},
+          {"transA", up.view.integer("transA", 0)},
+          {"transB", up.view.integer("transB", 0)}});
+  if (!up.view.text("activation", "").empty())
+    activate(up, activationNumbers(up));
   return {};
+}
+
+void copyAttributes(const onnx::NodeProto &from, onnx::NodeProto &to) {
+  for (const auto &attribute : from.attribute())
+    if (!attribute.name().starts_with("activation"))
+      *to.add_attribute() = attribute;
 }
 
 /// Matrix product of com.microsoft, with an activation.
 Status fusedMatMulActivation(Upgrade &up) {
-  onnx::NodeProto &product = up.add("FusedMatMul", {up.input(0), up.input(1)});
-  product.set_domain("com.microsoft");
-  std::vector<float> numbers;
-  for (const auto &attribute : up.node.attribute())
-    if (!attribute.name().starts_with("activation"))
-      *product.add_attribute() = attribute;
-  for (const char *name : {"alpha", "beta", "gamma"})
-    if (std::string given = std::string("activation_") + name;
-        up.view.has(given))
-      numbers.push_back(float(up.view.number(given, 0)));
-  activate(up, up.view.text("activation", ""), numbers);
+  up.add("com.microsoft.FusedMatMul", {up.input(0), up.input(1)});
+  copyAttributes(up.node, up.nodes.back());
+  activate(up, activationNumbers(up));
   if (up.view.has("activation_axis"))
-    setInteger(up.nodes.back(), "axis", up.view.integer("activation_axis", -1));
-  up.finish();
+    addAttributes(up.nodes.back(),
+                  {{"axis", up.view.integer("activation_axis", -1)}});
   return {};
 }
 
 Status gemmFastGelu(Upgrade &up) {
-  up.add("MatMul", {up.input(0), up.input(1)});
-  setText(up.add("Gelu", {sum(up, up.result(), up.input(2))}), "approximate",
-          "tanh");
-  up.finish();
+  const std::string product = up.add("MatMul", {up.input(0), up.input(1)});
+  up.add("Gelu", {sum(up, product, up.input(2))}, kTanh);
   return {};
 }
 
@@ -119,13 +104,20 @@ Status onlyFirst(const Upgrade &up, int last) {
   return {};
 }
 
+/// `sum`, which becomes this output of the node if that is used.
+std::string given(Upgrade &up, const std::string &sum, int output) {
+  if (up.nodes.empty() || up.node.output_size() <= output ||
+      up.node.output(output).empty())
+    return sum;
+  up.nodes.back().set_output(0, up.node.output(output));
+  return up.result();
+}
+
 Status simplifiedNorm(Upgrade &up) {
   DLC_TRY(onlyFirst(up, 9));
-  onnx::NodeProto &node =
-      up.add("RMSNormalization", {up.input(0), up.input(1)});
-  setInteger(node, "axis", up.view.integer("axis", -1));
-  setNumber(node, "epsilon", up.view.number("epsilon", 1e-5));
-  up.finish();
+  up.add("RMSNormalization", {up.input(0), up.input(1)},
+         {{"axis", up.view.integer("axis", -1)},
+          {"epsilon", up.view.number("epsilon", 1e-5)}});
   return {};
 }
 
@@ -133,42 +125,23 @@ Status simplifiedNorm(Upgrade &up) {
 Status skipNorm(Upgrade &up) {
   const bool isSimple = up.node.op_type() != "SkipLayerNormalization";
   DLC_TRY(onlyFirst(up, 2));
-  std::string x = sum(up, up.input(0), up.input(1));
-  x = sum(up, x, up.input(isSimple ? 3 : 4));
-  if (up.node.output_size() > 3 && !up.node.output(3).empty()) {
-    up.nodes.back().set_output(0, up.node.output(3));
-    x = up.node.output(3);
-  }
-  std::vector<std::string> inputs{x, up.input(2)};
+  const std::string x =
+      sum(up, sum(up, up.input(0), up.input(1)), up.input(isSimple ? 3 : 4));
+  std::vector<std::string> inputs{given(up, x, 3), up.input(2)};
   if (!isSimple && !up.input(3).empty())
     inputs.push_back(up.input(3));
-  onnx::NodeProto &node =
-      up.add(isSimple ? "RMSNormalization" : "LayerNormalization", inputs);
-  setInteger(node, "axis", -1);
-  setNumber(node, "epsilon", up.view.number("epsilon", 1e-12));
-  up.finish();
+  up.add(isSimple ? "RMSNormalization" : "LayerNormalization", inputs,
+         {{"axis", -1}, {"epsilon", up.view.number("epsilon", 1e-12)}});
   return {};
 }
 
-void copyAttributes(const onnx::NodeProto &from, onnx::NodeProto &to,
-                    std::initializer_list<const char *> without) {
-  for (const auto &attribute : from.attribute())
-    if (std::find(without.begin(), without.end(), attribute.name()) ==
-        without.end())
-      *to.add_attribute() = attribute;
+std::string channelsFirst(Upgrade &up, const std::string &x) {
+  return up.add("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 3, 1, 2}}});
 }
-
-std::string transposed(Upgrade &up, const std::string &x,
-                       const std::vector<int64_t> &perm) {
-  auto *attribute = up.add("Transpose", {x}).add_attribute();
-  attribute->set_name("perm");
-  attribute->set_type(onnx::AttributeProto::INTS);
-  for (int64_t d : perm)
-    attribute->add_ints(d);
-  return up.result();
+void channelsLast(Upgrade &up) {
+  up.add("Transpose", {up.result()},
+         {{"perm", std::vector<int64_t>{0, 2, 3, 1}}});
 }
-
-const std::vector<int64_t> kToFirst{0, 3, 1, 2}, kToLast{0, 2, 3, 1};
 
 /// Conv, plus Z if present, and an activation. With channels last, weights are
 /// channels last too, except for NhwcFusedConv.
@@ -177,23 +150,20 @@ Status fusedConv(Upgrade &up) {
   const bool isLast = op.starts_with("Nhwc");
   std::string x = up.input(0), w = up.input(1), z = up.input(3);
   if (isLast)
-    x = transposed(up, x, kToFirst);
+    x = channelsFirst(up, x);
   if (op == "NhwcConv")
-    w = transposed(up, w, kToFirst);
-  onnx::NodeProto &conv = up.add("Conv", {x, w, up.input(2)});
-  copyAttributes(up.node, conv, {"activation", "activation_params"});
-  std::string y = up.result();
+    w = channelsFirst(up, w);
+  const std::string y = up.add("Conv", {x, w, up.input(2)});
+  copyAttributes(up.node, up.nodes.back());
   if (!z.empty())
-    sum(up, y, isLast ? transposed(up, z, kToFirst) : z);
+    sum(up, y, isLast ? channelsFirst(up, z) : z);
   std::vector<float> numbers;
   if (const auto *given = up.view.find("activation_params"))
     numbers.assign(given->floats().begin(), given->floats().end());
-  if (std::string name = up.view.text("activation", ""); !name.empty())
-    activate(up, name, numbers);
-  y = up.result();
+  if (!up.view.text("activation", "").empty())
+    activate(up, numbers);
   if (isLast)
-    transposed(up, y, kToLast);
-  up.finish();
+    channelsLast(up);
   return {};
 }
 
@@ -201,61 +171,42 @@ Status fusedConv(Upgrade &up) {
 Status contribGroupNorm(Upgrade &up) {
   const bool isLast = up.view.integer("channels_last", 1);
   std::string x = up.input(0);
-  if (!up.input(3).empty()) {
-    std::string skip = up.input(3);
-    if (!up.input(4).empty())
-      skip = sum(up, skip, up.input(4));
-    x = sum(up, x, skip);
-    if (up.node.output_size() > 1 && !up.node.output(1).empty()) {
-      up.nodes.back().set_output(0, up.node.output(1));
-      x = up.node.output(1);
-    }
-  }
-  std::string first = isLast ? transposed(up, x, kToFirst) : x;
-  up.add("CastLike", {up.input(1), x});
-  std::string scale = up.result();
-  up.add("CastLike", {up.input(2), x});
-  onnx::NodeProto &node =
-      up.add("GroupNormalization", {first, scale, up.result()});
-  setInteger(node, "num_groups", up.view.integer("groups", 0));
-  setNumber(node, "epsilon", up.view.number("epsilon", 1e-5));
-  std::string y = up.result();
+  if (!up.input(3).empty())
+    x = given(up, sum(up, x, sum(up, up.input(3), up.input(4))), 1);
+  const std::string first = isLast ? channelsFirst(up, x) : x,
+                    scale = up.add("CastLike", {up.input(1), x}),
+                    bias = up.add("CastLike", {up.input(2), x});
+  const std::string y = up.add("GroupNormalization", {first, scale, bias},
+                               {{"num_groups", up.view.integer("groups", 0)},
+                                {"epsilon", up.view.number("epsilon", 1e-5)}});
   if (up.view.integer("activation", 0))
     up.add("Swish", {y});
-  y = up.result();
   if (isLast)
-    transposed(up, y, kToLast);
-  up.finish();
+    channelsLast(up);
   return {};
 }
 
 /// (x + bias) is split in halves a, b; the result is a * Gelu(b).
 Status biasSplitGelu(Upgrade &up) {
-  std::string x = sum(up, up.input(0), up.input(1));
-  onnx::NodeProto &split = up.add("Split", {x});
-  setInteger(split, "axis", -1);
-  setInteger(split, "num_outputs", 2);
-  split.add_output(up.unique(split.output(0) + ".1"));
-  std::string left = split.output(0), right = split.output(1);
-  up.add("Gelu", {right});
-  up.add("Mul", {left, up.result()});
-  up.finish();
+  const std::string x = sum(up, up.input(0), up.input(1)),
+                    left = up.add("Split", {x},
+                                  {{"axis", -1}, {"num_outputs", 2}}),
+                    right = up.unique(left + ".1");
+  up.nodes.back().add_output(right);
+  up.add("Mul", {left, up.add("Gelu", {right})});
   return {};
 }
 
 Status biasAdd(Upgrade &up) {
   sum(up, sum(up, up.input(0), up.input(1)), up.input(2));
-  up.finish();
   return {};
 }
 
 /// Dropout(x + bias) + residual
 Status biasDropout(Upgrade &up) {
   DLC_TRY(onlyFirst(up, 1));
-  std::string x = sum(up, up.input(0), up.input(1));
-  up.add("Dropout", {x, up.input(3), up.input(4)});
-  sum(up, up.result(), up.input(2));
-  up.finish();
+  const std::string x = sum(up, up.input(0), up.input(1));
+  sum(up, up.add("Dropout", {x, up.input(3), up.input(4)}), up.input(2));
   return {};
 }
 
@@ -272,12 +223,10 @@ Status renamed(Upgrade &up) {
 }
 
 Status expandDims(Upgrade &up) {
-  std::string one = up.integers({1});
-  setInteger(up.add("Cast", {up.input(1)}), "to", onnx::TensorProto::INT64);
-  std::string axis = up.result();
-  up.add("Reshape", {axis, one});
-  up.add("Unsqueeze", {up.input(0), up.result()});
-  up.finish();
+  const std::string one = up.integers({1}),
+                    axis = up.add("Cast", {up.input(1)},
+                                  {{"to", onnx::TensorProto::INT64}});
+  up.add("Unsqueeze", {up.input(0), up.add("Reshape", {axis, one})});
   return {};
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/upgrade/Upgrade.h"
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/OnnxFile.h"
-#include "compiler/import/repair/upgrade/Contrib.h"
+#include "compiler/import/repair/upgrade/Upgrading.h"
 #include <algorithm>
-#include <map>
 
 namespace dlc::import {
 namespace {
@@ -87,12 +85,9 @@ Status flattenSoftmax(Upgrade &up) {
   const int64_t axis = up.view.integer("axis", 1);
   if (up.view.opset >= 13 || axis == -1)
     return {};
-  setInteger(up.add("Flatten", {up.node.input(0)}), "axis", axis);
-  std::string flat = up.result();
-  setInteger(up.add(up.node.op_type().c_str(), {flat}), "axis", -1);
-  std::string y = up.result();
-  up.add("Shape", {up.node.input(0)});
-  up.add("Reshape", {y, up.result()}).set_output(0, up.node.output(0));
+  const std::string flat = up.add("Flatten", {up.input(0)}, {{"axis", axis}}),
+                    y = up.add(up.node.op_type(), {flat}, {{"axis", -1}});
+  up.add("Reshape", {y, up.add("Shape", {up.input(0)})});
   return {};
 }
 
@@ -115,8 +110,8 @@ Status upsample(Upgrade &up) {
   drop(node, "scales");
   setInput(node, 1, "");
   setInput(node, 2, scales);
-  setText(node, "coordinate_transformation_mode", "asymmetric");
-  setText(node, "nearest_mode", "floor");
+  addAttributes(node, {{"coordinate_transformation_mode", "asymmetric"},
+                       {"nearest_mode", "floor"}});
   return {};
 }
 
@@ -130,21 +125,17 @@ Status groupNorm(Upgrade &up) {
   if (up.view.opset >= 21)
     return {};
   const int64_t groups = up.view.integer("num_groups", 1);
-  NodeProto &shape = up.add("Shape", {up.node.input(0)});
-  setInteger(shape, "start", 1);
-  setInteger(shape, "end", 2);
-  std::string channels = up.result();
-  std::string count = up.integers({groups});
-  up.add("Div", {channels, count});
-  setInteger(up.add("Concat", {count, up.result()}), "axis", 0);
-  std::string both = up.result();
-  std::string last = up.integers({1}), flat = up.integers({-1});
+  const std::string channels = up.add("Shape", {up.input(0)},
+                                      {{"start", 1}, {"end", 2}}),
+                    count = up.integers({groups}),
+                    each = up.add("Div", {channels, count}),
+                    both = up.add("Concat", {count, each}, {{"axis", 0}}),
+                    last = up.integers({1}), flat = up.integers({-1});
   std::string spread[2];
   for (int i = 0; i < 2; ++i) {
-    up.add("Unsqueeze", {up.node.input(1 + i), last});
+    up.add("Unsqueeze", {up.input(1 + i), last});
     up.add("Expand", {up.result(), both});
-    up.add("Reshape", {up.result(), flat});
-    spread[i] = up.result();
+    spread[i] = up.add("Reshape", {up.result(), flat});
   }
   NodeProto &node = up.same();
   setInput(node, 1, spread[0]);
@@ -184,27 +175,34 @@ const std::map<std::string, Rule> kRules = {
     {"Upsample", upsample},
 };
 
+Result<std::vector<NodeProto>> applied(Rule rule, const NodeProto &node,
+                                       int64_t opset,
+                                       const UnusedName &unused) {
+  Upgrade up(node, opset, unused);
+  DLC_TRY(rule(up));
+  if (!up.nodes.empty() && node.output_size())
+    up.nodes.back().set_output(0, node.output(0));
+  return std::move(up.nodes);
+}
+
 } // namespace
 
 Result<std::vector<NodeProto>> upgraded(const NodeProto &node, int64_t opset,
                                         const UnusedName &unused) {
-  Upgrade up(node, opset, unused);
-  if (auto rule = kRules.find(operatorName(node)); rule != kRules.end())
-    DLC_TRY(rule->second(up));
-  else
-    DLC_TRY(moveAttributes(up));
-  return std::move(up.nodes);
+  const auto rule = kRules.find(operatorName(node));
+  return applied(rule == kRules.end() ? moveAttributes : rule->second, node,
+                 opset, unused);
 }
 
 Result<std::vector<NodeProto>> withoutContrib(const NodeProto &node,
                                               const UnusedName &unused) {
-  Upgrade up(node, kNewestOpset, unused);
-  const auto rule = node.domain().empty()
-                        ? contribRules().end()
-                        : contribRules().find(operatorName(node));
-  if (rule != contribRules().end())
-    DLC_TRY(rule->second(up).withContext(describe(node)));
-  return std::move(up.nodes);
+  const auto rule = contribRules().find(operatorName(node));
+  if (node.domain().empty() || rule == contribRules().end())
+    return std::vector<NodeProto>();
+  auto nodes = applied(rule->second, node, kNewestOpset, unused);
+  if (!nodes.ok())
+    return nodes.status().withContext(describe(node));
+  return nodes;
 }
 
 } // namespace dlc::import

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers for rules that replace one node by others.
+// Rules that replace one node by others: upgrades from older opsets, and
+// ai.onnx's operators for those of com.microsoft, which exporters and
+// optimizers write.
 #pragma once
 #include "compiler/import/file/Functions.h"
 #include "compiler/import/file/NodeView.h"
 #include "onnx-ml.pb.h"
+#include <map>
 
 namespace dlc::import {
 
@@ -15,25 +18,23 @@ public:
 
   const onnx::NodeProto &node;
   NodeView view;
+  /// The first result of the last one gets the old node's name.
   std::vector<onnx::NodeProto> nodes;
 
-  /// Adds a node with one result and returns it.
-  onnx::NodeProto &add(const char *op, std::vector<std::string> inputs) {
-    onnx::NodeProto &added = nodes.emplace_back();
-    added.set_op_type(op);
-    added.set_name(node.name() + "/" + op);
-    for (std::string &input : inputs)
-      *added.add_input() = std::move(input);
-    added.add_output(unused(node.output(0) + "#" + op));
-    return added;
+  /// Adds a node, and returns its only result.
+  std::string add(const std::string &op, const std::vector<std::string> &inputs,
+                  const Settings &settings = {}) {
+    const std::string name = op.substr(op.rfind('.') + 1);
+    nodes.push_back(newNode(op, node.name() + "/" + name, inputs,
+                            {unused(node.output(0) + "#" + name)}, settings));
+    return result();
   }
+  /// The first result of the last node.
   std::string result() const { return nodes.back().output(0); }
 
   std::string constant(const onnx::TensorProto &value) {
-    auto *attribute = add("Constant", {}).add_attribute();
-    attribute->set_name("value");
-    attribute->set_type(onnx::AttributeProto::TENSOR);
-    *attribute->mutable_t() = value;
+    nodes.push_back(newConstant(value, node.name() + "/Constant",
+                                unused(node.output(0) + "#Constant")));
     return result();
   }
   std::string integers(const std::vector<int64_t> &values) {
@@ -55,18 +56,13 @@ public:
     onnx::TensorProto tensor;
     tensor.set_data_type(onnx::TensorProto::FLOAT);
     tensor.add_float_data(value);
-    std::string given = constant(tensor);
-    add("CastLike", {given, node.input(0)});
-    return result();
+    return add("CastLike", {constant(tensor), node.input(0)});
   }
 
   std::string unique(std::string name) const { return unused(std::move(name)); }
-  /// Names the last node's first result after the old node's.
-  void finish() { nodes.back().set_output(0, node.output(0)); }
   std::string input(int i) const {
     return i < node.input_size() ? node.input(i) : "";
   }
-
   /// Adds a copy of the node itself, which must be the last.
   onnx::NodeProto &same() { return nodes.emplace_back(node); }
 
@@ -74,21 +70,17 @@ private:
   const UnusedName &unused;
 };
 
-inline void setInteger(onnx::NodeProto &node, const char *name, int64_t value) {
-  auto *attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::INT);
-  attribute->set_i(value);
-}
-inline void setText(onnx::NodeProto &node, const char *name,
-                    const char *value) {
-  auto *attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::STRING);
-  attribute->set_s(value);
-}
-
-/// Appends the new nodes, or none if the node is kept.
+/// Adds the new nodes, or none if the node is kept.
 using Rule = Status (*)(Upgrade &);
+/// All rules for com.microsoft by operatorName.
+const std::map<std::string, Rule> &contribRules();
+
+/// Nodes of the newest opset, in order, equivalent to `node` of `opset`; empty
+/// if the node's form is still valid. `unused` returns a unique value name.
+Result<std::vector<onnx::NodeProto>>
+upgraded(const onnx::NodeProto &node, int64_t opset, const UnusedName &unused);
+/// The same, with nodes of ai.onnx for an operator of com.microsoft.
+Result<std::vector<onnx::NodeProto>> withoutContrib(const onnx::NodeProto &node,
+                                                    const UnusedName &unused);
 
 } // namespace dlc::import

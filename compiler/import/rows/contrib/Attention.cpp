@@ -220,8 +220,7 @@ std::string normed(Composer &c, const std::string &x, const std::string &scale,
   std::string y =
       c.add("RMSNormalization",
             {c.reshape(x, {s[0], s[1], heads, s[2] / heads}), scale},
-            {{"axis", int64_t(-1)},
-             {"epsilon", c.n.number("qk_norm_epsilon", 1e-6)}});
+            {{"axis", -1}, {"epsilon", c.n.number("qk_norm_epsilon", 1e-6)}});
   return c.reshape(y, s);
 }
 
@@ -283,7 +282,7 @@ std::string extended(Composer &c, const std::string &past,
   if (s.size() == 4 && s[2] < total)
     cache = c.add("Pad", {past, c.integers({0, total - s[2]}),
                           c.number(0, past), c.integers({2})});
-  return c.add("TensorScatter", {cache, fresh, first}, {{"axis", int64_t(2)}});
+  return c.add("TensorScatter", {cache, fresh, first}, {{"axis", 2}});
 }
 
 /// With a cache the queries are the last positions of each sample's keys.

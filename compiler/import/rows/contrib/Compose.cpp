@@ -8,51 +8,20 @@ using namespace mlir;
 
 namespace dlc::import {
 
-Composer::Composer(const Node &n)
-    : n(n), label(n.proto.name().empty() ? n.proto.output(0) : n.proto.name()) {
-}
-
 std::string Composer::made(const char *op) {
   return n.table.unusedName(fmt::format("{}/{}#{}", label, op, count++));
 }
 
-std::vector<std::string> Composer::addAll(const char *op,
-                                          std::vector<std::string> inputs,
-                                          std::vector<Setting> settings,
-                                          int results) {
-  onnx::NodeProto node;
-  node.set_op_type(op);
-  node.set_name(label + "/" + op);
-  for (const Setting &setting : settings) {
-    auto *attribute = node.add_attribute();
-    attribute->set_name(setting.name);
-    if (auto *whole = std::get_if<int64_t>(&setting.value)) {
-      attribute->set_type(onnx::AttributeProto::INT);
-      attribute->set_i(*whole);
-    } else if (auto *number = std::get_if<double>(&setting.value)) {
-      attribute->set_type(onnx::AttributeProto::FLOAT);
-      attribute->set_f(float(*number));
-    } else if (auto *text = std::get_if<const char *>(&setting.value)) {
-      attribute->set_type(onnx::AttributeProto::STRING);
-      attribute->set_s(*text);
-    } else {
-      attribute->set_type(onnx::AttributeProto::INTS);
-      for (int64_t i : std::get<std::vector<int64_t>>(setting.value))
-        attribute->add_ints(i);
-    }
-  }
+std::vector<std::string>
+Composer::addAll(const char *op, const std::vector<std::string> &inputs,
+                 const Settings &settings, int results) {
   std::vector<std::string> names(results);
   if (failed)
     return names;
-  for (const std::string &input : inputs) {
-    node.add_input(input);
-    if (!input.empty())
-      n.table.use(input);
-  }
-  for (std::string &name : names) {
-    node.add_output(name = made(op));
-    n.table.use(name);
-  }
+  for (std::string &name : names)
+    name = made(op);
+  const auto node = newNode(op, label + "/" + op, inputs, names, settings);
+  n.table.useAll(node);
   failed = mlir::failed(n.table.importNode(node));
   return failed ? std::vector<std::string>(results) : names;
 }
@@ -140,13 +109,9 @@ std::string Composer::castTo(const std::string &x, int onnxType) {
 void Composer::give(size_t i, const std::string &value) {
   if (failed || i >= n.outputs() || n.proto.output(int(i)).empty())
     return;
-  onnx::NodeProto node;
-  node.set_op_type("Identity");
-  node.set_name(label);
-  node.add_input(value);
   n.table.use(value);
-  node.add_output(n.proto.output(int(i)));
-  failed = mlir::failed(n.table.importNode(node));
+  failed = mlir::failed(n.table.importNode(
+      newNode("Identity", label, {value}, {n.proto.output(int(i))})));
 }
 
 LogicalResult refuseInputs(const Node &n, std::initializer_list<int> inputs) {

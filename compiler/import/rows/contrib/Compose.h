@@ -6,33 +6,21 @@
 
 namespace dlc::import {
 
-/// An attribute of a new node.
-struct Setting {
-  Setting(const char *name, int64_t value) : name(name), value(value) {}
-  Setting(const char *name, double value) : name(name), value(value) {}
-  Setting(const char *name, const char *value) : name(name), value(value) {}
-  Setting(const char *name, std::vector<int64_t> value)
-      : name(name), value(std::move(value)) {}
-
-  const char *name;
-  std::variant<int64_t, double, const char *, std::vector<int64_t>> value;
-};
-
 /// Creates nodes of the newest opset in place of one node and imports them
 /// immediately. Values are names, "" if omitted. After an error, which is
 /// reported, no more nodes are created and all names are "".
 class Composer {
 public:
-  explicit Composer(const Node &n);
+  explicit Composer(const Node &n) : n(n), label(nodeLabel(n.proto)) {}
 
   /// Adds a node and returns its first result.
-  std::string add(const char *op, std::vector<std::string> inputs,
-                  std::vector<Setting> settings = {}) {
-    return addAll(op, std::move(inputs), std::move(settings), 1)[0];
+  std::string add(const char *op, const std::vector<std::string> &inputs,
+                  const Settings &settings = {}) {
+    return addAll(op, inputs, settings, 1)[0];
   }
   std::vector<std::string> addAll(const char *op,
-                                  std::vector<std::string> inputs,
-                                  std::vector<Setting> settings, int results);
+                                  const std::vector<std::string> &inputs,
+                                  const Settings &settings, int results);
 
   std::string in(size_t i) const { return n.inputName(i); }
   /// Empty after an error, and for an omitted value.

@@ -64,9 +64,8 @@ LogicalResult relativePositionBias(const Node &n) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       all.push_back(bucketOf(i - j, table[0], most, isBoth));
-  std::string bias =
-      c.add("Gather", {c.in(0), c.integers(all, {rows, columns})},
-            {{"axis", int64_t(0)}});
+  std::string bias = c.add(
+      "Gather", {c.in(0), c.integers(all, {rows, columns})}, {{"axis", 0}});
   c.give(0, c.unsqueeze(c.transpose(bias, {2, 0, 1}), {0}));
   return c.done();
 }
@@ -78,7 +77,7 @@ LogicalResult embedLayerNorm(const Node &n) {
   if (ids.size() != 2)
     return c.fail("expected input_ids of rank 2, found " + toString(ids));
   auto look = [&](size_t table, const std::string &at) {
-    return c.add("Gather", {c.in(table), at}, {{"axis", int64_t(0)}});
+    return c.add("Gather", {c.in(table), at}, {{"axis", 0}});
   };
   std::string places =
       n.has(8) ? look(3, c.in(8)) : c.slice(c.in(3), 0, 0, ids[1]);
@@ -86,14 +85,13 @@ LogicalResult embedLayerNorm(const Node &n) {
   if (n.has(1) && n.has(4))
     x = c.sum(x, look(4, c.in(1)));
   c.give(0, c.add("LayerNormalization", {x, c.in(5), c.in(6)},
-                  {{"axis", int64_t(-1)},
-                   {"epsilon", n.number("epsilon", 1e-12)}}));
+                  {{"axis", -1}, {"epsilon", n.number("epsilon", 1e-12)}}));
   if (n.uses(1))
     c.give(
         1,
         n.has(7)
             ? c.castTo(c.add("ReduceSum", {c.asLong(c.in(7)), c.integers({1})},
-                             {{"keepdims", int64_t(0)}}),
+                             {{"keepdims", 0}}),
                        onnx::TensorProto::INT32)
             : c.castTo(c.integers(std::vector<int64_t>(size_t(ids[0]), 0)),
                        onnx::TensorProto::INT32));
@@ -111,8 +109,7 @@ LogicalResult biasSoftmax(const Node &n) {
   for (int64_t i = 0; i < axis; ++i)
     rows *= shape[size_t(i)];
   const bool isLast = axis + 1 == int64_t(shape.size());
-  x = c.add("Softmax", {isLast ? x : c.reshape(x, {rows, -1})},
-            {{"axis", int64_t(-1)}});
+  x = c.add("Softmax", {isLast ? x : c.reshape(x, {rows, -1})}, {{"axis", -1}});
   c.give(0, isLast ? x : c.reshape(x, shape));
   return c.done();
 }
@@ -135,8 +132,8 @@ LogicalResult gatedPositionBias(const Node &n) {
                   {0, 2, 1, 3});
   x = c.sum(c.add("MatMul", {x, c.in(3)}), c.in(4));
   x = c.reshape(x, {batch, heads, length, 2, weight[1] / 2});
-  x = c.add("Sigmoid", {c.add("ReduceSum", {x, c.integers({4})},
-                              {{"keepdims", int64_t(0)}})});
+  x = c.add("Sigmoid",
+            {c.add("ReduceSum", {x, c.integers({4})}, {{"keepdims", 0}})});
   auto gates = c.split(x, 3, {1, 1});
   std::string open = c.add("Mul", {gates[1], c.in(5)});
   open = c.add("Sub", {open, c.number(1, open)});

@@ -117,8 +117,7 @@ LogicalResult matmulLevels(const Node &n) {
     table.setNumber(i, levelsOf(n.integer("quant_type", 0))[size_t(i)]);
   std::string codes = unpacked(c, c.reshape(c.in(1), {count / 2}), 4, true);
   codes = c.castTo(codes, onnx::TensorProto::INT64);
-  std::string w =
-      c.add("Gather", {c.known(table), codes}, {{"axis", int64_t(0)}});
+  std::string w = c.add("Gather", {c.known(table), codes}, {{"axis", 0}});
   w = c.add("CastLike", {w, c.in(0)});
   w = c.add("Mul", {c.reshape(w, {count / block, block}),
                     c.reshape(c.in(2), {count / block, 1})});
@@ -146,7 +145,7 @@ LogicalResult gatherBits(const Node &n) {
   if (!llvm::is_contained({2, 4, 8}, bits))
     return c.fail(fmt::format("bits is {}, expected 2, 4 or 8", bits));
   auto rows = [&](size_t i) {
-    return c.add("Gather", {c.in(i), c.in(1)}, {{"axis", int64_t(0)}});
+    return c.add("Gather", {c.in(i), c.in(1)}, {{"axis", 0}});
   };
   auto asFloat = [&](const std::string &x) {
     return c.add("CastLike", {x, c.in(2)});
