@@ -60,9 +60,12 @@ private:
                            memoryTable(lowered.result.plan, kTableRows));
     };
     if (budget != 0 && bytes > budget)
-      return tooMuch(fmt::format("--memory allows {}; use a smaller --batch, "
-                                 "with more of --accumulate",
-                                 roundBytes(budget)));
+      return tooMuch(fmt::format(
+          "--memory allows {}; use {}a smaller --batch, with more of "
+          "--accumulate",
+          roundBytes(budget),
+          options.memory.offload == OffloadMode::Only ? "--offload=auto, or "
+                                                      : ""));
     if (bytes > double(kMaxMemory))
       return tooMuch(fmt::format("a plan can describe at most {}; use a "
                                  "smaller --batch or smaller dimensions",

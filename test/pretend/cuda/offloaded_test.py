@@ -76,6 +76,12 @@ class Offload(standins.StandinTest):
         self.assertTrue(rows["offload"]["beside"] and rows["fetch"]["beside"])
         self.assertNotIn("beside", rows["wait_copy"])
 
+    def test_too_little_memory(self):
+        """Copies alone do not meet every limit."""
+        _, err = dlc.dlc("compile", dlc.model("gpt_tiny"), "-o", self.path("a.dlc"), target="cuda", sm="90", memory="2MiB",
+                         offload="only", code=dlc.LIMIT)
+        self.assertRegex(err, r"--memory allows 2.00 MiB; use --offload=auto, or a smaller --batch")
+
     def test_no_pinned_memory(self):
         options = dict(ADAMW, batch=64)
         plain, _ = dlc.dlc("inspect", self.compile_for_cuda("gpt_tiny", computes=False, **options), json=True)
