@@ -49,7 +49,7 @@ struct TrainOptions {
   // each rank writes a part. Not stored.
   std::string save = "background";
   bool savesParts() const { return save == "sharded"; }
-  std::string afterSave; // command run for each checkpoint, see run/AfterSave.h
+  std::string afterSave; // command run for each checkpoint, see AfterSave
   int threads = 0;       // per rank; 0: cores divided by local ranks
   double timeout = 60;   // seconds without a message from a rank until failure
   // All-reduces first within hosts, then between hosts (Rendezvous::byHosts).

@@ -98,23 +98,13 @@ std::string textOf(const Place &place) {
 } // namespace
 
 std::string_view kindOfFile(mode_t mode) {
-  switch (mode & S_IFMT) {
-  case S_IFREG:
-    return "a file";
-  case S_IFDIR:
-    return "a folder";
-  case S_IFLNK:
-    return "a symbolic link";
-  case S_IFIFO:
-    return "a FIFO";
-  case S_IFSOCK:
-    return "a socket";
-  case S_IFCHR:
-  case S_IFBLK:
-    return "a device";
-  default:
-    return "not a file";
-  }
+  return S_ISREG(mode)                    ? "a file"
+         : S_ISDIR(mode)                  ? "a folder"
+         : S_ISLNK(mode)                  ? "a symbolic link"
+         : S_ISFIFO(mode)                 ? "a FIFO"
+         : S_ISSOCK(mode)                 ? "a socket"
+         : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                          : "not a file";
 }
 
 Result<OpenFile> openToRead(const std::string &path) {

@@ -5,7 +5,7 @@
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/graph/Commands.h"
-#include "runtime/train/overflow/CommandRange.h"
+#include "runtime/train/overflow/Overflow.h"
 
 #include <algorithm>
 #include <cmath>

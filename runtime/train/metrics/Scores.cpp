@@ -91,17 +91,9 @@ Result<Scores> scoresOf(const Artifact &artifact, int size) {
 } // namespace
 
 std::string_view nameOf(Task task) {
-  switch (task) {
-  case Task::Binary:
-    return "binary";
-  case Task::Labels:
-    return "multilabel";
-  case Task::Classes:
-    return "multiclass";
-  case Task::Values:
-    return "regression";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"binary", "multilabel", "multiclass",
+                                         "regression"};
+  return kNames[size_t(task)];
 }
 
 Result<Scores> readScores(const Artifact &artifact, int size,

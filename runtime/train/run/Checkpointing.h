@@ -4,7 +4,7 @@
 
 #include "runtime/train/run/Checkpoints.h"
 #include "runtime/train/run/RunFolder.h"
-#include "runtime/train/session/Takeover.h"
+#include "runtime/train/session/State.h"
 #include "runtime/train/setup/RunSetup.h"
 
 namespace dlc {

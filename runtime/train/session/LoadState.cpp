@@ -6,7 +6,6 @@
 #include "runtime/plan/Types.h"
 #include "runtime/plan/parts/StateFiles.h"
 #include "runtime/train/session/State.h"
-#include "runtime/train/session/Takeover.h"
 
 #include <yaml-cpp/yaml.h>
 

@@ -13,7 +13,7 @@
 #include "runtime/data/Npy.h"
 #include "runtime/plan/Types.h"
 #include "runtime/train/compare/CompareSteps.h"
-#include "runtime/train/overflow/CommandRange.h"
+#include "runtime/train/overflow/Overflow.h"
 
 #include <algorithm>
 #include <cmath>
