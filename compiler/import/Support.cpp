@@ -4,7 +4,7 @@
 #include "compiler/import/file/Names.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/SchemaCheck.h"
-#include "compiler/import/guide/ExportGuide.h"
+#include "compiler/import/guide/ForeignModel.h"
 #include "compiler/import/repair/options/OptionRepairs.h"
 #include "compiler/import/repair/upgrade/StandardBodies.h"
 #include "compiler/import/repair/upgrade/Upgrading.h"

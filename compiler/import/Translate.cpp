@@ -2,14 +2,15 @@
 #include "compiler/import/Translate.h"
 #include "compiler/import/CustomOps.h"
 #include "compiler/import/Narrow.h"
-#include "compiler/import/NodeLocation.h"
 #include "compiler/import/Outputs.h"
+#include "compiler/import/Survey.h"
 #include "compiler/import/bind/Declared.h"
 #include "compiler/import/bind/Rebatch.h"
 #include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/fold/HostEval.h"
-#include "compiler/import/roles/Triangles.h"
+#include "compiler/import/repair/upgrade/StandardBodies.h"
+#include "compiler/import/roles/FixedNumbers.h"
 #include "compiler/import/rows/Rows.h"
 #include "compiler/import/tensor/DataType.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,6 +42,23 @@ struct Entry {
   std::vector<Value> sequence;
   bool isSequence = false;
 };
+
+/// Location of an op's ONNX node, in the form of ImportedModel (Importer.h).
+Location locationOf(MLIRContext *context, const onnx::NodeProto &node) {
+  auto text = [&](const std::string &word) {
+    return StringAttr::get(context, word);
+  };
+  auto within = [&](Location loc, const std::string &operation) {
+    return FusedLoc::get(context, {loc}, text(operation));
+  };
+  const std::string name = labelOf(node.name(), node.op_type(),
+                                   node.output_size() ? node.output(0) : "");
+  Location loc = within(NameLoc::get(text(name)), node.op_type());
+  for (const auto &note : node.metadata_props())
+    if (note.key() == kPartOf)
+      loc = within(loc, note.value());
+  return loc;
+}
 
 class Importer : public ValueTable {
 public:

@@ -3,7 +3,7 @@
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/OnnxFile.h"
 #include "compiler/import/file/Subgraphs.h"
-#include "compiler/import/guide/ExportGuide.h"
+#include "compiler/import/guide/ForeignModel.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <fmt/format.h>

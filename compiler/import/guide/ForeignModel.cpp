@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/guide/ForeignModel.h"
-#include "compiler/import/guide/ExportGuide.h"
 
 #include <algorithm>
 #include <filesystem>

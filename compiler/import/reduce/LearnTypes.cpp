@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/reduce/LearnTypes.h"
 #include "compiler/import/Importer.h"
+#include "compiler/import/reduce/ModelParts.h"
 #include "compiler/import/rows/Rows.h"
 #include "compiler/import/tensor/DataType.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

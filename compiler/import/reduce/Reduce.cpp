@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/reduce/Reduce.h"
 #include "compiler/import/reduce/Ddmin.h"
-#include "compiler/import/reduce/LearnTypes.h"
+#include "compiler/import/reduce/ModelParts.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Files.h"
 #include <numeric>

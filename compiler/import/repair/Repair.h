@@ -31,12 +31,12 @@ enum class Skip {
 struct Repair {
   std::string_view name, sentence;
   Stage stage;
-  Skip skip;
-  /// Whether the options request it, at no cost; null: always.
-  bool (*when)(const ImportOptions &);
   /// Returns the number of changes: for Stage::Source inputs of nodes that read
   /// another value and roles that were set, else nodes or tensors.
   Result<int> (*run)(Graph &, const ImportOptions &);
+  /// Whether the options request it, at no cost; null: always.
+  bool (*when)(const ImportOptions &) = nullptr;
+  Skip skip = Skip::Yes;
 };
 
 /// All repairs, in the order in which they run.

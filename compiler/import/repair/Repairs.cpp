@@ -58,94 +58,95 @@ Result<int> bind(Graph &graph, const ImportOptions &options) {
 
 constexpr Repair kRepairs[] = {
     {"constants", "turns Constant nodes that hold weights into initializers",
-     Stage::Source, Skip::Yes, nullptr, deciding<takeConstants>},
+     Stage::Source, deciding<takeConstants>},
     // Before other repairs replace the nodes with the notes.
     {"stop-gradients",
      "restores a detach() from torch's notes or from x + (q - x)",
-     Stage::Source, Skip::Yes, nullptr,
+     Stage::Source,
      [](Graph &graph, auto &) -> Result<int> {
        return findStops(graph.opened());
      }},
     // Notes name an input, which must exist then.
     {"add-zero-biases", "restores biases of zeros that the exporter dropped",
-     Stage::Source, Skip::Yes, nullptr, restoring<restoreBiases>},
+     Stage::Source, restoring<restoreBiases>},
     // Uses the file's notes on tensors, before these are split.
     {"settle-folded", "finds the parameters that constants were folded from",
-     Stage::Source, Skip::Yes, nullptr, restoring<settleFolded>},
+     Stage::Source, restoring<settleFolded>},
     // Splits nodes before their tensors are split.
     {"split-norms", "splits norms merged because their parameters were equal",
-     Stage::Source, Skip::Yes, nullptr, restoring<partCalls>},
+     Stage::Source, restoring<partCalls>},
     // The following repairs expect one tensor for each of the source.
     {"split-merged", "splits tensors merged because their values were equal",
-     Stage::Source, Skip::Yes, nullptr, restoring<untieInitializers>},
+     Stage::Source, restoring<untieInitializers>},
     {"unpack-recurrent",
      "splits packed weights of recurrent layers as in torch", Stage::Source,
-     Skip::Yes, nullptr, restoring<unpackRecurrent>},
+     restoring<unpackRecurrent>},
     {"names-by-value", "names tensors as the equal tensors of --names",
-     Stage::Source, Skip::Yes, [](auto &o) { return !o.names.empty(); },
-     restoring<[](Restoring &work, const ImportOptions &o) {
+     Stage::Source, restoring<[](Restoring &work, const ImportOptions &o) {
        return nameByValue(work, o.names);
-     }>},
+     }>,
+     [](auto &o) { return !o.names.empty(); }},
     {"adopt-names", "restores the source's names and layouts, ties copies",
-     Stage::Source, Skip::Yes, nullptr, restoring<adoptParameters>},
+     Stage::Source, restoring<adoptParameters>},
     // Expressions use adopted names.
     {"unfold-values", "replaces folded constants by expressions of parameters",
-     Stage::Source, Skip::Yes, nullptr, restoring<unfoldExpressions>},
+     Stage::Source, restoring<unfoldExpressions>},
     {"untie", "copies a shared weight for each reader, by --untie",
-     Stage::Source, Skip::Yes, [](auto &o) { return !o.untied.empty(); },
-     restoring<[](Restoring &work, const ImportOptions &o) {
+     Stage::Source, restoring<[](Restoring &work, const ImportOptions &o) {
        return separateTies(work, o.untied);
-     }>},
+     }>,
+     [](auto &o) { return !o.untied.empty(); }},
     {"fill-weights", "turns constants filled with one number into weights",
-     Stage::Source, Skip::Yes, nullptr, deciding<fillWeights>},
+     Stage::Source, deciding<fillWeights>},
 
     {"unfold-bn", "inserts a batch norm after layers, by --unfold-bn",
-     Stage::Options, Skip::Yes, [](auto &o) { return o.renewNorms; },
+     Stage::Options,
      [](Graph &graph, auto &o) {
        return renewNorms(graph.file, o.renewNormsAt);
-     }},
+     },
+     [](auto &o) { return o.renewNorms; }},
     {"train-quantized", "trains the weights of a quantized file, by --qat",
-     Stage::Options, Skip::Yes, [](auto &o) { return o.trainQuantized; },
-     [](Graph &graph, auto &) { return trainQuantized(graph.file); }},
+     Stage::Options,
+     [](Graph &graph, auto &) { return trainQuantized(graph.file); },
+     [](auto &o) { return o.trainQuantized; }},
     {"dropout", "finds dropouts, and inserts those of --dropout",
-     Stage::Options, Skip::Yes, nullptr,
+     Stage::Options,
      [](Graph &graph, auto &o) {
        return findDropouts(graph.file, o.dropouts);
      }},
     {"new-head", "replaces the last layer, by --replace-head", Stage::Options,
-     Skip::Yes, [](auto &o) { return o.headClasses != 0; },
      [](Graph &graph, auto &o) {
        return replaceHead(graph.file, o.headClasses, graph.head);
-     }},
+     },
+     [](auto &o) { return o.headClasses != 0; }},
     // The head keeps its new values.
     {"load-weights", "loads the weights of --weights", Stage::Options,
-     Skip::Yes, [](auto &o) { return !o.weights.empty(); },
      [](Graph &graph, auto &o) {
        return loadWeights(graph.file, o.weights, o.weightsPartial, graph.head);
-     }},
+     },
+     [](auto &o) { return !o.weights.empty(); }},
     {"features", "makes inner tensors outputs, by --features", Stage::Options,
-     Skip::Yes, [](auto &o) { return !o.features.empty(); },
-     [](Graph &graph, auto &o) { return addFeatures(graph.file, o.features); }},
+     [](Graph &graph, auto &o) { return addFeatures(graph.file, o.features); },
+     [](auto &o) { return !o.features.empty(); }},
 
     {"upgrade", "upgrades operators to the newest opset", Stage::Form,
-     Skip::IfIdle, nullptr,
-     [](Graph &graph, auto &) { return upgradeNodes(graph.file); }},
+     [](Graph &graph, auto &) { return upgradeNodes(graph.file); }, nullptr,
+     Skip::IfIdle},
     {"contrib", "rewrites com.microsoft operators in ai.onnx ones", Stage::Form,
-     Skip::IfIdle, nullptr,
-     [](Graph &graph, auto &) { return replaceContrib(graph.file); }},
+     [](Graph &graph, auto &) { return replaceContrib(graph.file); }, nullptr,
+     Skip::IfIdle},
     {"standard-bodies", "expands operators into their ONNX function bodies",
-     Stage::Form, Skip::IfIdle, nullptr, expandBodies},
+     Stage::Form, expandBodies, nullptr, Skip::IfIdle},
     {"drop-dead", "removes nodes that no output depends on", Stage::Form,
-     Skip::Never, nullptr, dropDead},
-    {"bind-inputs", "fixes the shapes of the inputs", Stage::Form, Skip::Never,
-     nullptr, bind},
+     dropDead, nullptr, Skip::Never},
+    {"bind-inputs", "fixes the shapes of the inputs", Stage::Form, bind,
+     nullptr, Skip::Never},
     {"init", "initializes weights, by --init or for a new head", Stage::Form,
-     Skip::Yes,
-     [](auto &o) { return !o.init.rules.empty() || o.headClasses != 0; },
      [](Graph &graph, auto &o) {
        return initializeWeights(graph.file, rolesOf(graph.roles), graph.head,
                                 o.init);
-     }},
+     },
+     [](auto &o) { return !o.init.rules.empty() || o.headClasses != 0; }},
 };
 
 } // namespace

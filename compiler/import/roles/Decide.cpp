@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/roles/Decide.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/roles/FixedNumbers.h"
 #include "compiler/import/roles/Padding.h"
+#include "compiler/import/roles/Roles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recognises tensors whose values come from a formula and were never trained,
-// although an exporter may call them parameters or name them like parameters.
+// although an exporter may call them parameters or name them like parameters;
+// and what passes know of constants: causal masks, largest magnitudes.
 #pragma once
 #include "compiler/import/tensor/WeightStore.h"
+#include <optional>
 #include <string_view>
+#include <utility>
 
 namespace dlc::import {
 
@@ -25,5 +28,13 @@ Formula formulaOf(const Weight &weight);
 
 /// "a table of sines"
 std::string_view nameOf(Formula formula);
+
+/// The value on and below a matrix's diagonal, and the value above it; nullopt
+/// if either is not uniform, or if both are equal. Leading dimensions must be
+/// 1. Stops at the first mismatch.
+std::optional<std::pair<double, double>> triangleOf(const Weight &weight);
+
+/// The magnitude of the largest finite number of an f32 tensor.
+float largestFinite(const Weight &weight);
 
 } // namespace dlc::import

@@ -5,7 +5,6 @@
 #include "compiler/import/file/TorchNotes.h"
 #include "compiler/import/roles/Evidence.h"
 #include "compiler/import/roles/FixedNumbers.h"
-#include "compiler/import/roles/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"

@@ -49,4 +49,12 @@ std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
 Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
                                                const RoleOverrides &overrides);
 
+/// Calls findRoles and findPaddings, and sets the tensors of a new head
+/// (`head`) to trained. Uncertain roles become decisions of the file; a report
+/// of all decisions becomes its remarks.
+Result<std::map<std::string, Found>>
+decideRoles(OnnxFile &file, const RoleOverrides &overrides,
+            const std::vector<std::string> &paddings,
+            const std::vector<std::string> &head);
+
 } // namespace dlc::import

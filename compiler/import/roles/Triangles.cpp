@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/roles/Triangles.h"
+#include "compiler/import/roles/FixedNumbers.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>

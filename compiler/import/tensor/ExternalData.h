@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// External tensor data: memory-mapped files, restricted to the model's folder.
+// Mapped tensor data: external files, restricted to the model's folder, and
+// repeated elements.
 #pragma once
 #include "compiler/import/tensor/Budget.h"
 #include "compiler/import/tensor/OnnxMessages.h"
@@ -58,5 +59,11 @@ private:
   std::map<std::string, size_t> unused; // bytes of files not in any range
   Budget budget;
 };
+
+/// Read-only memory of `bytes` bytes that repeats `element` (1, 2, 4 or 8
+/// bytes). Uses at most a few MiB of physical memory; threads may read
+/// concurrently. Code::Failed if the system cannot map it.
+Result<std::shared_ptr<const void>> repeated(std::string_view element,
+                                             size_t bytes);
 
 } // namespace dlc::import

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/tensor/Repeated.h"
+#include "compiler/import/tensor/ExternalData.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

@@ -11,41 +11,48 @@
 namespace dlc::import {
 namespace {
 
-/// The names of the data fields that are set.
-std::vector<std::string> dataFields(const onnx::TensorProto &tensor) {
-  std::vector<std::string> fields;
-  auto add = [&](bool set, const char *name) {
-    if (set)
-      fields.push_back(name);
-  };
-  add(tensor.has_raw_data() && !tensor.raw_data().empty(), "raw_data");
-  add(tensor.float_data_size(), "float_data");
-  add(tensor.int32_data_size(), "int32_data");
-  add(tensor.string_data_size(), "string_data");
-  add(tensor.int64_data_size(), "int64_data");
-  add(tensor.double_data_size(), "double_data");
-  add(tensor.uint64_data_size(), "uint64_data");
-  add(tensor.data_location() == onnx::TensorProto::EXTERNAL, "external data");
-  return fields;
+/// The name of the data field that is set, "" if none is.
+Result<std::string> dataField(const onnx::TensorProto &tensor,
+                              const std::string &name) {
+  const std::pair<bool, const char *> known[] = {
+      {!tensor.raw_data().empty(), "raw_data"},
+      {tensor.float_data_size(), "float_data"},
+      {tensor.int32_data_size(), "int32_data"},
+      {tensor.string_data_size(), "string_data"},
+      {tensor.int64_data_size(), "int64_data"},
+      {tensor.double_data_size(), "double_data"},
+      {tensor.uint64_data_size(), "uint64_data"},
+      {tensor.data_location() == onnx::TensorProto::EXTERNAL, "external data"}};
+  std::string found;
+  for (const auto &[isSet, field] : known) {
+    if (isSet && !found.empty())
+      return badModel("tensor '{}': both {} and {} are set, expected one", name,
+                      found, field);
+    if (isSet)
+      found = field;
+  }
+  return found;
+}
+
+/// The first `width` bytes of each entry.
+std::string firstBytes(const auto &entries, size_t width) {
+  std::string bytes;
+  for (const auto &entry : entries)
+    bytes.append(reinterpret_cast<const char *>(&entry), width);
+  return bytes;
 }
 
 /// int32_data has one element per entry for types of at most 4 bytes except
 /// float; for 16-bit floats their bits. `most` is the largest valid entry.
-template <typename T>
 Result<std::string> narrow(const onnx::TensorProto &tensor,
-                           const std::string &name, int32_t most) {
+                           const std::string &name, size_t width,
+                           int32_t most) {
   for (int32_t value : tensor.int32_data())
     if (value < 0 || value > most)
       return badModel("tensor '{}': int32_data holds {}, but {} has 0 to {}",
                       printable(name), value, onnxTypeName(tensor.data_type()),
                       most);
-  std::string bytes(tensor.int32_data_size() * sizeof(T), '\0');
-  for (int i = 0; i < tensor.int32_data_size(); ++i) {
-    T value = static_cast<T>(tensor.int32_data(i));
-    std::copy_n(reinterpret_cast<const char *>(&value), sizeof(T),
-                bytes.data() + i * sizeof(T));
-  }
-  return bytes;
+  return firstBytes(tensor.int32_data(), width);
 }
 
 Status wrongSize(const std::string &name, const char *field, size_t found,
@@ -81,13 +88,12 @@ Status addTyped(const onnx::TensorProto &tensor, const std::string &name,
   if (size_t(tensor.int32_data_size()) != elements)
     return wrongSize(name, "int32_data", tensor.int32_data_size(), elements,
                      "elements");
-  auto bytes =
-      sizeOf(weight.dtype) == 2
-          ? narrow<uint16_t>(tensor, name, UINT16_MAX)
-          : narrow<uint8_t>(tensor, name,
-                            weight.dtype == DType::Bool ? 1 : UINT8_MAX);
-  DLC_TRY(bytes.status());
-  store.own(name, weight.dtype, weight.shape, *std::move(bytes));
+  const size_t width = sizeOf(weight.dtype);
+  const int32_t most = weight.dtype == DType::Bool ? 1
+                       : width == 1                ? UINT8_MAX
+                                                   : UINT16_MAX;
+  DLC_ASSIGN(auto bytes, narrow(tensor, name, width, most));
+  store.own(name, weight.dtype, weight.shape, std::move(bytes));
   return Status();
 }
 
@@ -97,10 +103,6 @@ Status checkBooleans(const Weight &weight, const std::string &name) {
     return badModel("tensor '{}': a BOOL is neither 0 nor 1", name);
   return Status();
 }
-
-} // namespace
-
-namespace {
 
 /// Bits of an element of a narrow type.
 int bitsOf(int onnxType) {
@@ -116,23 +118,18 @@ int bitsOf(int onnxType) {
 Result<std::string> narrowBytes(const onnx::TensorProto &tensor,
                                 const std::string &name, size_t size,
                                 size_t unit, ExternalData &external) {
-  auto fields = dataFields(tensor);
-  if (fields.size() > 1)
-    return badModel("tensor '{}': both {} and {} are set, expected one", name,
-                    fields[0], fields[1]);
+  DLC_ASSIGN(const auto field, dataField(tensor, name));
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
     DLC_ASSIGN(auto range, external.find(tensor, size));
     return std::string(reinterpret_cast<const char *>(range.bytes.data()),
                        size);
   }
-  std::string bytes = tensor.raw_data();
-  for (int32_t value : tensor.int32_data())
-    bytes.append(reinterpret_cast<const char *>(&value),
-                 std::min(unit, sizeof value));
-  for (uint64_t value : tensor.uint64_data())
-    bytes.append(reinterpret_cast<const char *>(&value), unit);
+  const std::string bytes =
+      tensor.raw_data() +
+      firstBytes(tensor.int32_data(), std::min<size_t>(unit, 4)) +
+      firstBytes(tensor.uint64_data(), unit);
   if (bytes.size() != size)
-    return wrongSize(name, fields.empty() ? "no data" : fields[0].c_str(),
+    return wrongSize(name, field.empty() ? "no data" : field.c_str(),
                      bytes.size(), size, "bytes");
   return bytes;
 }
@@ -199,22 +196,19 @@ Status addTensor(const onnx::TensorProto &tensor, const std::string &name,
              countElements(weight.shape, fmt::format("tensor '{}'", name)));
   weight.bytes = count * sizeOf(*dtype);
 
-  auto fields = dataFields(tensor);
-  if (fields.size() > 1)
-    return badModel("tensor '{}': both {} and {} are set, expected one", name,
-                    fields[0], fields[1]);
-  if (fields.empty()) {
+  DLC_ASSIGN(const auto field, dataField(tensor, name));
+  if (field.empty()) {
     if (weight.bytes > 0)
       return badModel("tensor '{}': no data, expected {} bytes", name,
                       weight.bytes);
     store.add(name, std::move(weight));
     return Status();
   }
-  if (fields[0] == "external data") {
+  if (field == "external data") {
     DLC_ASSIGN(auto range, external.find(tensor, weight.bytes));
     weight.data = range.bytes.data();
     store.keep(range.file);
-  } else if (fields[0] == "raw_data") {
+  } else if (field == "raw_data") {
     if (tensor.raw_data().size() != weight.bytes)
       return wrongSize(name, "raw_data", tensor.raw_data().size(), weight.bytes,
                        "bytes");

@@ -3,7 +3,6 @@
 #include "compiler/import/repair/torch/Restoring.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/ExternalData.h"
-#include "compiler/import/tensor/Repeated.h"
 #include "compiler/import/tensor/ShapeMath.h"
 #include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
