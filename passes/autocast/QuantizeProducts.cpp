@@ -6,10 +6,10 @@
 // steps ("delayed"), whose scales are known before the tensor is computed.
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/float8/Float8.h"
+#include "compiler/dialect/ops/Matrices.h"
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/autocast/FloatProducts.h"
-#include "passes/gradients/Matrices.h"
 #include "llvm/ADT/MapVector.h"
 #include <cmath>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of matrix products, convolutions and pooling.
+#include "compiler/dialect/ops/Matrices.h"
 #include "compiler/dialect/ops/Windows.h"
 #include "passes/Gradients.h"
 #include "passes/autocast/FloatProducts.h"
-#include "passes/gradients/Matrices.h"
 #include "passes/gradients/Rows.h"
 
 using namespace mlir;

@@ -2,8 +2,8 @@
 // Gradients of recurrent layers. The gradient of all steps is one op; that of
 // the weights is one product over all steps.
 #include "compiler/dialect/ops/Recurrence.h"
+#include "compiler/dialect/ops/Matrices.h"
 #include "passes/Gradients.h"
-#include "passes/gradients/Matrices.h"
 #include "passes/gradients/Rows.h"
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/loss/LossKinds.h"
-#include "passes/gradients/Matrices.h"
+#include "compiler/dialect/ops/Matrices.h"
 #include <limits>
 
 using namespace mlir;

@@ -4,6 +4,7 @@
 // place, so equal steps share one kernel and nothing is copied. Products are in
 // the operands' type, everything else in f32 or wider.
 #include "compiler/dialect/ops/Recurrence.h"
+#include "compiler/dialect/ops/Matrices.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
 #include "compiler/lower/decompose/Steps.h"
@@ -74,23 +75,19 @@ public:
     const int64_t last = d.op.getReverse() ? t + 1 : t - 1;
     return last < 0 || last >= steps ? std::nullopt : std::optional(last);
   }
-  Expr rowsOf(Value all) {
-    auto t = tensorType(all);
-    return d.expr(all).reshape(
-        {t.getNumElements() / t.getShape().back(), t.getShape().back()});
-  }
   /// Step t of a tensor of all steps, the k-th of several.
   Expr at(Expr rows, int64_t t, int64_t k = 0) {
     return stepRows(rows, (k * steps + t) * batch, batch);
   }
   /// The same in f32; nullopt if it is known to be zero.
   std::optional<Expr> known(Value all, int64_t t) {
-    return isZero(all) ? std::nullopt : std::optional(wide(at(rowsOf(all), t)));
+    return isZero(all) ? std::nullopt
+                       : std::optional(wide(at(rows(d.expr(all)), t)));
   }
   /// The state before step t, from those of all steps; nullopt for zeros.
   std::optional<Expr> before(Value states, Value first, int64_t t) {
     if (auto last = stepBefore(t))
-      return at(rowsOf(states), *last);
+      return at(rows(d.expr(states)), *last);
     return isZero(first) ? std::nullopt : std::optional(d.expr(first));
   }
   /// `now` if step t is valid, else the previous value.
@@ -119,7 +116,7 @@ std::optional<Expr> initialState(Expr v) {
 auto lstm(Decomposition<LstmOp> &d) {
   LstmOp op = d.op;
   Unrolled u(d, op.getX());
-  Expr x = u.rowsOf(op.getX());
+  Expr x = rows(d.expr(op.getX()));
   Type element = elementType(op.getX());
   std::optional<Expr> h = initialState(d.expr(op.getH0())),
                       c = initialState(d(op.getC0()));
@@ -147,7 +144,7 @@ auto lstm(Decomposition<LstmOp> &d) {
 auto lstmBackward(Decomposition<LstmBackwardOp> &d) {
   LstmBackwardOp op = d.op;
   Unrolled u(d, op.getDh());
-  Expr gates = u.rowsOf(op.getGates()), cs = u.rowsOf(op.getC());
+  Expr gates = rows(d.expr(op.getGates())), cs = rows(d.expr(op.getC()));
   std::optional<Expr> dh, dc;
   std::vector<Expr> dx(u.steps, gates);
   u.forEachStep(true, [&](int64_t t) {
@@ -176,7 +173,7 @@ auto gru(Decomposition<GruOp> &d) {
   GruOp op = d.op;
   Unrolled u(d, op.getX());
   const bool after = op.getResetAfter();
-  Expr x = u.rowsOf(op.getX()), bias = d(op.getBias());
+  Expr x = rows(d.expr(op.getX())), bias = d(op.getBias());
   Type element = elementType(op.getX());
   // Rows of r whose products use the state directly.
   Expr direct = after ? u.r : stepRows(u.r, 0, 2 * u.units),
@@ -222,7 +219,7 @@ auto gruBackward(Decomposition<GruBackwardOp> &d) {
   GruBackwardOp op = d.op;
   Unrolled u(d, op.getDh());
   const bool after = op.getResetAfter();
-  Expr gates = u.rowsOf(op.getGates());
+  Expr gates = rows(d.expr(op.getGates()));
   Expr direct = after ? u.r : stepRows(u.r, 0, 2 * u.units),
        candidate = after ? u.r : stepRows(u.r, 2 * u.units, u.units);
   std::optional<Expr> dh;
@@ -258,7 +255,7 @@ auto gruBackward(Decomposition<GruBackwardOp> &d) {
 auto rnn(Decomposition<RnnOp> &d) {
   RnnOp op = d.op;
   Unrolled u(d, op.getX());
-  Expr x = u.rowsOf(op.getX());
+  Expr x = rows(d.expr(op.getX()));
   Type element = elementType(op.getX());
   std::optional<Expr> h = initialState(d.expr(op.getH0()));
   std::vector<Expr> hs(u.steps, x);
@@ -273,7 +270,7 @@ auto rnn(Decomposition<RnnOp> &d) {
 auto rnnBackward(Decomposition<RnnBackwardOp> &d) {
   RnnBackwardOp op = d.op;
   Unrolled u(d, op.getDh());
-  Expr hs = u.rowsOf(op.getH());
+  Expr hs = rows(d.expr(op.getH()));
   std::optional<Expr> dh;
   std::vector<Expr> dx(u.steps, hs);
   u.forEachStep(true, [&](int64_t t) {

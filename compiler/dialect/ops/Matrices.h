@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of products that sum over all rows of a tensor.
+// Tensors as matrices, for products and steps over all rows.
 #pragma once
 
 #include "compiler/dialect/Expr.h"
