@@ -20,10 +20,14 @@ Result<EqualRanks> EqualRanks::make(Executor &executor,
     if ((state.role() == "param" || state.role() == "moment") &&
         !parts->isPart(state))
       ranks.names_.push_back(state.name());
-  if (ranks.names_.empty())
-    return usageError(
-        "--check-ranks: with --zero=3 each rank has its own part of "
-        "every parameter, and there is nothing to compare");
+  // By agreement: a rank that ended would be lost to the others first.
+  DLC_TRY(
+      agree(communicator,
+            ranks.names_.empty()
+                ? usageError(
+                      "--check-ranks: with --zero=3 each rank has its own part "
+                      "of every parameter, and there is nothing to compare")
+                : Status()));
   return ranks;
 }
 
