@@ -15,9 +15,8 @@ DLC_INLINE void addTo(const float *old, Lanes &sums) {
 
 // The rows of the source and of the filter that add to a row of the result.
 struct TapRows {
-  static constexpr int64_t kMost = 64;
   int64_t count = 0;
-  const float *sources[kMost], *filters[kMost];
+  const float *sources[kMostTapRows], *filters[kMostTapRows];
 };
 
 // Adds the products of the pixels of a block, `apart` floats from each other,

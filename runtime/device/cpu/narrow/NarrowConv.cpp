@@ -10,8 +10,6 @@
 namespace dlc {
 namespace {
 
-constexpr int64_t kMostKernel = 64; // rows of a window
-
 NarrowShape narrowOf(const Conv &c, bool isData) {
   const Sliding &rows = c.window.along[1], &columns = c.window.along[2];
   const Image &source = isData ? c.y : c.x, &result = isData ? c.x : c.y;
@@ -123,7 +121,7 @@ bool areNarrowLoopsFaster(const CommandSpec &spec, const Conv &c, bool isData) {
       typeOf(spec.outputs[0]) != type || !c.x.channelsLast || c.group != 1 ||
       type == plan::F64 || !isDense(rows) || !isDense(columns) ||
       depth.kernel != 1 || c.x.size[0] != 1 || c.y.size[0] != 1 ||
-      rows.kernel > kMostKernel)
+      rows.kernel > kMostTapRows)
     return false;
   const NarrowShape n = narrowOf(c, isData);
   if (n.lowRow < 0 || n.lowColumn < 0 || n.columns == 0 || n.outColumns == 0 ||

@@ -14,6 +14,8 @@
 
 namespace dlc {
 
+constexpr int64_t kMostTapRows = 64; // rows of a window
+
 struct NarrowShape {
   int64_t images;
   int64_t rows, columns, depth;          // of the source, and its channels
