@@ -9,10 +9,6 @@ constexpr int64_t kMostKeys = 240; // per tile: scores fit into the L2 cache
 constexpr int64_t kWhole = std::lcm(Block::kRows, Block::kColumns);
 static_assert(kQueryBlock % Block::kRows == 0);
 
-int64_t roundUp(int64_t x, int64_t unit) {
-  return (x + unit - 1) / unit * unit;
-}
-
 // Sizes of the arrays in a thread's memory; they depend only on the shape.
 struct Tiling {
   explicit Tiling(const AttentionGeometry &g)

@@ -76,6 +76,10 @@ DLC_INLINE void prefetchRow(const T *from, int64_t offset, int64_t columns) {
                        kWrites);
 }
 
+DLC_INLINE int64_t roundUp(int64_t x, int64_t unit) {
+  return (x + unit - 1) / unit * unit;
+}
+
 // The sizes of the register block: kRows rows of `a` times a panel of kColumns
 // columns of `b`.
 struct Block {

@@ -95,9 +95,7 @@ DLC_INLINE AddBlock *blockOf(int64_t vectors, int64_t beside) {
                         : blockOf<4>(beside);
 }
 
-DLC_INLINE int64_t roundedUp(int64_t n, int64_t step) {
-  return (n + step - 1) / step * step;
-}
+DLC_INLINE int64_t wholeLines(int64_t floats) { return roundUp(floats, 16); }
 
 DLC_INLINE NarrowPlan narrowPlan(const NarrowShape &c) {
   constexpr int64_t kSource = 32 << 10; // floats that stay in the L2 cache
@@ -114,13 +112,12 @@ DLC_INLINE NarrowPlan narrowPlan(const NarrowShape &c) {
   const int64_t columns = p.columns(), row = columns * c.depth;
   p.together =
       std::clamp<int64_t>(kSource / row - (c.kernelRows - 1), 1, c.outRows);
-  p.filterFloats = c.kernelRows * c.depth * p.vectors * kLanes;
-  p.sourceFloats = roundedUp((p.together + c.kernelRows - 1) * row, kLanes);
-  p.rowFloats = roundedUp(
+  p.filterFloats = wholeLines(c.kernelRows * c.depth * p.vectors * kLanes);
+  p.sourceFloats = wholeLines((p.together + c.kernelRows - 1) * row);
+  p.rowFloats = wholeLines(
       std::max(columns + c.kernelColumns - 1, c.lowColumn + c.outColumns) *
-              c.channels +
-          p.vectors * kLanes,
-      kLanes);
+          c.channels +
+      p.vectors * kLanes);
   return p;
 }
 

@@ -56,7 +56,7 @@ public:
   Status reserve() {
     return device_.workspace().reserve(
         sizeof(float) *
-        (filterFloats() + device_.threads().count() * threadFloats()));
+        (plan_.filterFloats + device_.threads().count() * threadFloats()));
   }
   Status enqueue() override {
     auto *const filter = reinterpret_cast<float *>(device_.workspace().data());
@@ -66,21 +66,15 @@ public:
         narrow_.images * narrow_.outRows, grain(),
         [&](int part, int64_t begin, int64_t end) {
           loops_.run(narrow_, plan_, source_, filter, bias_, result_,
-                     filter + filterFloats() + part * threadFloats(), begin,
+                     filter + plan_.filterFloats + part * threadFloats(), begin,
                      end);
         });
     return {};
   }
 
 private:
-  static constexpr int64_t kLine = 16; // floats of a cache line
-
-  int64_t filterFloats() const {
-    return (plan_.filterFloats + kLine - 1) / kLine * kLine;
-  }
   int64_t threadFloats() const {
-    return (plan_.sourceFloats + 2 * plan_.rowFloats + kLine - 1) / kLine *
-           kLine;
+    return plan_.sourceFloats + 2 * plan_.rowFloats;
   }
   /// Rows that are worth a thread.
   int64_t grain() const {
@@ -124,8 +118,8 @@ bool areNarrowLoopsFaster(const CommandSpec &spec, const Conv &c, bool isData) {
       rows.kernel > kMostTapRows)
     return false;
   const NarrowShape n = narrowOf(c, isData);
-  if (n.lowRow < 0 || n.lowColumn < 0 || n.columns == 0 || n.outColumns == 0 ||
-      n.depth == 0)
+  if (n.lowRow < 0 || n.lowColumn < 0 || n.columns == 0 || n.outRows == 0 ||
+      n.outColumns == 0 || n.depth == 0)
     return false;
   const int64_t lanes = narrowLoops<float>().lanes,
                 window = n.kernelColumns * n.channels;

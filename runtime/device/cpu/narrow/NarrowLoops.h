@@ -35,6 +35,8 @@ struct NarrowPlan {
   int64_t blocks;   // of a row
   int64_t together; // rows of the result per item
 
+  // Whole cache lines: of the filter, what is copied of a source image, and a
+  // row of sums.
   int64_t filterFloats, sourceFloats, rowFloats;
 
   // Pixels of a row, with those that fill the last block.
