@@ -12,10 +12,11 @@ struct NormGeometry {
 };
 
 const std::vector<NormGeometry> kNormGeometries = {
-    {"few", {5, 1}},          {"features", {37, 5}},
-    {"images", {4, 6, 5, 7}}, {"wide", {3, 130, 3, 3}},
-    {"line", {5, 3, 11}},     {"large", {8, 16, 28, 28}},
-    {"single", {1, 3, 4, 4}}, {"volume", {2, 3, 2, 3, 4}},
+    {"few", {5, 1}},           {"features", {37, 5}},
+    {"images", {4, 6, 5, 7}},  {"wide", {3, 130, 3, 3}},
+    {"line", {5, 3, 11}},      {"large", {8, 16, 28, 28}},
+    {"single", {1, 3, 4, 4}},  {"volume", {2, 3, 2, 3, 4}},
+    {"uneven", {2, 58, 8, 8}},
 };
 
 class BatchNormTest

@@ -18,6 +18,8 @@ namespace {
 
 constexpr int64_t kBatchNormGrain = 8 << 10; // elements worth a thread
 constexpr int64_t kVectorLanes = 64; // lanes that keep vector units busy
+constexpr int64_t kVector = 32;      // lanes of the longest vector
+constexpr int64_t kManyLanes = 512;  // that may end in part of a vector
 constexpr int64_t kChunkElements =
     1024; // per channel, summed in the precision of the computation
 constexpr int64_t kChunks = 32; // at least, for threads to share
@@ -40,11 +42,12 @@ Result<NormGeometry> geometryOf(const CommandSpec &spec, const Operand &x,
     return corrupt(spec, "the batch is empty");
   NormGeometry g{shape[0], channels, spatial, channels, 0, 0};
   if (dims.channelsLast || spatial == 1) {
-    int64_t pixels = 1; // in a row
     g.rows *= spatial, g.inner = 1;
-    while (pixels * 2 * channels <= kVectorLanes && g.rows % 2 == 0)
-      pixels *= 2, g.rows /= 2;
-    g.lanes = pixels * channels;
+    const auto wants = [](int64_t lanes) { // a second pixel in a row
+      return 2 * lanes <= (lanes % kVector ? kManyLanes : kVectorLanes);
+    };
+    while (wants(g.lanes) && g.rows % 2 == 0)
+      g.lanes *= 2, g.rows /= 2;
   }
   g.chunkRows = std::max<int64_t>(
       1, std::min(kChunkElements / g.inner, g.rows / kChunks));

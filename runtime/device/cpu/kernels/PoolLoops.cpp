@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cpu/kernels/PoolLoops.h"
+#include "runtime/device/cpu/kernels/PoolRows.h"
 
 namespace dlc {
 
@@ -70,52 +71,12 @@ struct Segments {
   }
 };
 
-// Rows, over all depths, that are included in the divisor of avg_pool.
-DLC_INLINE int64_t countedRows(const PoolGeometry &g, int64_t row) {
-  const auto &along = g.window.along;
-  return along[0].counted(row / g.out[1], g.in[0], g.countPad) *
-         along[1].counted(row % g.out[1], g.in[1], g.countPad);
-}
 template <class T>
 DLC_INLINE void countColumns(const PoolGeometry &g, Compute<T> *divisors) {
   for (int64_t ow = 0; ow < g.out[2]; ++ow)
     for (int64_t l = 0; l < g.lanes; ++l)
       divisors[ow * g.lanes + l] =
           static_cast<Compute<T>>(g.columns().counted(ow, g.in[2], g.countPad));
-}
-
-// Calls tap(row of x, kd * KH + kh) for the rows inside the image that a row of
-// outputs of `plane` reads.
-template <class T, class F>
-DLC_INLINE void forEachRow(const PoolGeometry &g, const T *plane, int64_t row,
-                           F &&tap) {
-  const Sliding &depths = g.window.along[0], &rows = g.window.along[1];
-  const int64_t od = row / g.out[1], oh = row % g.out[1];
-  for (int64_t kd = 0; kd < depths.kernel; ++kd) {
-    const int64_t id = depths.at(od, kd);
-    if (id < 0 || id >= g.in[0])
-      continue;
-    for (int64_t kh = 0; kh < rows.kernel; ++kh)
-      if (const int64_t ih = rows.at(oh, kh); ih >= 0 && ih < g.in[1])
-        tap(plane + (id * g.in[1] + ih) * g.in[2] * g.lanes,
-            kd * rows.kernel + kh);
-  }
-}
-
-// Calls tap(row of y in the plane, kd * KH + kh) for the rows of y that read a
-// row of x, upwards.
-template <class F>
-DLC_INLINE void forEachReader(const PoolGeometry &g, int64_t row, F &&tap) {
-  const Sliding &depths = g.window.along[0], &rows = g.window.along[1];
-  const int64_t id = row / g.in[1], ih = row % g.in[1];
-  for (int64_t kd = depths.kernel - 1; kd >= 0; --kd) {
-    const int64_t od = depths.reader(id, kd);
-    if (od < 0 || od >= g.out[0])
-      continue;
-    for (int64_t kh = rows.kernel - 1; kh >= 0; --kh)
-      if (const int64_t oh = rows.reader(ih, kh); oh >= 0 && oh < g.out[1])
-        tap(od * g.out[1] + oh, kd * rows.kernel + kh);
-  }
 }
 
 // A row that loops may read, or write, up to a whole vector: `row`, or `whole`.
@@ -203,47 +164,71 @@ DLC_INLINE void take(C &best, int32_t &at, C value, int32_t position) {
   at = better ? position : at;
 }
 
-// With many lanes, some of an output at a time, so that they stay in the L1
-// cache for all taps, despite the rows in between.
+// The rows inside the image that a row of outputs reads, and the positions of
+// their first taps.
+template <class T> struct TapRows {
+  static constexpr int64_t kMost = 255;
+  const T *rows[kMost];
+  int64_t positions[kMost], count = 0;
+
+  DLC_INLINE TapRows(const PoolGeometry &g, const T *plane, int64_t row) {
+    forEachRow(
+        g, plane,
+        row, [&](const T *from, int64_t kh) __attribute__((always_inline)) {
+          rows[count] = from;
+          positions[count++] = kh * g.columns().kernel;
+        });
+  }
+};
+
+// Lanes [lane, lane + kCount) of an output, which stay in registers or in the
+// L1 cache for all taps, despite the rows in between.
+template <int kCount, class T>
+DLC_INLINE void maxOutput(const PoolGeometry &g, const TapRows<T> &taps,
+                          int64_t ow, int64_t lane, T *y, uint8_t *index) {
+  const Sliding &w = g.columns();
+  Compute<T> best[kCount];
+  int32_t at[kCount];
+  for (int l = 0; l < kCount; ++l)
+    best[l] = -__builtin_inff(), at[l] = kNone;
+  for (int64_t r = 0; r < taps.count; ++r)
+    for (int64_t kw = 0; kw < w.kernel; ++kw) {
+      const int64_t iw = w.at(ow, kw);
+      if (iw < 0 || iw >= g.in[2])
+        continue;
+      const T *__restrict from = taps.rows[r] + iw * g.lanes + lane;
+      const auto position = static_cast<int32_t>(taps.positions[r] + kw);
+#pragma omp simd simdlen(16)
+      for (int l = 0; l < kCount; ++l)
+        take(best[l], at[l], load(from[l]), position);
+    }
+#pragma omp simd simdlen(16)
+  for (int l = 0; l < kCount; ++l) {
+    store(y[lane + l], best[l]);
+    index[lane + l] = static_cast<uint8_t>(at[l] >= kNone ? 0 : at[l]);
+  }
+}
+
+// With many lanes. The last vector of lanes that do not fill it begins earlier,
+// and computes some lanes a second time.
 template <class T>
 DLC_INLINE void maxLanes(const PoolGeometry &g, const T *x, T *y,
                          uint8_t *index, int64_t begin, int64_t end) {
-  constexpr int64_t kMost = 64, kRows = 255;
-  const Sliding &w = g.columns();
-  const int64_t width = g.in[2] * g.lanes;
+  constexpr int64_t kMany = 4 * kVector;
+  const int64_t plane = g.inRows() * g.in[2] * g.lanes;
   for (int64_t row = begin; row < end; ++row) {
-    const T *rows[kRows];
-    int64_t positions[kRows], count = 0;
-    forEachRow(
-        g, x + row / g.outRows() * g.inRows() * width, row % g.outRows(),
-        [&](const T *from, int64_t kh) __attribute__((always_inline)) {
-          rows[count] = from, positions[count++] = kh * w.kernel;
-        });
-    for (int64_t ow = 0; ow < g.out[2]; ++ow)
-      for (int64_t lane = 0; lane < g.lanes; lane += kMost) {
-        const int64_t lanes = g.lanes - lane < kMost ? g.lanes - lane : kMost;
-        Compute<T> best[kMost];
-        int32_t at[kMost];
-        for (int64_t l = 0; l < kMost; ++l)
-          best[l] = -__builtin_inff(), at[l] = kNone;
-        for (int64_t r = 0; r < count; ++r)
-          for (int64_t kw = 0; kw < w.kernel; ++kw) {
-            const int64_t iw = w.at(ow, kw);
-            if (iw < 0 || iw >= g.in[2])
-              continue;
-            const T *__restrict from = rows[r] + iw * g.lanes + lane;
-            const auto position = static_cast<int32_t>(positions[r] + kw);
-#pragma omp simd
-            for (int64_t l = 0; l < lanes; ++l)
-              take(best[l], at[l], load(from[l]), position);
-          }
-        const int64_t to = (row * g.out[2] + ow) * g.lanes + lane;
-#pragma omp simd
-        for (int64_t l = 0; l < lanes; ++l) {
-          store(y[to + l], best[l]);
-          index[to + l] = static_cast<uint8_t>(at[l] >= kNone ? 0 : at[l]);
-        }
+    const TapRows<T> taps(g, x + row / g.outRows() * plane, row % g.outRows());
+    for (int64_t ow = 0; ow < g.out[2]; ++ow) {
+      const int64_t to = (row * g.out[2] + ow) * g.lanes;
+      int64_t lane = 0;
+      for (; lane + kMany <= g.lanes; lane += kMany)
+        maxOutput<kMany>(g, taps, ow, lane, y + to, index + to);
+      for (; lane < g.lanes; lane += kVector) {
+        const int64_t last = g.lanes - kVector;
+        maxOutput<kVector>(g, taps, ow, lane < last ? lane : last, y + to,
+                           index + to);
       }
+    }
   }
 }
 
