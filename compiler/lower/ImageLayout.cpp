@@ -7,7 +7,7 @@
 // keep their layout.
 //   Ops on images (ImageInterface) are always converted.
 //   Elementwise ops, reductions, broadcasts and movement ops follow an operand
-//   that has been converted.
+//   that has been converted; reductions, one that a converted op reads.
 //   Broadcasts, and elementwise ops with one user, follow a converted user.
 //   Group and instance norms of converted images are expanded into such ops.
 //   Filters are transposed on request, where convolutions read or write them;
@@ -78,7 +78,11 @@ private:
       return moveImageOp(images);
     const SmallVector<Operation *> made = expandGroupNorm(op, isMoved);
     llvm::for_each(made, [&](Operation *op) { visit(op); });
-    if (made.empty() && llvm::any_of(op->getOperands(), isMoved))
+    const auto reads = [&](Value v) {
+      return isMoved(v) ||
+             (isa<ir::ReductionInterface>(op) && lasts.contains(v));
+    };
+    if (made.empty() && llvm::any_of(op->getOperands(), reads))
       follow(op);
   }
 

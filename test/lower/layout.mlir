@@ -39,6 +39,19 @@ func.func @backward(%x: tensor<2x3x8x6xf32>, %dy: tensor<2x4x1x1xf32>, %mask: te
 
 // -----
 
+// The sum of what a convolution reads, such as the gradient of its bias.
+// CHECK-LABEL: func.func @bias_gradient
+// CHECK: %[[Y:.*]] = dlc.transpose %arg1 {perm = array<i64: 0, 2, 3, 1>}
+// CHECK: dlc.conv_backward_filter {{.*}}, %[[Y]]
+// CHECK: dlc.reduce_sum %[[Y]] {axes = array<i64: 0, 1, 2>} : (tensor<2x8x6x4xf32>) -> tensor<4xf32>
+func.func @bias_gradient(%x: tensor<2x3x8x6xf32>, %dy: tensor<2x4x8x6xf32>) -> (tensor<4x3x3x3xf32>, tensor<4xf32>) {
+  %w = dlc.conv_backward_filter %x, %dy {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>} : (tensor<2x3x8x6xf32>, tensor<2x4x8x6xf32>) -> tensor<4x3x3x3xf32>
+  %b = dlc.reduce_sum %dy {axes = array<i64: 0, 2, 3>} : (tensor<2x4x8x6xf32>) -> tensor<4xf32>
+  return %w, %b : tensor<4x3x3x3xf32>, tensor<4xf32>
+}
+
+// -----
+
 // Movement by dimension, and a flatten that needs the old order.
 // CHECK-LABEL: func.func @movement
 // CHECK: dlc.pad {{.*}} {high = array<i64: 0, 1, 2, 0>, interior = array<i64: 0, 0, 0, 0>, low = array<i64: 0, 3, 0, 0>

@@ -191,3 +191,55 @@ func.func @kept(%x: tensor<4x8xf32>, %mask: tensor<4x8xf32>) -> tensor<4x8xf32> 
   %3 = dlc.mul %1, %2 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   return %3 : tensor<4x8xf32>
 }
+
+// Tokens that become an image and come back need no copy: a permutation of whole groups of dimensions is undone.
+// CHECK-LABEL: @tokens_of_image
+// CHECK-NEXT: [[Y:%.*]] = dlc.reshape %arg0 : (tensor<2x4x6x8xf32>) -> tensor<2x24x8xf32>
+// CHECK-NEXT: return [[Y]]
+func.func @tokens_of_image(%x: tensor<2x4x6x8xf32>) -> tensor<2x24x8xf32> {
+  %0 = dlc.transpose %x {perm = array<i64: 0, 3, 1, 2>} : (tensor<2x4x6x8xf32>) -> tensor<2x8x4x6xf32>
+  %1 = dlc.reshape %0 : (tensor<2x8x4x6xf32>) -> tensor<2x8x24xf32>
+  %2 = dlc.transpose %1 {perm = array<i64: 0, 2, 1>} : (tensor<2x8x24xf32>) -> tensor<2x24x8xf32>
+  return %2 : tensor<2x24x8xf32>
+}
+
+// Heads of an image's channels: one transpose remains, of as few dimensions as move.
+// CHECK-LABEL: @heads_of_image
+// CHECK-NEXT: [[X:%.*]] = dlc.reshape %arg0 : (tensor<2x4x6x8xf32>) -> tensor<2x24x4x2xf32>
+// CHECK-NEXT: [[T:%.*]] = dlc.transpose [[X]] {perm = array<i64: 0, 2, 1, 3>}
+// CHECK-NEXT: [[Y:%.*]] = dlc.reshape [[T]] : (tensor<2x4x24x2xf32>) -> tensor<2x1x4x24x2xf32>
+// CHECK-NEXT: return [[Y]]
+func.func @heads_of_image(%x: tensor<2x4x6x8xf32>) -> tensor<2x1x4x24x2xf32> {
+  %0 = dlc.transpose %x {perm = array<i64: 0, 3, 1, 2>} : (tensor<2x4x6x8xf32>) -> tensor<2x8x4x6xf32>
+  %1 = dlc.reshape %0 : (tensor<2x8x4x6xf32>) -> tensor<2x4x1x2x24xf32>
+  %2 = dlc.transpose %1 {perm = array<i64: 0, 2, 1, 4, 3>} : (tensor<2x4x1x2x24xf32>) -> tensor<2x1x4x24x2xf32>
+  return %2 : tensor<2x1x4x24x2xf32>
+}
+
+// The shapes have no common factors; or the first transpose remains for another user.
+// CHECK-LABEL: @two_transposes
+// CHECK-COUNT-4: dlc.transpose
+func.func @two_transposes(%x: tensor<3x4xf32>, %y: tensor<2x3x4xf32>) -> (tensor<2x6xf32>, tensor<3x2x4xf32>, tensor<4x3x2xf32>) {
+  %0 = dlc.transpose %x {perm = array<i64: 1, 0>} : (tensor<3x4xf32>) -> tensor<4x3xf32>
+  %1 = dlc.reshape %0 : (tensor<4x3xf32>) -> tensor<6x2xf32>
+  %2 = dlc.transpose %1 {perm = array<i64: 1, 0>} : (tensor<6x2xf32>) -> tensor<2x6xf32>
+  %3 = dlc.transpose %y {perm = array<i64: 1, 0, 2>} : (tensor<2x3x4xf32>) -> tensor<3x2x4xf32>
+  %4 = dlc.reshape %3 : (tensor<3x2x4xf32>) -> tensor<3x8xf32>
+  %5 = dlc.transpose %4 {perm = array<i64: 1, 0>} : (tensor<3x8xf32>) -> tensor<8x3xf32>
+  %6 = dlc.reshape %5 : (tensor<8x3xf32>) -> tensor<4x3x2xf32>
+  return %2, %3, %6 : tensor<2x6xf32>, tensor<3x2x4xf32>, tensor<4x3x2xf32>
+}
+
+// A product that reads tokens of an image transposed reads the image.
+// CHECK-LABEL: @product_of_image
+// CHECK-NEXT: [[A:%.*]] = dlc.reshape %arg0 : (tensor<2x4x6x8xf32>) -> tensor<2x24x8xf32>
+// CHECK-NEXT: dlc.matmul [[A]], %arg1 : (tensor<2x24x8xf32>, tensor<8x5xf32>) -> tensor<2x24x5xf32>
+// CHECK-NEXT: dlc.matmul %arg2, [[A]] {trans_b} : (tensor<2x5x8xf32>, tensor<2x24x8xf32>) -> tensor<2x5x24xf32>
+func.func @product_of_image(%x: tensor<2x4x6x8xf32>, %w: tensor<8x5xf32>, %q: tensor<2x5x8xf32>)
+    -> (tensor<2x24x5xf32>, tensor<2x5x24xf32>) {
+  %0 = dlc.transpose %x {perm = array<i64: 0, 3, 1, 2>} : (tensor<2x4x6x8xf32>) -> tensor<2x8x4x6xf32>
+  %1 = dlc.reshape %0 : (tensor<2x8x4x6xf32>) -> tensor<2x8x24xf32>
+  %2 = dlc.matmul %1, %w {trans_a} : (tensor<2x8x24xf32>, tensor<8x5xf32>) -> tensor<2x24x5xf32>
+  %3 = dlc.matmul %q, %1 : (tensor<2x5x8xf32>, tensor<2x8x24xf32>) -> tensor<2x5x24xf32>
+  return %2, %3 : tensor<2x24x5xf32>, tensor<2x5x24xf32>
+}

@@ -17,6 +17,7 @@ def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul", [PlaceableInt
       UnitAttr:$trans_a, UnitAttr:$trans_b, OptionalAttr<StrAttr>:$activation,
       Dlc_PlacedBy:$by);
   let results = (outs Dlc_Float:$y);
+  let hasCanonicalizer = 1;
   let compatible = "compatibleOrWide";
   let answers = MayLack<"bias", "getBias">.text # PlacedAs<"matmul">.text;
   let assemblyFormat = Dlc_PlacedFormat;

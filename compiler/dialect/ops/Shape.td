@@ -43,6 +43,7 @@ def Dlc_TransposeOp : Dlc_Pure<"transpose", CastClear, "inferTranspose", [Dlc_Mo
   let arguments = (ins Dlc_Tensor:$x, Dlc_Ints:$perm);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 def Dlc_BroadcastOp : Dlc_Op<"broadcast", CastClear, [Pure]> {
   let summary = "broadcast of x to the shape of y, like numpy's";
