@@ -90,6 +90,12 @@ def SliceEarly : Dlc_Pass<"dlc-slice-early"> {
     whose results have no other use. Runs before dlc-autodiff, so that gradients have the slice's size.}];
 }
 
+def TrimTaps : Dlc_Pass<"dlc-trim-taps"> {
+  let summary = "convolutions without taps that only read padding";
+  let description = [{Of a window whose dilation is at least the image's size, only some taps read pixels: dlc.conv reads a slice of its weights.
+    Before dlc-layout, so images have channels first; before dlc-autodiff, so gradients have the smaller window.}];
+}
+
 def GroupMatmul : Dlc_Pass<"dlc-group-matmul"> {
   let summary = "grouped products instead of products with gathered matrices";
   let description = [{dlc.matmul of a vector per index and matrices gathered along axis 0 of [G, K, N] becomes dlc.grouped_matmul, which copies

@@ -459,6 +459,10 @@ case("stft_of_rows", "STFT", {"x": floats(2, 9), "w": floats(4)},
      lambda t, x, w: parts(t, t.stft(x, 4, 2, window=w, center=False, return_complex=True)).transpose(1, 2),
      {"step": ints(2).reshape(())}, ["x", "step", "w"])
 
+# only the middle column of taps reads x
+case("conv_of_padding", "Conv", {"x": floats(1, 2, 4, 3), "w": floats(2, 2, 3, 3)},
+     lambda t, x, w: t.nn.functional.conv2d(x, w, padding=(2, 4), dilation=(2, 4)), pads=[2, 4, 2, 4], dilations=[2, 4])
+
 
 def write():
     import torch

@@ -175,6 +175,11 @@ class Forms(Rows):
         self.compare([node("Conv", ["x", "w"], ["y"], auto_pad="SAME_LOWER", strides=[2, 1, 2])],
                      {"x": self.floats(1, 2, 5, 4, 6)}, {"w": self.floats(3, 2, 3, 2, 4)})
 
+    def test_conv_whose_taps_only_read_padding(self):
+        for pads in [9, 9, 9, 9], [12, 9, 6, 9]:
+            self.compare([node("Conv", ["x", "w", "b"], ["y"], pads=pads, dilations=[9, 9])],
+                         {"x": self.floats(2, 4, 8, 6)}, {"w": self.floats(6, 4, 3, 3), "b": self.floats(6)})
+
     def test_transposed_conv_of_volumes(self):
         self.compare([node("ConvTranspose", ["x", "w", "b"], ["y"], pads=[1, 0, 0, 0, 1, 1], strides=[2, 1, 3],
                            output_padding=[1, 0, 2])],

@@ -30,7 +30,7 @@
 // CHECK: dlc.lerp {{.*}}, [[KEPT]],
 // CHECK: dlc.write @"ema/w"
 
-// UNKNOWN: unknown phase 'autodif', known are import, canonicalize, infer-shapes, lora, pack, loss, decode, slice-early, group-matmul, attention, autocast, place-attention, autodiff, quantize-products, scale-loss, accumulate, row-gradients, all-reduce, reduce-amax, sync-bn, unscale, measure-gradients, clip-each, clip, optimizer, measure-parameters, ema, start-whole, local-steps, simplify
+// UNKNOWN: unknown phase 'autodif', known are import, canonicalize, infer-shapes, lora, pack, loss, decode, slice-early, trim-taps, group-matmul, attention, autocast, place-attention, autodiff, quantize-products, scale-loss, accumulate, row-gradients, all-reduce, reduce-amax, sync-bn, unscale, measure-gradients, clip-each, clip, optimizer, measure-parameters, ema, start-whole, local-steps, simplify
 dlc.state @w : tensor<10x8xf32> param init = "w" trainable
 func.func @predict(%x: tensor<4x8xf32> {dlc.name = "x"}) -> (tensor<4x10xf32> {dlc.name = "logits"}) {
   %w = dlc.read @w : tensor<10x8xf32>

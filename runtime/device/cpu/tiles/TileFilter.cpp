@@ -78,6 +78,16 @@ bool canJoinColumns(const Conv &conv) {
          conv.x.c * columns.kernel <= kTileBlock;
 }
 
+// Whether most pixels of a frame are padding, as with large dilations.
+bool isSparse(const Conv &conv) {
+  int64_t frame = 1, pixels = 1;
+  for (size_t d = 0; d < 3; ++d) {
+    const Axis axis{conv.window.along[d], conv.x.size[d], conv.y.size[d]};
+    frame *= axis.size(), pixels *= axis.out;
+  }
+  return frame > 2 * pixels;
+}
+
 // True for short rows, or for one tap and more outputs than inputs, if each
 // packed element is used in enough products. Against oneDNN 3.2, ms on two Zen
 // 4 cores, batch 8:  64->256 @56 2.8 / 2.5  256->64 @56 2.9 / 2.7
@@ -85,7 +95,8 @@ bool canJoinColumns(const Conv &conv) {
 //                 512->2048 @7 2.3 / 2.7  2048->512 @7 2.4 / 2.5
 bool areVectorsFaster(const Conv &conv) {
   constexpr int64_t kShortRow = 8, kLeastProducts = 56;
-  return (conv.y.size[2] <= kShortRow ||
+  return !isSparse(conv) &&
+         (conv.y.size[2] <= kShortRow ||
           (conv.window.taps() == 1 && conv.y.c > conv.x.c)) &&
          conv.x.c * conv.y.c >= kLeastProducts * (conv.x.c + conv.y.c);
 }
