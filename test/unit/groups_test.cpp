@@ -32,7 +32,7 @@ void onRanks(int size, const std::function<void(Communicator &)> &f) {
 }
 
 // Values whose sum depends on the order of adding.
-std::vector<float> valuesOf(int rank, size_t count) {
+std::vector<float> termsOf(int rank, size_t count) {
   std::vector<float> values(count);
   for (size_t i = 0; i < count; ++i)
     values[i] = std::ldexp(1.0F + 0.37F * static_cast<float>(rank),
@@ -46,9 +46,9 @@ TEST(Groups, ScatterAndGather) {
     for (size_t count : {size_t(5), size_t(30'001), size_t(700'001)}) {
       std::vector<float> expected(count);
       for (int first = 0; first < ranks; first += group) {
-        std::vector<float> sum = valuesOf(first, count);
+        std::vector<float> sum = termsOf(first, count);
         for (int rank = first + 1; rank < first + group; ++rank) {
-          const std::vector<float> next = valuesOf(rank, count);
+          const std::vector<float> next = termsOf(rank, count);
           std::transform(sum.begin(), sum.end(), next.begin(), sum.begin(),
                          std::plus());
         }
@@ -66,7 +66,7 @@ TEST(Groups, ScatterAndGather) {
             pieces.begin(), pieces.begin() + ptrdiff_t(place), size_t(0)));
         const auto mine = static_cast<ptrdiff_t>(pieces[place]);
         for (bool inPlace : {false, true}) {
-          std::vector<float> data = valuesOf(all.rank(), count),
+          std::vector<float> data = termsOf(all.rank(), count),
                              own(pieces[place]);
           float *to = inPlace ? data.data() + begin : own.data();
           ASSERT_TRUE(all.reduceScatter(data.data(), pieces, to, DType::F32,
