@@ -151,7 +151,7 @@ struct AccumulateGradients
 
   void addToWindow(Step &step, const Window &window, const Weighing &weighing) {
     Expr done = step.read(window.position);
-    Expr isFirst = compare(ir::Predicate::eq, done, done.scalar(0));
+    Expr isFirst = done == 0;
     auto add = [&](ir::StateOp state, Expr value, Value weight = {}) {
       Expr sum = step.read(state);
       value = times(value.cast(ir::elementType(sum)), weight);

@@ -171,8 +171,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
       llvm::append_range(all, own.shape());
       ir::Expr place = own.make<ir::IotaOp>(
           RankedTensorType::get(all, b.getI64Type()), uint64_t(0));
-      return select(compare(ir::Predicate::eq, place, {b, own.loc, rank}),
-                    own.reshape(one).broadcast(all), own.scalar(0));
+      return select(place == Expr(b, own.loc, rank),
+                    own.reshape(one).broadcast(all), 0);
     };
     auto joined = [&](Value v) {
       SmallVector<int64_t> shape(ir::tensorType(v).getShape().drop_front());

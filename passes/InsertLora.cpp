@@ -225,8 +225,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     const int64_t rank = lora().rank;
     up = up.reshape({up.shape()[0], rank});
     a = a.reshape({rank, a.type().getNumElements() / rank});
-    Expr product = inputsFirst ? multiply(a, up, true, true)
-                               : multiply(up, a, false, false);
+    Expr product = inputsFirst ? matmul(a, up, true, true) : matmul(up, a);
     Expr shaped = product.reshape(ir::tensorType(w).getShape());
     return Expr(b, w.getLoc(), w) + shaped * scale();
   }
@@ -267,17 +266,13 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
         b, loc,
         ir::ReadOp::create(b, loc, state.getType(), state.getSymName()));
   }
-  static Expr multiply(Expr x, Expr w, bool transX, bool transW) {
-    return x.make<ir::MatmulOp>(x.v, w.v, Value(), transX, transW,
-                                StringAttr());
-  }
   /// B (A x), or A' (B' x) if the reader uses the layer's weight transposed, as
   /// a tied decoder does.
   static Expr product(ir::MatmulOp op, Expr a, Expr up, bool inputsFirst) {
     Expr x(*a.b, a.loc, op.getA());
     if (inputsFirst != op.getTransB())
-      return multiply(multiply(x, a, op.getTransA(), true), up, false, true);
-    return multiply(multiply(x, up, op.getTransA(), false), a, false, false);
+      return matmul(matmul(x, a, op.getTransA(), true), up, false, true);
+    return matmul(matmul(x, up, op.getTransA()), a);
   }
 
   /// Rows of B, times A; or of A', times B'.
@@ -286,7 +281,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     Expr table = inputsFirst ? a.make<ir::TransposeOp>(a.v, swapped) : up;
     Expr rows = table.make<ir::GatherOp>(table.v, op.getIndices(), uint64_t(0),
                                          op.getPaddingAttr());
-    return multiply(rows, inputsFirst ? up : a, false, inputsFirst);
+    return matmul(rows, inputsFirst ? up : a, false, inputsFirst);
   }
 
   /// A convolution with the window of `op` to `rank` channels, then one of size

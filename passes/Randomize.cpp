@@ -107,8 +107,8 @@ struct Randomize : impl::RandomizeBase<Randomize> {
       shape[d] = 1;
     double ratio = op.getRatio().convertToDouble();
     Expr u(b, x.loc, draws.draw(b, x.loc, x.type().clone(shape)).getU());
-    Expr kept = compare(ir::Predicate::ge, u, u.scalar(ratio));
-    return select(kept, x * (ratio < 1 ? 1 / (1 - ratio) : 0), x.scalar(0));
+    Expr kept = u >= ratio;
+    return select(kept, x * (ratio < 1 ? 1 / (1 - ratio) : 0), 0);
   }
 
   /// Normally distributed numbers by the Box-Muller transform.

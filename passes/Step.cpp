@@ -118,7 +118,7 @@ void Step::multiplyGradients(ir::Expr factor,
   llvm::DenseMap<Type, Value> rounded;
   for (ir::GradientOp g : gradients) {
     ir::Expr value = expr(g.getValue());
-    Type element = value.type().getElementType();
+    Type element = value.element();
     Value &by = rounded[element];
     if (!by)
       by = factor.cast(element);

@@ -30,7 +30,7 @@ Value perChannel(Expr x, ArrayRef<double> numbers) {
     shape.front() = count;
   }
   SmallVector<float> values(numbers.begin(), numbers.end());
-  auto type = RankedTensorType::get(shape, x.type().getElementType());
+  auto type = RankedTensorType::get(shape, x.element());
   return x.make<ir::ConstantOp>(
       type, DenseElementsAttr::get(type, ArrayRef<float>(values)));
 }

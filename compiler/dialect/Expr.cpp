@@ -10,7 +10,7 @@ Expr addedMask(Expr mask) {
     return mask;
   Expr zero = mask.make<ConstantOp>(
       0.0, mlir::RankedTensorType::get({}, mask.b->getF32Type()));
-  return select(mask, zero, zero.scalar(-INFINITY));
+  return select(mask, zero, -INFINITY);
 }
 
 Expr sumTo(Expr x, Ints shape) {

@@ -23,6 +23,7 @@ public:
   mlir::RankedTensorType type() const { return tensorType(v); }
   Ints shape() const { return type().getShape(); }
   int64_t rank() const { return type().getRank(); }
+  mlir::Type element() const { return type().getElementType(); }
 
   template <class OpTy, class... Args> Expr make(Args &&...args) const {
     return Expr(
@@ -31,11 +32,10 @@ public:
   }
   /// A rank-0 constant of this value's element type.
   Expr scalar(double c) const {
-    return make<ConstantOp>(
-        c, mlir::RankedTensorType::get({}, type().getElementType()));
+    return make<ConstantOp>(c, mlir::RankedTensorType::get({}, element()));
   }
   Expr cast(mlir::Type element) const {
-    if (type().getElementType() == element)
+    if (this->element() == element)
       return *this;
     return make<CastOp>(type().clone(element), v);
   }
@@ -57,6 +57,9 @@ public:
   }
   Expr max(Ints axes, bool keepdims = false) const {
     return make<ReduceMaxOp>(v, axes, keepdims);
+  }
+  Expr min(Ints axes, bool keepdims = false) const {
+    return make<ReduceMinOp>(v, axes, keepdims);
   }
 
   mlir::OpBuilder *b;
@@ -91,24 +94,54 @@ DLC_UNARY(sign, SignOp)
 DLC_UNARY(sin, SinOp)
 DLC_UNARY(cos, CosOp)
 DLC_UNARY(erf, ErfOp)
+DLC_UNARY(floor, FloorOp)
+DLC_UNARY(round, RoundOp)
+DLC_UNARY(operator!, NotOp)
 #undef DLC_UNARY
+/// A B, A' B, A B' or A' B' of the last two dimensions.
+inline Expr matmul(Expr a, Expr b, bool transA = false, bool transB = false) {
+  return a.make<MatmulOp>(a.v, b.v, mlir::Value(), transA, transB,
+                          mlir::StringAttr());
+}
 inline Expr pow(Expr a, Expr b) { return a.make<PowOp>(a.v, b.v); }
 inline Expr maximum(Expr a, Expr b) { return a.make<MaxOp>(a.v, b.v); }
+inline Expr maximum(Expr a, double c) { return maximum(a, a.scalar(c)); }
 inline Expr minimum(Expr a, Expr b) { return a.make<MinOp>(a.v, b.v); }
+inline Expr minimum(Expr a, double c) { return minimum(a, a.scalar(c)); }
 inline Expr both(Expr a, Expr b) { return a.make<AndOp>(a.v, b.v); }
+inline Expr either(Expr a, Expr b) { return a.make<OrOp>(a.v, b.v); }
 inline Expr compare(Predicate p, Expr a, Expr b) {
   return a.make<CompareOp>(p, a.v, b.v);
 }
+/// Comparisons are elementwise: their result is a tensor of booleans.
+#define DLC_COMPARISON(SIGN, PREDICATE)                                        \
+  inline Expr operator SIGN(Expr a, Expr b) {                                  \
+    return compare(Predicate::PREDICATE, a, b);                                \
+  }                                                                            \
+  inline Expr operator SIGN(Expr a, double c) { return a SIGN a.scalar(c); }
+DLC_COMPARISON(==, eq)
+DLC_COMPARISON(!=, ne)
+DLC_COMPARISON(<, lt)
+DLC_COMPARISON(<=, le)
+DLC_COMPARISON(>, gt)
+DLC_COMPARISON(>=, ge)
+#undef DLC_COMPARISON
 inline Expr select(Expr c, Expr a, Expr b) {
   return a.make<SelectOp>(c.v, a.v, b.v);
 }
-
-/// f32 for 16-bit floats, otherwise x itself: the type in which formulas with
-/// several roundings are computed.
-inline Expr wide(Expr x) {
-  mlir::Type t = x.type().getElementType();
-  return x.cast(isHalf(t) ? mlir::Float32Type::get(t.getContext()) : t);
+inline Expr select(Expr c, Expr a, double b) {
+  return select(c, a, a.scalar(b));
 }
+inline Expr select(Expr c, double a, Expr b) {
+  return select(c, b.scalar(a), b);
+}
+
+/// f32 for 16-bit floats, otherwise the type itself: that in which formulas
+/// with several roundings are computed.
+inline mlir::Type wideType(mlir::Type t) {
+  return isHalf(t) ? mlir::Float32Type::get(t.getContext()) : t;
+}
+inline Expr wide(Expr x) { return x.cast(wideType(x.element())); }
 
 /// Axes [from, to).
 inline llvm::SmallVector<int64_t> axesBetween(int64_t from, int64_t to) {

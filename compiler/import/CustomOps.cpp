@@ -60,9 +60,9 @@ FailureOr<OpAttributes> attributesOf(const Node &n) {
       value = a.s();
       break;
     default:
-      return n.fail() << "attribute '" << a.name()
-                      << "': an operator of a library takes numbers, lists of "
-                         "numbers and texts";
+      return n.fail("attribute '{}': an operator of a library takes numbers, "
+                    "lists of numbers and texts",
+                    a.name());
     }
   }
   return attributes;
@@ -83,14 +83,14 @@ LogicalResult addInput(const Node &n, size_t i, OpCall &call,
     return failure();
   const DType dtype = toDType(ir::elementType(v));
   if (n.onnxType(i) != toOnnxType(dtype))
-    return n.fail() << "input " << i
-                    << ": an operator of a library takes f32, "
-                       "f16, bf16, f64, i64, i32, u8 and bool";
+    return n.fail("input {}: an operator of a library takes f32, f16, bf16, "
+                  "f64, i64, i32, u8 and bool",
+                  i);
   const Shape shape = n.shape(i);
   if (shape.size() > DLC_OP_RANK)
-    return n.fail() << "input " << i << " has rank " << shape.size()
-                    << ", an operator of a library takes at most "
-                    << DLC_OP_RANK;
+    return n.fail(
+        "input {} has rank {}, an operator of a library takes at most {}", i,
+        shape.size(), DLC_OP_RANK);
   dlc_op_tensor t{opType(dtype), int32_t(shape.size()), {}, nullptr};
   llvm::copy(shape, t.shape);
   if (const HostTensor *known = n.host(i))
@@ -107,8 +107,8 @@ FailureOr<Type> typeOf(const Node &n, size_t i, const dlc_op_tensor &t) {
   for (int32_t d = 0; isValid && d < t.rank; ++d)
     isValid = t.shape[d] > 0;
   if (!isValid)
-    return n.fail() << "output " << i
-                    << ": the library gave no valid type and shape for it";
+    return n.fail("output {}: the library gave no valid type and shape for it",
+                  i);
   Shape shape(t.shape, t.shape + t.rank);
   if (failed(checkFits(n, shape, "output of")))
     return failure();
@@ -165,9 +165,8 @@ LogicalResult CustomOps::import(const Node &n, const Found &found) {
   const auto [loaded, op] = found;
   const dlc_op_code *code = codeFor(*op, device_);
   if (!code)
-    return n.fail() << "'" << loaded->library.name()
-                    << "' has no implementation of '" << op->domain << "."
-                    << op->name << "' for " << device_;
+    return n.fail("'{}' has no implementation of '{}.{}' for {}",
+                  loaded->library.name(), op->domain, op->name, device_);
   auto attributes = attributesOf(n);
   if (failed(attributes))
     return failure();

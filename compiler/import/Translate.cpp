@@ -346,9 +346,8 @@ LogicalResult Importer::build(const onnx::NodeProto &proto) {
   if (!*folded && !own) {
     auto row = allRows().find(op);
     if (row == allRows().end())
-      return node.fail() << proto.op_type()
-                         << " is supported only on values known at compile "
-                            "time";
+      return node.fail("{} is supported only on values known at compile time",
+                       proto.op_type());
     LogicalResult built = row->second(node);
     if (!overBudget.ok())
       return node.fail(overBudget);
@@ -359,7 +358,7 @@ LogicalResult Importer::build(const onnx::NodeProto &proto) {
     return node.fail(status);
   for (const std::string &output : proto.output())
     if (!output.empty() && isUsed(output) && !entries.count(output))
-      return node.fail() << "output '" << output << "' is not supported";
+      return node.fail("output '{}' is not supported", output);
   if (failed(narrowResults(node, types, narrow)))
     return failure();
   if (Status status = types.outputs(typeOf); !status.ok())

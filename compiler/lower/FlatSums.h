@@ -13,7 +13,7 @@ namespace dlc::ir {
 inline Expr squareOf(Expr x, std::optional<double> limit) {
   x = x.cast(x.b->getF64Type());
   if (limit)
-    x = maximum(minimum(x, x.scalar(*limit)), x.scalar(-*limit));
+    x = maximum(minimum(x, *limit), -*limit);
   return x * x;
 }
 
@@ -21,11 +21,9 @@ inline Expr squareOf(Expr x, std::optional<double> limit) {
 inline Expr countsAsOther(Expr x) {
   Expr finite = x.make<IsFiniteOp>(x.v),
        zero = x.scalar(0).cast(x.b->getF32Type());
-  return select(finite, zero, zero.scalar(1));
+  return select(finite, zero, 1);
 }
 /// Whether a sum or maximum of these is 0.
-inline Expr isNone(Expr others) {
-  return compare(Predicate::eq, others, others.scalar(0));
-}
+inline Expr isNone(Expr others) { return others == 0; }
 
 } // namespace dlc::ir

@@ -32,8 +32,7 @@ double largestOf(Attribute format) {
 
 /// `largest` / `amax`, in any shape; 1 where `amax` is 0 or not finite.
 Expr scaleOf(Expr amax, Expr largest, double margin) {
-  Expr isUsable = ir::both(ir::compare(ir::Predicate::gt, amax, amax.scalar(0)),
-                           amax.make<ir::IsFiniteOp>(amax.v));
+  Expr isUsable = ir::both(amax > 0, amax.make<ir::IsFiniteOp>(amax.v));
   Expr scale = largest / amax;
   if (margin != 0)
     scale = scale * std::exp2(-margin);

@@ -175,8 +175,7 @@ FailureOr<Row> Writer::all(const Row &row, Operation *op) {
     Expr row(b, op->getLoc(), result.value),
         index = row.make<ir::IotaOp>(
             RankedTensorType::get(along, b.getI64Type()), uint64_t(*axis)),
-        here =
-            compare(ir::Predicate::eq, index, Expr(b, op->getLoc(), position)),
+        here = index == Expr(b, op->getLoc(), position),
         old = row.make<ir::ReadOp>(type, state.getSymName());
     result.value = select(here, row, old);
   }

@@ -254,15 +254,15 @@ void Writer::see(ir::AttentionOp op, Rows &operands) {
   Expr place(b, loc, position),
       key = place.make<ir::IotaOp>(
           RankedTensorType::get({1, 1, 1, keys}, b.getI64Type()), uint64_t(3)),
-      seen = compare(ir::Predicate::le, key, place);
+      seen = key <= place;
   const Dims dims = freeDims({1, 1, 1, keys});
   if (operands.size() == 3)
     return operands.push_back({seen, dims});
   Row &mask = operands[3];
   Expr given(b, loc, mask.value);
-  mask.value = given.type().getElementType().isInteger(1)
+  mask.value = given.element().isInteger(1)
                    ? seen.make<ir::AndOp>(seen.v, given.v)
-                   : select(seen, given, given.scalar(-INFINITY));
+                   : select(seen, given, -INFINITY);
 }
 
 } // namespace dlc::decode

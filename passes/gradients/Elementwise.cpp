@@ -31,7 +31,7 @@ void attach(MLIRContext &context, Rules...) {
     Values values;
     auto add = [&](auto rule) {
       Expr operand = g.operand(values.size());
-      Type element = operand.type().getElementType();
+      Type element = operand.element();
       Expr dx = g.expr({});
       if (isa<FloatType>(element))
         dx = rule(s);
@@ -58,16 +58,14 @@ std::optional<double> splat(Value v) {
   return dense.getSplatValue<APFloat>().convertToDouble();
 }
 
-Expr zeroWhere(Expr condition, Expr x) {
-  return select(condition, x.scalar(0), x);
-}
+Expr zeroWhere(Expr condition, Expr x) { return select(condition, 0, x); }
 Expr when(Predicate p, Expr a, Expr b, Expr x) {
   return zeroWhere(compare(p, a, b), x);
 }
 /// dy where x wins the comparison, dy / 2 at a tie; `loses` is the predicate by
 /// which x loses against other.
 Expr toWinner(Predicate loses, Expr x, Expr other, Expr dy) {
-  Expr shared = select(compare(Predicate::eq, x, other), dy * 0.5, dy);
+  Expr shared = select(x == other, dy * 0.5, dy);
   return when(loses, x, other, shared);
 }
 
@@ -81,8 +79,7 @@ Expr powBase(Expr dy, Expr a, Expr b, Value exponent) {
 Expr powExponent(Expr dy, Expr a, Expr b, Expr y, Value exponent) {
   if (matchPattern(exponent, m_Constant()))
     return Expr(*dy.b, dy.loc, {});
-  Expr atZero = both(compare(Predicate::eq, a, a.scalar(0)),
-                     compare(Predicate::ge, b, b.scalar(0)));
+  Expr atZero = both(a == 0, b >= 0);
   return dy * zeroWhere(atZero, y * log(a));
 }
 
@@ -142,7 +139,7 @@ void dlc::attachElementwiseGradients(MLIRContext &c) {
       [](auto &g) { return toWinner(Predicate::gt, g.b, g.a, g.dy); });
   row<SelectOp>(
       c, [](auto &g) { return g.dy; },
-      [](auto &g) { return select(g.a, g.dy, g.dy.scalar(0)); },
+      [](auto &g) { return select(g.a, g.dy, 0); },
       [](auto &g) { return zeroWhere(g.a, g.dy); });
 
   noGradient<SignOp, FloorOp, CeilOp, NotOp, IsFiniteOp, AndOp, OrOp, CompareOp,

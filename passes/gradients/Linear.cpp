@@ -11,15 +11,11 @@ using namespace mlir;
 namespace dlc::ir {
 namespace {
 
-Expr product(Expr a, Expr b, bool transA, bool transB) {
-  return a.make<MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
-}
-
 /// A gradient's product of `dy` and another operand; in 8-bit floats dy is of
 /// E5M2, whose range is larger.
 Expr gradientProduct(Gradient<MatmulOp> &g, Expr a, Expr b, bool transA,
                      bool transB, bool isLeft) {
-  Expr y = product(a, b, transA, transB);
+  Expr y = matmul(a, b, transA, transB);
   if (isForwardFloat8(g.op))
     setFloat8(y.v.getDefiningOp<MatmulOp>(), isLeft ? "e5m2" : "e4m3",
               isLeft ? "e4m3" : "e5m2");

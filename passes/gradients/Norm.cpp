@@ -48,8 +48,7 @@ Values batchNormInfer(Gradient<BatchNormInferOp> &g) {
   Values values;
   for (auto [i, dx] : llvm::enumerate(gradients)) {
     Expr operand = g.operand(i);
-    values.push_back(
-        dx.reshape(operand.shape()).cast(operand.type().getElementType()));
+    values.push_back(dx.reshape(operand.shape()).cast(operand.element()));
   }
   return values;
 }

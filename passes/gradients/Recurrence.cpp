@@ -33,10 +33,7 @@ Expr statesBefore(Expr states, Expr first, bool reverse) {
 }
 
 /// d^T x over all steps and rows.
-Expr overSteps(Expr d, Expr x) {
-  Expr a = rows(d), b = rows(x);
-  return a.make<MatmulOp>(a.v, b.v, Value(), true, false, StringAttr());
-}
+Expr overSteps(Expr d, Expr x) { return matmul(rows(d), rows(x), true); }
 
 /// Columns [from, to) of units in the last dimension.
 Expr gateRange(Expr x, int64_t from, int64_t to) {

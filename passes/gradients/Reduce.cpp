@@ -23,10 +23,10 @@ template <class OpTy> Expr kept(Gradient<OpTy> &g, Expr e) {
 /// Every element that equals the extremum gets an equal share.
 template <class OpTy> Values toExtrema(Gradient<OpTy> &g) {
   Expr x = g.operand(0), dy = wide(kept(g, g.dy));
-  Expr hit = compare(Predicate::eq, x, kept(g, g.y));
-  Expr count = hit.cast(dy.type().getElementType()).sum(g.op.getAxes(), true);
-  Expr dx = select(hit, (dy / count).broadcast(x.shape()), dy.scalar(0));
-  return g.first(dx.cast(x.type().getElementType()));
+  Expr hit = x == kept(g, g.y);
+  Expr count = hit.cast(dy.element()).sum(g.op.getAxes(), true);
+  Expr dx = select(hit, (dy / count).broadcast(x.shape()), 0);
+  return g.first(dx.cast(x.element()));
 }
 
 } // namespace

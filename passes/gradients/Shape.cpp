@@ -80,15 +80,13 @@ Expr withoutPadding(Gradient<GatherOp> &g) {
   int64_t axis = g.op.getAxis(), size = g.operand(0).shape()[axis];
   Shape shape(g.dy.rank(), 1);
   llvm::copy(index.shape(), shape.begin() + axis);
-  auto isSlice = [&](int64_t slice) {
-    return compare(Predicate::eq, index, index.scalar(double(slice)));
-  };
+  auto isSlice = [&](int64_t slice) { return index == slice; };
   const int64_t slice = *padding;
   Expr first = isSlice(slice), second = isSlice(slice - size);
-  Expr hit = first.make<OrOp>(first.v, second.v).reshape(shape);
+  Expr hit = either(first, second).reshape(shape);
   Expr everywhere =
       hit.make<BroadcastOp>(hit.type().clone(g.dy.shape()), hit.v);
-  return select(everywhere, g.dy.scalar(0), g.dy);
+  return select(everywhere, 0, g.dy);
 }
 
 } // namespace

@@ -43,11 +43,9 @@ LossRows cosineEmbedding(ExprList x, ExprList inputs,
       inner(a, b) / sqrt((inner(a, a) + kSmall) * (inner(b, b) + kSmall));
   Expr apart = cosine - options.margin.value_or(0);
   auto where = [&](double label, Expr loss) {
-    return select(compare(ir::Predicate::eq, y, y.scalar(label)), loss,
-                  loss.scalar(0));
+    return select(y == label, loss, 0);
   };
-  return {where(1, 1.0 - cosine) + where(-1, maximum(apart, apart.scalar(0))),
-          nullptr};
+  return {where(1, 1.0 - cosine) + where(-1, maximum(apart, 0)), nullptr};
 }
 
 FailureOr<LossInputs> tripletInputs(func::FuncOp predict, OutputTypes outs,
@@ -77,7 +75,7 @@ LossRows tripletMargin(ExprList x, ExprList, const LossOptions &options) {
     there = minimum(there, pairDistance(near, far, norm));
   Expr loss =
       pairDistance(anchor, near, norm) - there + options.margin.value_or(1);
-  return {rowMeans(maximum(loss, loss.scalar(0))), nullptr};
+  return {rowMeans(maximum(loss, 0)), nullptr};
 }
 
 const LossKind distanceKinds[] = {

@@ -274,7 +274,7 @@ ir::Expr Divisor::of(ir::Expr other) const {
       other = other + step.by;
       break;
     case Kind::AtLeast:
-      other = maximum(other, other.scalar(step.by));
+      other = maximum(other, step.by);
       break;
     }
   return other;

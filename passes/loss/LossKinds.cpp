@@ -92,7 +92,7 @@ Expr rowsOfClasses(Expr x, const LossOptions &options) {
 }
 
 Expr constantOf(Expr like, const std::vector<double> &numbers) {
-  Type element = like.type().getElementType();
+  Type element = like.element();
   SmallVector<Attribute> values;
   for (double number : numbers)
     values.push_back(FloatAttr::get(element, number));
@@ -101,28 +101,24 @@ Expr constantOf(Expr like, const std::vector<double> &numbers) {
 }
 
 Expr outsideOf(Expr labels, int64_t classes) {
-  return labels.make<ir::OrOp>(
-      compare(ir::Predicate::lt, labels, labels.scalar(0)).v,
-      compare(ir::Predicate::ge, labels, labels.scalar(double(classes))).v);
+  return either(labels < 0, labels >= classes);
 }
 
 ClassTargets::ClassTargets(Expr x, Expr y, const LossOptions &options)
     : labels(y.reshape({x.shape()[0]})) {
   if (options.ignoreIndex)
-    ignored = compare(ir::Predicate::eq, labels,
-                      labels.scalar(double(*options.ignoreIndex)));
+    ignored = labels == *options.ignoreIndex;
   if (!options.classWeights.empty())
     weights = x.make<ir::GatherOp>(constantOf(x, options.classWeights).v,
                                    known(0).v, uint64_t(0), IntegerAttr());
   else if (ignored)
-    weights =
-        labels.make<ir::NotOp>(ignored->v).cast(x.type().getElementType());
+    weights = (!*ignored).cast(x.element());
   if (weights && ignored)
     weights = select(*ignored, weights->scalar(0), *weights);
 }
 
 Expr ClassTargets::known(double instead) const {
-  return ignored ? select(*ignored, labels.scalar(instead), labels) : labels;
+  return ignored ? select(*ignored, instead, labels) : labels;
 }
 
 ir::SoftmaxCrossEntropyOp
@@ -178,7 +174,7 @@ LossRows classCrossEntropy(Expr x, Expr labels, const LossOptions &options) {
     loss = loss * *targets.weights;
   Expr even = evenShare(x, Expr(*x.b, x.loc, op.getLse()), options);
   if (targets.ignored)
-    even = select(*targets.ignored, even.scalar(0), even);
+    even = select(*targets.ignored, 0, even);
   loss = loss * (1 - smoothing) + even * (smoothing / double(x.shape()[1]));
   return targets.rows(x, loss, false);
 }
@@ -191,7 +187,7 @@ Expr logProbabilities(Expr x) {
   auto op = out.getDefiningOp<ir::SoftmaxOp>();
   if (!op)
     return x;
-  Expr below = Expr(*x.b, x.loc, op.getX()).cast(x.type().getElementType());
+  Expr below = Expr(*x.b, x.loc, op.getX()).cast(x.element());
   return x.make<ir::LogSoftmaxOp>(below.v, op.getAxis());
 }
 
@@ -201,12 +197,10 @@ LossRows negativeLogLikelihood(Expr x, Expr y, const LossOptions &options) {
   ClassTargets targets(x, y, options);
   auto type = RankedTensorType::get(x.shape(), x.b->getI64Type());
   Expr index = x.make<ir::IotaOp>(type, 1), labels = targets.known(-1);
-  Expr hit =
-      compare(ir::Predicate::eq, index, labels.reshape({x.shape()[0], 1}));
-  Expr loss = -select(hit, x, x.scalar(0)).sum({1});
+  Expr hit = index == labels.reshape({x.shape()[0], 1});
+  Expr loss = -select(hit, x, 0).sum({1});
   Expr outside = outsideOf(targets.known(0), x.shape()[1]);
-  loss = select(outside, loss.scalar(std::numeric_limits<double>::quiet_NaN()),
-                loss);
+  loss = select(outside, std::numeric_limits<double>::quiet_NaN(), loss);
   return targets.rows(x, loss, true);
 }
 
@@ -220,8 +214,7 @@ LossRows absoluteError(Expr x, Expr labels, const LossOptions &) {
 /// d^2 / 2 below `delta`, a line beyond.
 Expr huberOf(Expr x, Expr labels, double delta) {
   Expr d = x - labels, size = abs(d);
-  return select(compare(ir::Predicate::lt, size, size.scalar(delta)),
-                d * d * 0.5, (size - 0.5 * delta) * delta);
+  return select(size < delta, d * d * 0.5, (size - 0.5 * delta) * delta);
 }
 LossRows huberLoss(Expr x, Expr labels, const LossOptions &options) {
   return {rowMeans(huberOf(x, labels, options.delta)), nullptr};
@@ -234,9 +227,8 @@ LossRows smoothL1(Expr x, Expr labels, const LossOptions &options) {
 /// y (log y - x) summed over a sample, 0 where y is 0.
 LossRows divergence(Expr x, Expr y, const LossOptions &) {
   x = logProbabilities(x);
-  Expr isZero = compare(ir::Predicate::le, y, y.scalar(0));
-  Expr each = select(isZero, y.scalar(0),
-                     y * (log(select(isZero, y.scalar(1), y)) - x));
+  Expr isZero = y <= 0;
+  Expr each = select(isZero, 0, y * (log(select(isZero, 1, y)) - x));
   if (x.rank() > 1)
     each = each.sum(ir::axesBetween(1, x.rank()));
   return {each, nullptr};
@@ -255,9 +247,7 @@ RankedTensorType binaryLabels(func::FuncOp predict, RankedTensorType out,
 }
 LossRows binaryCrossEntropy(Expr x, Expr y, const LossOptions &options) {
   auto hitsOf = [&] {
-    Expr right =
-        compare(ir::Predicate::eq, compare(ir::Predicate::gt, x, x.scalar(0)),
-                compare(ir::Predicate::gt, y, y.scalar(0.5)));
+    Expr right = (x > 0) == (y > 0.5);
     return rowMeans(right.cast(elementType(x)));
   };
   if (options.posWeight.empty()) {
@@ -329,8 +319,7 @@ std::vector<std::string> lossKindNames() {
 
 Expr classHits(Expr logits, Expr labels) {
   Expr best = logits.make<ir::ArgMaxOp>(logits.v, ir::Ints{1}, false);
-  return compare(ir::Predicate::eq, best, labels)
-      .cast(Float32Type::get(labels.b->getContext()));
+  return (best == labels).cast(Float32Type::get(labels.b->getContext()));
 }
 
 std::optional<int64_t> classAxis(int64_t rank, const LossOptions &options) {

@@ -47,8 +47,7 @@ void addHits(func::FuncOp f, Value correct, Value weights) {
   if (!weights)
     return addResult(f, hits, "row_correct");
   Expr weight = endOf(f, b, weights);
-  Expr counts = compare(ir::Predicate::ne, weight, weight.scalar(0))
-                    .cast(ir::elementType(correct));
+  Expr counts = (weight != 0).cast(ir::elementType(correct));
   addResult(f, hits * counts, "row_correct");
   addResult(f, counts, "row_counted");
 }
@@ -88,8 +87,7 @@ void addGraphRows(func::FuncOp f, Expr loss, ir::SoftmaxCrossEntropyOp op) {
     if (mean.weights && mean.weights.getType() == op.getLoss().getType())
       weights = mean.weights;
   if (auto index = op.getIgnoreIndex(); index && !weights)
-    weights = compare(ir::Predicate::ne, labels, labels.scalar(double(*index)))
-                  .cast(ir::elementType(hits));
+    weights = (labels != *index).cast(ir::elementType(hits));
   addHits(f, hits, weights);
 }
 

@@ -36,7 +36,7 @@ struct Shares {
   Shares(Expr x, Expr y, int64_t axis, const LossOptions &options)
       : probabilities(x), labels(y) {
     const int64_t classes = x.shape()[axis];
-    Type element = x.type().getElementType();
+    Type element = x.element();
     const bool areClasses = classes > 1 && !options.softLabels;
     SmallVector<int64_t> one(x.shape());
     one[axis] = 1;
@@ -46,13 +46,12 @@ struct Shares {
       labels = y = y.reshape(one);
     std::optional<Expr> ignored;
     if (options.ignoreIndex)
-      ignored =
-          compare(ir::Predicate::eq, y, y.scalar(double(*options.ignoreIndex)));
+      ignored = y == *options.ignoreIndex;
     if (areClasses)
       labels = hits(x, y, axis, ignored);
     if (!ignored)
       return;
-    Expr counts = y.make<ir::NotOp>(ignored->v).cast(element);
+    Expr counts = (!*ignored).cast(element);
     probabilities = probabilities * counts;
     labels = labels * counts;
   }
@@ -62,11 +61,10 @@ private:
                    const std::optional<Expr> &ignored) {
     auto type = RankedTensorType::get(x.shape(), x.b->getI64Type());
     Expr classes = x.make<ir::IotaOp>(type, uint64_t(axis));
-    Expr known = ignored ? select(*ignored, y.scalar(0), y) : y;
-    return select(
-        outsideOf(known, x.shape()[axis]),
-        x.scalar(std::numeric_limits<double>::quiet_NaN()),
-        compare(ir::Predicate::eq, classes, y).cast(x.type().getElementType()));
+    Expr known = ignored ? select(*ignored, 0, y) : y;
+    return select(outsideOf(known, x.shape()[axis]),
+                  std::numeric_limits<double>::quiet_NaN(),
+                  (classes == y).cast(x.element()));
   }
 };
 
@@ -104,7 +102,7 @@ Expr raised(Expr x, double n) {
     return x;
   if (n == 2)
     return x * x;
-  return pow(maximum(x, x.scalar(1e-30)), x.scalar(n));
+  return pow(maximum(x, 1e-30), x.scalar(n));
 }
 
 /// (1 - p)^gamma times the cross entropy of each row.
@@ -113,7 +111,7 @@ LossRows focalLoss(Expr x, Expr y, const LossOptions &options) {
   ClassTargets targets(x, y, options);
   auto op = targets.crossEntropy(x, options);
   Expr entropy(*x.b, x.loc, op.getLoss());
-  Expr missing = maximum(1.0 - exp(-entropy), x.scalar(0));
+  Expr missing = maximum(1.0 - exp(-entropy), 0);
   return targets.rows(x, entropy * raised(missing, options.focalGamma), true);
 }
 
@@ -126,10 +124,8 @@ LossRows binaryFocal(Expr x, Expr y, const LossOptions &options) {
     const double alpha = *options.focalAlpha;
     each = each * (y * alpha + (1.0 - y) * (1 - alpha));
   }
-  Expr right =
-      compare(ir::Predicate::eq, compare(ir::Predicate::gt, x, x.scalar(0)),
-              compare(ir::Predicate::gt, y, y.scalar(0.5)));
-  return {rowMeans(each), rowMeans(right.cast(x.type().getElementType()))};
+  Expr right = (x > 0) == (y > 0.5);
+  return {rowMeans(each), rowMeans(right.cast(x.element()))};
 }
 
 const LossKind overlapKinds[] = {

@@ -53,8 +53,6 @@ Expr join(ArrayRef<Expr> parts, uint64_t axis) {
     values.push_back(part);
   return parts[0].make<ir::ConcatOp>(ValueRange(values), axis);
 }
-Expr negated(Expr x) { return x.make<ir::NotOp>(x.v); }
-Expr either(Expr a, Expr b) { return a.make<ir::OrOp>(a.v, b.v); }
 
 /// [B, L] from labels [B, S]: blanks at even positions, and padding.
 Expr placesOf(Expr labels, int64_t blank) {
@@ -77,7 +75,7 @@ Expr mayJump(Expr places) {
   Expr first = places.make<ir::SliceOp>(places.v, ArrayRef<int64_t>{0, 0},
                                         ArrayRef<int64_t>{rows, 2},
                                         ArrayRef<int64_t>{1, 1});
-  return compare(ir::Predicate::ne, places, join({first, before}, 1));
+  return places != join({first, before}, 1);
 }
 
 Value belowLastSoftmax(Value out, const LossOptions &) {
@@ -95,7 +93,7 @@ struct CtcTargets {
     const int64_t rows = labels.shape()[0], most = labels.shape()[1];
     Expr zero = labels.scalar(0);
     if (options.ctcPadded) {
-      count = compare(ir::Predicate::ge, labels, zero)
+      count = (labels >= zero)
                   .cast(Float32Type::get(labels.b->getContext()))
                   .sum({1})
                   .cast(labels.b->getI64Type());
@@ -104,13 +102,11 @@ struct CtcTargets {
       steps = inputs[1];
       count = inputs[2];
     }
-    Expr inUse = compare(ir::Predicate::lt, indexAlong(labels, {rows, most}, 1),
-                         count.reshape({rows, 1}));
+    Expr inUse = indexAlong(labels, {rows, most}, 1) < count.reshape({rows, 1});
     Expr odd = both(inUse, outsideOf(labels, classes));
-    labels = select(both(inUse, negated(odd)), labels,
-                    labels.scalar(double(options.ctcBlank)));
+    labels = select(both(inUse, !odd), labels, options.ctcBlank);
     Expr found = odd.cast(Float32Type::get(labels.b->getContext())).max({1});
-    Expr any = compare(ir::Predicate::gt, found, found.scalar(0));
+    Expr any = found > 0;
     wrong = either(any, either(outsideOf(count, most + 1),
                                outsideOf(steps, allSteps + 1)));
   }
@@ -132,12 +128,11 @@ Expr endOf(Expr last, Expr count) {
   const int64_t rows = last.shape()[0], places = last.shape()[1];
   Expr place = indexAlong(last, {rows, places}, 1),
        end = count.reshape({rows, 1}) * 2.0;
-  Expr isEnd = either(compare(ir::Predicate::eq, place, end),
-                      compare(ir::Predicate::eq, place, end - 1.0));
-  Expr among = select(isEnd, last, last.scalar(-10 * kImpossible));
+  Expr isEnd = either(place == end, place == end - 1.0);
+  Expr among = select(isEnd, last, -10 * kImpossible);
   // Floor drops the gradient of the maximum: the rest already has all of it.
   Expr most = among.max({1}, true);
-  most = most.make<ir::FloorOp>(most.v);
+  most = floor(most);
   return (log(exp(among - most).sum({1}, true)) + most).reshape({rows});
 }
 
@@ -149,20 +144,18 @@ LossRows ctcLoss(ExprList x, ExprList inputs, const LossOptions &options) {
   CtcTargets targets(inputs, steps, logs.shape()[2], options);
   Expr places = placesOf(targets.labels, options.ctcBlank);
   Expr emissions = emissionsOf(logs, places);
-  Expr valid = compare(ir::Predicate::lt, indexAlong(logs, {steps, rows}, 0),
-                       targets.steps.reshape({1, rows}));
+  Expr valid =
+      indexAlong(logs, {steps, rows}, 0) < targets.steps.reshape({1, rows});
   Expr last =
       logs.make<ir::CtcPathsOp>(emissions.v, mayJump(places).v, valid.v);
   Expr loss = -endOf(last, targets.count);
-  Expr isPossible = compare(ir::Predicate::lt, loss, loss.scalar(kImpossible));
-  loss = select(isPossible, loss,
-                loss.scalar(options.ctcZeroInfinity
-                                ? 0
-                                : std::numeric_limits<double>::infinity()));
-  Expr labels = targets.count.cast(loss.type().getElementType());
-  loss = loss / maximum(labels, labels.scalar(1));
-  return {select(targets.wrong,
-                 loss.scalar(std::numeric_limits<double>::quiet_NaN()), loss),
+  Expr isPossible = loss < kImpossible;
+  loss = select(
+      isPossible, loss,
+      options.ctcZeroInfinity ? 0 : std::numeric_limits<double>::infinity());
+  Expr labels = targets.count.cast(loss.element());
+  loss = loss / maximum(labels, 1);
+  return {select(targets.wrong, std::numeric_limits<double>::quiet_NaN(), loss),
           nullptr};
 }
 

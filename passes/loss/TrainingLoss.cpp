@@ -11,9 +11,7 @@ namespace dlc {
 namespace {
 
 /// Replaces 0 by 1, so that an empty sum can be divided by it.
-Expr nonZero(Expr x) {
-  return select(compare(ir::Predicate::eq, x, x.scalar(0)), x.scalar(1), x);
-}
+Expr nonZero(Expr x) { return select(x == 0, 1, x); }
 
 /// Moves the ops that compute `values` to the beginning of the function.
 /// Returns the first op after them.
@@ -178,8 +176,7 @@ TrainedLoss trainedOfRows(Expr rows, Value weight, Value present) {
   }
   Expr weights(*rows.b, rows.loc, weight);
   if (each) {
-    Expr counts = compare(ir::Predicate::gt, *each, each->scalar(0))
-                      .cast(elementType(rows));
+    Expr counts = (*each > 0).cast(elementType(rows));
     rows = rows * counts;
     weights = weights * counts;
   }

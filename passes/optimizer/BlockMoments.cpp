@@ -75,7 +75,7 @@ void BlockMoment::write(Step &step, Expr rows) const {
   Expr largest = (isNonNegative ? rows : abs(rows)).max({1}, true);
   Expr share = rows / largest; // NaN, whose code is that of 0, if all are 0
   if (isNonNegative)
-    share = maximum(share, share.scalar(kLeastShare));
+    share = maximum(share, kLeastShare);
   Expr code = share.make<ir::DynamicEncodeOp>(share.v, isNonNegative);
   step.write(codes, step.ifUpdating(code, oldCodes));
   step.write(absmax, step.ifUpdating(largest, oldAbsmax));

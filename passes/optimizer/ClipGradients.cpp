@@ -33,7 +33,7 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
   void clamp(Step &step, double maxValue) {
     for (ir::GradientOp g : step.gradients()) {
       Expr value = step.expr(g.getValue());
-      Type element = value.type().getElementType();
+      Type element = value.element();
       Value high = step.scalar(element, maxValue).v;
       Value low = step.scalar(element, -maxValue).v;
       Expr below = value.make<ir::MinOp>(value.v, high);
@@ -53,11 +53,8 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
       if (auto norm = dyn_cast<ir::GlobalNormOp>(user);
           norm && norm.getXs().size() == 1 && !norm.getLimit()) {
         Expr whole = step.expr(norm.getY());
-        Expr factor =
-            step.expr(bounded.getB()).cast(whole.type().getElementType());
-        return select(compare(ir::Predicate::le, factor, factor.scalar(0)),
-                      whole.scalar(0), whole * factor)
-            .v;
+        Expr factor = step.expr(bounded.getB()).cast(whole.element());
+        return select(factor <= 0, 0, whole * factor).v;
       }
     return nullptr;
   }

@@ -39,9 +39,9 @@ Expr ultralytics(Expr k, double decay, const EmaOptions &o) {
 Expr constant(Expr k, double decay, const EmaOptions &o) {
   if (o.ramp == 0)
     return k.scalar(1 - decay);
-  Expr halflife = maximum((k - 1.0) * o.ramp, k.scalar(1e-8));
+  Expr halflife = maximum((k - 1.0) * o.ramp, 1e-8);
   Expr ramped = pow(k.scalar(0.5), 1.0 / halflife);
-  return 1.0 - minimum(ramped, k.scalar(decay));
+  return 1.0 - minimum(ramped, decay);
 }
 
 Expr timm(Expr k, double decay, const EmaOptions &o) {
@@ -49,7 +49,7 @@ Expr timm(Expr k, double decay, const EmaOptions &o) {
     return k.scalar(1 - decay);
   Expr rise = (k - 1.0) / o.gamma + 1.0;
   Expr left = pow(rise, rise.scalar(-o.power));
-  return minimum(maximum(left, k.scalar(1 - decay)), k.scalar(1 - o.minDecay));
+  return minimum(maximum(left, 1 - decay), 1 - o.minDecay);
 }
 
 Expr swa(Expr k, double, const EmaOptions &) { return 1.0 / k; }
@@ -175,8 +175,8 @@ private:
   Expr copyFirst(Expr k, Expr weight) const {
     if (options.start + kind.copies == 0)
       return weight;
-    Expr copies = compare(ir::Predicate::le, k, k.scalar(double(kind.copies)));
-    return select(copies, k.scalar(1), weight);
+    Expr copies = k <= kind.copies;
+    return select(copies, 1, weight);
   }
 
   Step &step, &home;

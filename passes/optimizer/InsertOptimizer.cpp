@@ -218,7 +218,7 @@ private:
   /// them, since the results are not stored.
   static Expr rowsOf(Expr whole, Value rows) {
     Expr number(*whole.b, whole.loc, rows);
-    number = minimum(number, number.scalar(double(whole.shape()[0] - 1)));
+    number = minimum(number, whole.shape()[0] - 1);
     return whole.make<ir::GatherOp>(whole.v, number.v, uint64_t(0),
                                     IntegerAttr());
   }

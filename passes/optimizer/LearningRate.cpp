@@ -9,9 +9,7 @@ using dlc::ir::Expr;
 namespace dlc {
 namespace {
 
-Expr floor(Expr a) { return a.make<ir::FloorOp>(a.v); }
 Expr ceil(Expr a) { return a.make<ir::CeilOp>(a.v); }
-Expr round(Expr a) { return a.make<ir::RoundOp>(a.v); }
 
 /// Interpolates from `start` to `end` by x in [0, 1], along a cosine.
 Expr anneal(Expr x, Expr start, Expr end) {
@@ -30,7 +28,7 @@ public:
     FailureOr<Expr> updates = read("schedule.epoch_steps", 0);
     if (failed(updates))
       return failure();
-    epoch = maximum(*updates, since.scalar(1));
+    epoch = maximum(*updates, 1);
     since = floor(since / *epoch);
     return success();
   }
@@ -47,13 +45,13 @@ public:
     if (failed(updates))
       return failure();
     Expr all = epoch ? ceil(*updates / *epoch) : *updates;
-    total = maximum(o.warmup ? all - double(o.warmup) : all, since.scalar(1));
+    total = maximum(o.warmup ? all - double(o.warmup) : all, 1);
     return *total;
   }
 
   /// How often `dlc train` has reduced the rate.
   FailureOr<Expr> reductions() {
-    Type f64 = since.type().getElementType();
+    Type f64 = since.element();
     auto state = step.addState("plateau", RankedTensorType::get({4}, f64),
                                ir::Role::step, FloatAttr::get(f64, 0));
     if (!state)
@@ -71,7 +69,7 @@ private:
         step.addScalar(name, step.builder.getI64Type(), ir::Role::step, init);
     if (!state)
       return failure();
-    return step.read(state).cast(since.type().getElementType());
+    return step.read(state).cast(since.element());
   }
 
   Step &step;
@@ -98,8 +96,8 @@ FailureOr<Expr> multistep(Time &time, double base, const ScheduleOptions &o) {
   Expr t = time.done(), rate = t.scalar(base);
   for (int64_t milestone : o.milestones) {
     base *= o.decayRate;
-    Expr before = compare(ir::Predicate::lt, t, t.scalar(milestone));
-    rate = select(before, rate, t.scalar(base));
+    Expr before = t < milestone;
+    rate = select(before, rate, base);
   }
   return rate;
 }
@@ -115,7 +113,7 @@ FailureOr<Expr> plateau(Time &time, double base, const ScheduleOptions &o) {
   if (failed(reductions))
     return failure();
   Expr rate = pow(reductions->scalar(o.plateauFactor), *reductions) * base;
-  return maximum(rate, rate.scalar(o.minLr));
+  return maximum(rate, o.minLr);
 }
 
 /// base / sqrt(1 + t / N)
@@ -133,8 +131,8 @@ FailureOr<Expr> stableThenDecay(Time &time, double base,
   if (failed(length))
     return failure();
   Expr steps = minimum(*length, length->scalar(double(o.decaySteps)));
-  Expr left = minimum((*length - time.done()) / steps, steps.scalar(1));
-  Expr x = 1.0 - maximum(left, left.scalar(0));
+  Expr left = minimum((*length - time.done()) / steps, 1);
+  Expr x = 1.0 - maximum(left, 0);
   Expr share = o.decay == "linear" ? 1.0 - x
                : o.decay == "sqrt" ? 1.0 - sqrt(x)
                                    : anneal(x, x.scalar(1), x.scalar(0));
@@ -166,7 +164,7 @@ Expr cosineCycles(Expr t, double base, const ScheduleOptions &o) {
   if (o.cycleMult > 1) {
     // Half a step further than t, so that rounding cannot cross a start.
     Expr cycles = log((t + 0.5) * ((m - 1) / n) + 1.0) / std::log(m);
-    cycle = maximum(floor(cycles), t.scalar(0));
+    cycle = maximum(floor(cycles), 0);
     length = round(pow(t.scalar(m), cycle)) * n;
     start = (length - n) / (m - 1);
   }
@@ -195,11 +193,10 @@ FailureOr<Expr> cycle(Time &time, double start, double peak, double end,
   if (failed(length))
     return failure();
   Expr last = *length - 1.0, top = *length * o.pctStart - 1.0;
-  Expr t = minimum(maximum(time.done(), last.scalar(0)), last);
-  Expr up =
-      anneal(t / maximum(top, t.scalar(1)), t.scalar(start), t.scalar(peak));
+  Expr t = minimum(maximum(time.done(), 0), last);
+  Expr up = anneal(t / maximum(top, 1), t.scalar(start), t.scalar(peak));
   Expr down = anneal((t - top) / (last - top), t.scalar(peak), t.scalar(end));
-  return select(compare(ir::Predicate::le, t, top), up, down);
+  return select(t <= top, up, down);
 }
 
 FailureOr<Expr> oneCycle(Time &time, double base, const ScheduleOptions &o) {
@@ -252,7 +249,7 @@ FailureOr<Pace> paceOf(Step &step, Expr t, double base,
     return failure();
   Pace pace{*rate, std::nullopt};
   if (o.warmup) {
-    Expr warming = compare(ir::Predicate::lt, done, done.scalar(o.warmup));
+    Expr warming = done < o.warmup;
     pace.lr = select(warming, warmUp(done, base, o), pace.lr);
   }
   if (o.name == "onecycle" && o.cycleMomentum)

@@ -26,7 +26,7 @@ void boundGradients(Step &step, ArrayRef<ir::GradientOp> gradients) {
   auto f32 = RankedTensorType::get({}, step.builder.getF32Type());
   Expr total = step.expr(
       ir::GlobalNormOp::create(step.builder, step.f.getLoc(), f32, all));
-  step.multiplyGradients(1.0 / maximum(total, total.scalar(1)), gradients);
+  step.multiplyGradients(1.0 / maximum(total, 1), gradients);
 }
 
 Moments lambMoments(const OptimizerOptions &, int64_t) {
@@ -40,8 +40,8 @@ Exprs lambScalars(const Rates &r, const OptimizerOptions &o) {
 /// ||w|| / ||u||, 1 where either is 0.
 static Expr trust(Expr w, Expr u) {
   Expr a = norm(w), b = norm(u), zero = a.scalar(0), one = a.scalar(1);
-  Expr ratio = select(compare(ir::Predicate::gt, b, zero), a / b, one);
-  return select(compare(ir::Predicate::gt, a, zero), ratio, one);
+  Expr ratio = select(b > zero, a / b, one);
+  return select(a > zero, ratio, one);
 }
 /// The trust ratio is used only with weight decay.
 Exprs lamb(const Update &u) {
@@ -65,20 +65,16 @@ Moments muonMoments(const OptimizerOptions &, int64_t) { return {{"m"}}; }
 Exprs muonScalars(const Rates &r, const OptimizerOptions &o) {
   return {r.lr, r.momentum, 1.0 - r.momentum, 1.0 - r.lr * *o.weightDecay};
 }
-static Expr product(Expr a, Expr b, bool transA, bool transB) {
-  return a.make<ir::MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
-}
 /// Moves the singular values to about 1 by the Newton-Schulz iteration X = a X
 /// + (b A + c A A) X with A = X X^T, or from the right if smaller.
 static Expr orthogonal(Expr x, double epsilon) {
   bool tall = x.shape()[0] > x.shape()[1];
   Expr length = norm(x);
-  x = x / maximum(length, length.scalar(epsilon));
+  x = x / maximum(length, epsilon);
   for (int i = 0; i < kIterations; ++i) {
-    Expr gram = product(x, x, tall, !tall);
-    Expr factor = gram * kB + product(gram, gram, false, false) * kC;
-    x = x * kA + (tall ? product(x, factor, false, false)
-                       : product(factor, x, false, false));
+    Expr gram = matmul(x, x, tall, !tall);
+    Expr factor = gram * kB + matmul(gram, gram) * kC;
+    x = x * kA + (tall ? matmul(x, factor) : matmul(factor, x));
   }
   return x;
 }
@@ -110,8 +106,8 @@ Exprs lars(const Update &u) {
     Expr a = norm(u.w), b = norm(u.g), zero = a.scalar(0), one = a.scalar(1);
     Expr ratio =
         a * *o.trustCoefficient / (b + a * *o.weightDecay + *o.epsilon);
-    ratio = select(compare(ir::Predicate::gt, b, zero), ratio, one);
-    g = g * select(compare(ir::Predicate::gt, a, zero), ratio, one);
+    ratio = select(b > zero, ratio, one);
+    g = g * select(a > zero, ratio, one);
   }
   if (u.moments.empty())
     return {u.w - u.scalars[0] * g};
@@ -137,7 +133,7 @@ Exprs adafactor(const Update &u) {
   const OptimizerOptions &o = u.options;
   const int64_t rank = u.w.rank();
   Expr share = u.scalars[0], squares = u.g * u.g, size = rootMeanSquare(u.w);
-  size = maximum(size, size.scalar(*o.eps2)) * u.scalars[1];
+  size = maximum(size, *o.eps2) * u.scalars[1];
   auto mean = [&](Expr moment, int64_t axis) {
     return average(moment, squares.mean({axis}, true), share);
   };
@@ -149,11 +145,11 @@ Exprs adafactor(const Update &u) {
   Expr v = moments[0];
   if (rank > 1) {
     Expr all = v.mean({rank - 2}, true);
-    v = v * moments[1] / maximum(all, all.scalar(*o.epsilon));
+    v = v * moments[1] / maximum(all, *o.epsilon);
   }
-  Expr step = u.g * rsqrt(maximum(v, v.scalar(*o.epsilon * *o.epsilon)));
+  Expr step = u.g * rsqrt(maximum(v, *o.epsilon * *o.epsilon));
   Expr excess = rootMeanSquare(step) / *o.clipThreshold;
-  size = size / maximum(excess, excess.scalar(1));
+  size = size / maximum(excess, 1);
   Expr w = *o.weightDecay != 0 ? u.w * u.scalars[2] : u.w;
   Exprs result{w - step * size};
   result.append(moments);

@@ -36,7 +36,7 @@ Moments sgdMoments(const OptimizerOptions &o, int64_t) {
 }
 /// Dampening does not apply to the first step.
 Exprs sgdScalars(const Rates &r, const OptimizerOptions &o) {
-  Expr first = compare(ir::Predicate::eq, r.t, r.t.scalar(0));
+  Expr first = r.t == 0;
   Expr share = select(first, r.t.scalar(1), r.t.scalar(1 - o.dampening));
   return {r.lr, r.momentum, share};
 }
@@ -149,7 +149,7 @@ Exprs radamScalars(const Rates &r, const OptimizerOptions &o) {
   Expr rho = limit - n * 2.0 * decay / (1.0 - decay);
   Expr share = (rho - 4.0) * (rho - 2.0) * limit /
                ((limit - 4) * (limit - 2) * rho) * (1.0 - decay);
-  Expr enough = compare(ir::Predicate::gt, rho, rho.scalar(5));
+  Expr enough = rho > 5;
   Expr one = rho.scalar(1), zero = rho.scalar(0);
   return {r.lr / (1.0 - pow(r.momentum, n)), 1.0 - r.momentum,
           select(enough, sqrt(share), one), select(enough, one, zero)};

@@ -163,8 +163,7 @@ Documents::Reason Documents::softmax(Operation *op, uint64_t axis,
   if (!same)
     return kAll;
   ir::Expr x(b, op->getLoc(), op->getOperand(0));
-  op->setOperand(
-      0, select(ir::Expr(b, op->getLoc(), same), x, x.scalar(-INFINITY)));
+  op->setOperand(0, select(ir::Expr(b, op->getLoc(), same), x, -INFINITY));
   set(op->getResult(0), row.dims, true);
   return nullptr;
 }
@@ -325,9 +324,8 @@ Documents::Reason Documents::visit(ir::AttentionOp op, const Rows &operands) {
   ir::Expr seen(b, op.getLoc(), same);
   if (Value mask = op.getMask()) {
     ir::Expr given(b, op.getLoc(), mask);
-    seen = given.type().getElementType().isInteger(1)
-               ? both(seen, given)
-               : select(seen, given, given.scalar(-INFINITY));
+    seen = given.element().isInteger(1) ? both(seen, given)
+                                        : select(seen, given, -INFINITY);
   }
   op.getMaskMutable().assign(seen.v);
   Dims y = q;

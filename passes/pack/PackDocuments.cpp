@@ -125,9 +125,9 @@ Value Documents::sameDocument(const Dims &dims, Location loc) {
   }
   if (times != 2 || !hasBatch)
     return nullptr;
-  ir::Expr begin(b, loc, document),
-      ofQuery = begin.reshape(queries), ofKey = begin.reshape(keys),
-      same = compare(ir::Predicate::eq, ofQuery, ofKey);
+  ir::Expr begin(b, loc, document), ofQuery = begin.reshape(queries),
+                                    ofKey = begin.reshape(keys),
+                                    same = ofQuery == ofKey;
   return isJoined ? same.broadcast(whole).reshape(shape) : same;
 }
 

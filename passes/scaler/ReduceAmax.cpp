@@ -49,8 +49,7 @@ struct ReduceAmax : impl::ReduceAmaxBase<ReduceAmax> {
     Expr row = own.make<ir::IotaOp>(
         RankedTensorType::get({world, n}, b.getI64Type()), uint64_t(0));
     Expr rows =
-        select(compare(ir::Predicate::eq, row, rank),
-               own.reshape({1, n}).broadcast({world, n}), own.scalar(0));
+        select(row == rank, own.reshape({1, n}).broadcast({world, n}), 0);
     rows = rows.make<ir::AllReduceOp>(rows.type(), rows.v,
                                       b.getI64IntegerAttr(nextBucket(f)),
                                       FlatSymbolRefAttr(), ir::Combine::sum);

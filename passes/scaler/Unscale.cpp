@@ -41,7 +41,7 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     addResult(f, scaleNow, kLossScale);
     // Skips all updates unless all gradients are finite.
     step.updateOnlyIf(finite);
-    Expr overflow = finite.make<ir::NotOp>(finite.v);
+    Expr overflow = !finite;
     addResult(f, overflow.cast(step.builder.getF32Type()), kFoundInf);
   }
 
@@ -65,7 +65,7 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     Expr fewer = left - step.scalar(i32, 1);
     Expr fresh = step.scalar(i32, options.scaler.hysteresis);
     step.write(state, select(finite, select(grows, fresh, left), fewer));
-    return compare(Predicate::lt, left, step.scalar(i32, 2));
+    return left < step.scalar(i32, 2);
   }
 
   LogicalResult moveScale(Step &step, ir::StateOp state, Expr scaleNow,
@@ -76,7 +76,7 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     if (!growth)
       return failure();
     Expr steps = step.read(growth) + step.scalar(i32, 1);
-    Expr full = compare(Predicate::eq, steps, step.scalar(i32, o.interval));
+    Expr full = steps == step.scalar(i32, o.interval);
     Expr larger = scaleNow * o.growthFactor;
     if (o.maxScale > 0)
       larger = larger.make<ir::MinOp>(larger.v, larger.scalar(o.maxScale).v);

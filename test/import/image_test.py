@@ -99,7 +99,7 @@ class Images(Rows):
     def test_regions_that_are_refused(self):
         inputs = {"x": self.floats(1, 1, 3, 3), "r": self.floats(2, 4), "b": np.zeros(2, np.int64)}
         self.refused(self.align(mode="max"), inputs, "sampling_ratio 0 is not supported in mode max: how many samples a bin has is known")
-        self.refused(self.align(mode="min"), inputs, "mode 'min' is not known, expected avg or max")
+        self.refused(self.align(mode="min"), inputs, "mode 'min' is not supported, expected avg or max")
         for samples in -1, 65:
             self.refused(self.align(sampling_ratio=samples), inputs, f"sampling_ratio {samples} is not supported, expected 0 to 64")
         self.refused(self.align(), {**inputs, "r": self.floats(2, 5)},

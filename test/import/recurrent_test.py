@@ -105,7 +105,7 @@ class Recurrent(Rows):
         self.refused("clip is below 0", "LSTM", clip=-1.0)
         self.refused("activation 'Elu' is not supported", "RNN", activations=["Elu"])
         self.refused("activations has 2 names, expected 4", "GRU", activations=["Sigmoid", "Tanh"], direction="bidirectional")
-        self.refused("direction 'up' is not known", "GRU", direction="up")
+        self.refused("direction 'up' is not supported, expected forward, reverse or bidirectional", "GRU", direction="up")
         self.refused("sequence_lens has 9, expected 0 to 5", "GRU", lengths=[9, 1, 1])
         self.refused("layout is 2, expected 0 or 1", "RNN", layout=2)
         proto, inputs = self.proto("LSTM")

@@ -136,7 +136,7 @@ class Training(Rows):
                 ("has 5 inputs and 1 outputs, expected 2 + 3 and 2 for each tensor", step("Adagrad", "rtxgv", "a")),
                 ("input 4 has shape [3], expected [2] as 'x'", step("Adagrad", "rtxgw")),
                 ("found shapes [2] and []", step("Adagrad", "xtxgv")),
-                ("mode 'none' is not known, expected standard or nesterov", step("Momentum", "rtxgv", mode="none", **numbers)),
+                ("mode 'none' is not supported, expected standard or nesterov", step("Momentum", "rtxgv", mode="none", **numbers)),
                 ("attribute 'mode' is missing", step("Momentum", "rtxgv", **numbers)),
                 ("attribute 'decay' is not one of ai.onnx.preview.training.Adam", step("Adam", "rtxgvv", "abc", decay=1.0))):
             with self.subTest(message=message):

@@ -27,7 +27,7 @@ axesOf(const Node &n, size_t i, std::vector<int64_t> axes, int64_t rank) {
   for (int64_t &axis : axes) {
     DLC_GET(axis, n.checked(normalizeAxis(axis, rank)));
     if (!seen.insert(axis).second)
-      return n.fail() << "axis " << axis << " is given twice";
+      return n.fail("axis {} is given twice", axis);
   }
   return axes;
 }
@@ -41,7 +41,7 @@ FailureOr<Pads> padsOf(const Node &n, const Shape &shape) {
   DLC_GET(auto given, n.integersOr(1, "pads", n.integers("pads")));
   DLC_GET(auto axes, axesOf(n, 3, {}, rank));
   if (given.size() != 2 * axes.size())
-    return n.fail() << given.size() << " pads for " << axes.size() << " axes";
+    return n.fail("{} pads for {} axes", given.size(), axes.size());
   Pads pads{Shape(rank, 0), Shape(rank, 0)};
   Shape padded = shape;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -49,8 +49,7 @@ FailureOr<Pads> padsOf(const Node &n, const Shape &shape) {
     if (std::max(std::abs(low), std::abs(high)) > kMostPad ||
         std::min<int64_t>(low, 0) + std::min<int64_t>(high, 0) + shape[axis] <
             0)
-      return n.fail() << "pads " << toString(given)
-                      << " do not fit to an input of shape " << toString(shape);
+      return n.fail("pads {} do not fit to an input of shape {}", given, shape);
     pads.low[axis] = low;
     pads.high[axis] = high;
     padded[axis] += low + high;
@@ -84,17 +83,16 @@ LogicalResult padConstant(const Node &n, Expr x, const Pads &pads) {
     return n.result(padAll(x, pads, n.number("value", 0)));
   if (const HostTensor *value = n.host(2)) {
     if (value->elements() != 1)
-      return n.fail() << "the padding value has " << value->elements()
-                      << " elements, expected 1";
+      return n.fail("the padding value has {} elements, expected 1",
+                    value->elements());
     return n.result(padAll(x, pads, value->number(0)));
   }
   DLC_GET(auto value, input(n, 2));
   if (sizeOf(shapeOf(value)) != 1)
-    return n.fail() << "the padding value has shape "
-                    << toString(shapeOf(value)) << ", expected one element";
-  Expr inner =
-      padAll(filled(n, shapeOf(x), x.type().getElementType(), 1), pads, 0);
-  Expr here = compare(ir::Predicate::ne, inner, inner.scalar(0));
+    return n.fail("the padding value has shape {}, expected one element",
+                  shapeOf(value));
+  Expr inner = padAll(filled(n, shapeOf(x), x.element(), 1), pads, 0);
+  Expr here = inner != 0;
   return n.result(select(here, padAll(x, pads, 0), value.reshape({})));
 }
 
@@ -115,7 +113,7 @@ FailureOr<Expr> padBy(const Node &n, Expr x, int64_t axis, int64_t low,
   if (low + high == 0)
     return x;
   if (size == 0)
-    return n.fail() << "mode " << mode << " cannot fill an empty dimension";
+    return n.fail("mode {} cannot fill an empty dimension", mode);
   std::vector<Expr> parts;
   for (int64_t i = -low; i < end;) {
     const int64_t first = sourceOf(mode, i, size);
@@ -136,20 +134,17 @@ FailureOr<Expr> padBy(const Node &n, Expr x, int64_t axis, int64_t low,
     }
     i += length;
     if (int64_t(parts.size()) > kMostParts)
-      return n.fail() << "pads that repeat a dimension of " << size
-                      << " elements more than " << kMostParts
-                      << " times are not supported";
+      return n.fail("pads that repeat a dimension of {} elements more than {} "
+                    "times are not supported",
+                    size, kMostParts);
   }
   return joined(parts, axis);
 }
 
 LogicalResult pad(const Node &n) {
   DLC_GET(auto x, input(n, 0));
-  const std::string mode = n.text("mode", "constant");
-  if (mode != "constant" && mode != "edge" && mode != "reflect" &&
-      mode != "wrap")
-    return n.fail() << "mode '" << mode << "' is not supported, expected "
-                    << "constant, edge, reflect or wrap";
+  DLC_GET(const auto mode, n.choice("mode", "constant",
+                                    {"constant", "edge", "reflect", "wrap"}));
   DLC_GET(auto pads, padsOf(n, shapeOf(x)));
   Expr y = cropped(x, pads);
   if (mode == "constant")
@@ -166,18 +161,15 @@ LogicalResult pad(const Node &n) {
 FailureOr<int64_t> blockOf(const Node &n, const Shape &shape) {
   const int64_t block = n.integer("blocksize", 0);
   if (shape.size() != 4 || block < 1 || block > (1 << 20))
-    return n.fail() << "blocksize " << block << " and an input of shape "
-                    << toString(shape)
-                    << " do not fit, expected rank 4 and a positive blocksize";
+    return n.fail("blocksize {} and an input of shape {} do not fit, expected "
+                  "rank 4 and a positive blocksize",
+                  block, shape);
   return block;
 }
 
 /// Whether the channels of a block are adjacent ("CRD") or strided ("DCR").
 FailureOr<bool> areTogether(const Node &n) {
-  const std::string mode = n.text("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD")
-    return n.fail() << "mode '" << mode << "' is not supported, expected DCR "
-                    << "or CRD";
+  DLC_GET(const auto mode, n.choice("mode", "DCR", {"DCR", "CRD"}));
   return mode == "CRD";
 }
 
@@ -188,8 +180,7 @@ LogicalResult depthToSpace(const Node &n) {
   DLC_GET(auto together, areTogether(n));
   const int64_t b = block, depth = s[1] / (b * b);
   if (s[1] % (b * b) != 0)
-    return n.fail() << s[1] << " channels do not divide by blocksize " << b
-                    << " squared";
+    return n.fail("{} channels do not divide by blocksize {} squared", s[1], b);
   Expr y = together ? transposed(x.reshape({s[0], depth, b, b, s[2], s[3]}),
                                  {0, 1, 4, 2, 5, 3})
                     : transposed(x.reshape({s[0], b, b, depth, s[2], s[3]}),
@@ -204,8 +195,8 @@ LogicalResult spaceToDepth(const Node &n) {
   DLC_GET(auto together, areTogether(n));
   const int64_t b = block;
   if (s[2] % b != 0 || s[3] % b != 0)
-    return n.fail() << "an image of " << s[2] << " x " << s[3]
-                    << " does not divide by blocksize " << b;
+    return n.fail("an image of {} x {} does not divide by blocksize {}", s[2],
+                  s[3], b);
   Expr y = transposed(x.reshape({s[0], s[1], s[2] / b, b, s[3] / b, b}),
                       together ? std::vector<int64_t>{0, 1, 3, 5, 2, 4}
                                : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
@@ -218,8 +209,8 @@ LogicalResult centerCropPad(const Node &n) {
   DLC_GET(auto target, n.integers(1, "the shape"));
   DLC_GET(auto axes, axesOf(n, n.inputs(), n.integers("axes"), x.rank()));
   if (axes.size() != target.size())
-    return n.fail() << "a shape of " << target.size() << " dimensions for "
-                    << axes.size() << " axes";
+    return n.fail("a shape of {} dimensions for {} axes", target.size(),
+                  axes.size());
   Shape result = shapeOf(x);
   for (size_t i = 0; i < axes.size(); ++i)
     result[axes[i]] = target[i];
@@ -243,8 +234,8 @@ FailureOr<std::vector<int64_t>> perDim(const Node &n, const char *name,
   for (int64_t value : given)
     valid &= value >= least && value < (int64_t(1) << 31);
   if (!valid)
-    return n.fail() << name << " are " << toString(given) << ", expected "
-                    << count << " numbers from " << least << " on";
+    return n.fail("{} are {}, expected {} numbers from {} on", name, given,
+                  count, least);
   return given;
 }
 
@@ -271,9 +262,9 @@ FailureOr<std::vector<Along>> blocksOf(const Node &n) {
     along.push_back(a);
   }
   if (along.size() != dims || dims == 0 || dims > 3)
-    return n.fail() << "blocks of shape " << toString(block)
-                    << " in images of shape " << toString(image)
-                    << " are not supported, expected 1 to 3 positive sizes";
+    return n.fail("blocks of shape {} in images of shape {} are not supported, "
+                  "expected 1 to 3 positive sizes",
+                  block, image);
   return along;
 }
 
@@ -289,16 +280,16 @@ LogicalResult col2Im(const Node &n) {
   }
   const Shape s = shapeOf(x);
   if (s.size() != 3 || inBlock > 1024 || s[1] % inBlock != 0 || s[2] != blocks)
-    return n.fail() << "columns of shape " << toString(s)
-                    << " are not supported for " << blocks << " blocks of "
-                    << inBlock << " elements";
+    return n.fail(
+        "columns of shape {} are not supported for {} blocks of {} elements", s,
+        blocks, inBlock);
   Shape split{s[0], s[1] / inBlock, inBlock};
   for (const Along &a : along)
     split.push_back(a.count);
   Expr columns = x.reshape(split);
   std::optional<Expr> sum;
   for (int64_t k = 0; k < inBlock; ++k) {
-    Expr spread = squeezed(part(columns, 2, k, 1), 2);
+    Expr spread = sliceOf(columns, 2, k);
     int64_t rest = k;
     for (size_t d = along.size(); d-- > 0;) {
       const Along &a = along[d];
@@ -318,20 +309,19 @@ LogicalResult col2Im(const Node &n) {
 
 LogicalResult eyeLike(const Node &n) {
   DLC_GET(auto x, input(n, 0));
-  Type element = x.type().getElementType();
+  Type element = x.element();
   if (n.has("dtype")) {
     const int to = n.integer("dtype", 0);
     auto dtype = toDType(to);
     if (!dtype)
-      return n.fail() << "dtype " << onnxTypeName(to) << " is not supported";
+      return n.fail("dtype {} is not supported", onnxTypeName(to));
     element = toMlir(*dtype, n.b.getContext());
   }
   const Shape shape = shapeOf(x);
   if (shape.size() != 2)
-    return n.fail() << "rank " << shape.size() << ", expected 2";
+    return n.fail("rank {}, expected 2", shape.size());
   Expr distance = iota(n, shape, 1) - iota(n, shape, 0);
-  Expr hit = compare(ir::Predicate::eq, distance,
-                     distance.scalar(double(n.integer("k", 0))));
+  Expr hit = distance == n.integer("k", 0);
   return n.result(hit.cast(element));
 }
 

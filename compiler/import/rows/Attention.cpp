@@ -2,7 +2,7 @@
 // Attention of ai.onnx 23 and newer: one op, or separate ops if it has a
 // softcap, a mask with a gradient, or scores as a result.
 #include "compiler/import/rows/Bodies.h"
-#include "compiler/import/rows/Rows.h"
+#include "compiler/import/rows/Build.h"
 #include "compiler/import/tensor/DataType.h"
 #include <cmath>
 
@@ -27,8 +27,7 @@ Value splitHeads(const Node &n, Value x, const char *count) {
   const int64_t heads = n.integer(count, 0);
   Shape shape = shapeOf(x);
   if (heads < 1 || shape[2] % heads != 0) {
-    n.fail() << count << " is " << heads << ", found an input of shape "
-             << toString(shape);
+    n.fail("{} is {}, found an input of shape {}", count, heads, shape);
     return nullptr;
   }
   return n.reshape(x, {shape[0], shape[1], heads, shape[2] / heads});
@@ -41,9 +40,8 @@ FailureOr<Heads> headsOf(const Node &n) {
   const size_t rank = shapeOf(h.q).size();
   if ((rank != 3 && rank != 4) || shapeOf(h.k).size() != rank ||
       shapeOf(h.v).size() != rank)
-    return n.fail() << "expected Q, K and V of rank 3 or 4, found "
-                    << toString(shapeOf(h.q)) << ", " << toString(shapeOf(h.k))
-                    << " and " << toString(shapeOf(h.v));
+    return n.fail("expected Q, K and V of rank 3 or 4, found {}, {} and {}",
+                  shapeOf(h.q), shapeOf(h.k), shapeOf(h.v));
   if (rank == 3) {
     h = {splitHeads(n, h.q, "q_num_heads"), splitHeads(n, h.k, "kv_num_heads"),
          splitHeads(n, h.v, "kv_num_heads"), true};
@@ -52,9 +50,9 @@ FailureOr<Heads> headsOf(const Node &n) {
   }
   const int at = rank == 3 ? 2 : 1;
   if (shapeOf(h.k)[at] == 0 || shapeOf(h.q)[at] % shapeOf(h.k)[at] != 0)
-    return n.fail() << "Attention with " << shapeOf(h.q)[at]
-                    << " heads of queries and " << shapeOf(h.k)[at]
-                    << " of keys is not supported, expected a multiple";
+    return n.fail("Attention with {} heads of queries and {} of keys is not "
+                  "supported, expected a multiple",
+                  shapeOf(h.q)[at], shapeOf(h.k)[at]);
   return h;
 }
 
@@ -79,7 +77,7 @@ Value repeated(const Node &n, Value x, int64_t times) {
 /// Appends keys and values to those of the cache; both are results, too.
 LogicalResult addPast(const Node &n, Heads &h) {
   if (n.has(4) != n.has(5))
-    return n.fail() << "past_key and past_value must be given together";
+    return n.fail("past_key and past_value must be given together");
   for (auto [i, x] : {std::pair(0, &h.k), std::pair(1, &h.v)}) {
     if (n.has(4 + i))
       *x = n.make<ir::ConcatOp>(ValueRange({n.in(4 + i), *x}), uint64_t(2));
@@ -96,46 +94,36 @@ LogicalResult spreadGroups(const Node &n, Heads &h) {
   return success(h.k && h.v);
 }
 
-Value indexAlong(const Node &n, const Shape &shape, int64_t axis) {
-  auto type = RankedTensorType::get(shape, n.b.getI64Type());
-  return ir::IotaOp::create(n.b, n.loc, type, axis);
-}
+/// A conjunction of masks, each of which may be missing.
+using Mask = std::optional<Expr>;
+Mask both(Mask a, Mask b) { return a && b ? ir::both(*a, *b) : a ? a : b; }
 
-Value both(const Node &n, Value a, Value b) {
-  return a && b ? n.make<ir::AndOp>(a, b) : a ? a : b;
-}
-
-/// Keys that a query attends to by position: [1 or B, 1, Tq, Tk], or null for
+/// Keys that a query attends to by position: [1 or B, 1, Tq, Tk]; nullopt for
 /// all.
-Value placesSeen(const Node &n, int64_t queries, int64_t keys) {
+FailureOr<Mask> placesSeen(const Node &n, int64_t queries, int64_t keys) {
   const bool causal = n.integer("is_causal", 0);
   const int64_t left = n.integer("left_window_size", -1);
   const int64_t right = n.integer("right_window_size", -1);
-  Shape shape{1, 1, queries, keys};
-  Value key = indexAlong(n, shape, 3), length, seen;
-  if (n.has(6)) {
-    length = n.cast(n.in(6), n.b.getI64Type());
-    length = length ? n.reshape(length, {shapeOf(length)[0], 1, 1, 1}) : length;
-    seen = n.make<ir::CompareOp>(ir::Predicate::lt, key, length);
-  }
-  // Distance of a key before its query.
-  Value place = indexAlong(n, shape, 2);
+  const Shape shape{1, 1, queries, keys};
+  Expr key = iota(n, shape, 3), place = iota(n, shape, 2);
+  Mask seen;
   if (n.has(4))
-    place = n.make<ir::AddOp>(place, n.constant(n.shape(4)[2], place));
-  else if (length)
-    place = n.make<ir::AddOp>(
-        place, n.make<ir::SubOp>(length, n.constant(queries, length)));
-  Value behind = n.make<ir::SubOp>(place, key);
-  auto keep = [&](ir::Predicate p, int64_t limit) {
-    seen = both(n, seen,
-                n.make<ir::CompareOp>(p, behind, n.constant(limit, behind)));
-  };
+    place = place + double(n.shape(4)[2]);
+  if (n.has(6)) {
+    DLC_GET(auto given, input(n, 6));
+    Expr length = given.cast(n.b.getI64Type());
+    length = length.reshape({length.shape()[0], 1, 1, 1});
+    seen = key < length;
+    if (!n.has(4))
+      place = place + (length - double(queries));
+  }
+  Expr behind = place - key; // distance of a key before its query
   if (causal)
-    keep(ir::Predicate::ge, 0);
+    seen = both(seen, behind >= 0);
   if (left >= 0)
-    keep(ir::Predicate::le, left);
+    seen = both(seen, behind <= left);
   if (right >= 0)
-    keep(ir::Predicate::ge, -right);
+    seen = both(seen, behind >= -right);
   return seen;
 }
 
@@ -148,29 +136,23 @@ FailureOr<Value> givenMask(const Node &n, int64_t keys) {
   DLC_GET(Value mask, n.in(3));
   Shape shape = shapeOf(mask);
   if (shape.empty() || shape.size() > 4)
-    return n.fail() << "attn_mask has shape " << toString(shape)
-                    << ", expected 1 to 4 dimensions";
+    return n.fail("attn_mask has shape {}, expected 1 to 4 dimensions", shape);
   while (shape.size() < 4)
     shape.insert(shape.begin(), 1);
   mask = n.reshape(mask, shape);
   if (shape[3] == 1 || shape[3] >= keys)
     return mask;
-  std::vector<int64_t> none(4, 0), high{0, 0, 0, keys - shape[3]};
-  mask = n.make<ir::PadOp>(mask, ArrayRef<int64_t>(none),
-                           ArrayRef<int64_t>(high), ArrayRef<int64_t>(none),
-                           llvm::APFloat(isBool(mask) ? 0 : -kInf));
-  if (!mask)
-    return failure();
-  return mask;
+  return padded(n.expr(mask), 3, 0, keys - shape[3], isBool(mask) ? 0 : -kInf)
+      .v;
 }
 
-/// Combines the mask with the position mask.
-Value maskOf(const Node &n, Value given, Value seen) {
+/// Combines the mask with the position mask, either of which may be null.
+Value maskOf(const Node &n, Value given, Mask seen) {
   if (!given || !seen)
-    return given ? given : seen;
-  if (isBool(given))
-    return both(n, given, seen);
-  return n.make<ir::SelectOp>(seen, given, n.constant(-kInf, given));
+    return given ? given : seen ? seen->v : Value();
+  return isBool(given)
+             ? n.make<ir::AndOp>(given, seen->v)
+             : n.make<ir::SelectOp>(seen->v, given, n.constant(-kInf, given));
 }
 
 /// Whether the float mask may depend on trained values; true if the search is
@@ -207,52 +189,37 @@ Value fused(const Node &n, const Heads &h, Value mask, bool causal) {
   return op ? op->getResult(0) : Value();
 }
 
-/// Softmax, with 0 for queries whose keys are all masked.
-Value probabilities(const Node &n, Value scores, Value bias) {
-  Value p = n.make<ir::SoftmaxOp>(scores, uint64_t(3));
-  if (!bias)
-    return p;
-  const int64_t last = 3;
-  Value most = n.make<ir::ReduceMaxOp>(bias, ArrayRef<int64_t>(&last, 1), true);
-  Value isNone =
-      n.make<ir::CompareOp>(ir::Predicate::eq, most, n.constant(-kInf, most));
-  return n.make<ir::SelectOp>(isNone, n.constant(0, p), p);
-}
-
-Value multiplied(const Node &n, Value a, Value b) {
-  return n.make<ir::MatmulOp>(a, b, Value(), false, false, StringAttr());
+/// Q K^T, each multiplied by the root of the scale.
+Value scoresOf(const Node &n, const Heads &h) {
+  const double root = std::sqrt(scaleOf(n, h.q));
+  return n.matmul(n.expr(h.q) * root,
+                  transposed(n.expr(h.k), {0, 1, 3, 2}) * root);
 }
 
 /// Attention as products and a softmax, with the scores as a result according
 /// to qk_matmul_output_mode.
-Value writtenOut(const Node &n, const Heads &h, Value mask) {
-  const double root = std::sqrt(scaleOf(n, h.q));
-  auto scaled = [&](Value x) {
-    return n.make<ir::MulOp>(x, n.constant(root, x));
-  };
-  Value scores =
-      multiplied(n, scaled(h.q), scaled(n.transpose(h.k, {0, 1, 3, 2})));
+FailureOr<Value> writtenOut(const Node &n, const Heads &h, Value mask) {
+  DLC_GET(Value products, scoresOf(n, h));
+  Expr scores = n.expr(products), shown = scores;
   const int64_t mode = n.integer("qk_matmul_output_mode", 0);
-  Value shown = scores;
   if (const double cap = n.number("softcap", 0); cap > 0) {
-    Value bent =
-        n.make<ir::TanhOp>(n.make<ir::DivOp>(scores, n.constant(cap, scores)));
-    scores = n.make<ir::MulOp>(bent, n.constant(cap, bent));
-    if (mode != 0)
-      shown = scores;
+    scores = tanh(scores / cap) * cap;
+    shown = mode == 0 ? shown : scores;
   }
-  Value bias = mask;
   if (mask && isBool(mask))
-    bias = n.make<ir::SelectOp>(mask, n.constant(0, scores),
-                                n.constant(-kInf, scores));
-  if (bias)
-    scores = n.make<ir::AddOp>(scores, bias);
-  Value p = probabilities(n, scores, bias);
+    mask = select(n.expr(mask), scores.scalar(0), scores.scalar(-kInf));
+  if (mask) {
+    DLC_GET(Value sum, n.make<ir::AddOp>(scores.v, mask));
+    scores = n.expr(sum);
+  }
+  Expr p = scores.make<ir::SoftmaxOp>(scores.v, uint64_t(3));
+  if (mask) // 0 for queries whose keys are all masked
+    p = select(n.expr(mask).max({3}, true) == -kInf, 0, p);
   if (mode >= 2)
     shown = mode == 2 ? scores : p;
-  if (n.uses(3) && failed(n.result(3, shown)))
-    return nullptr;
-  return multiplied(n, p, h.v);
+  if (n.uses(3))
+    DLC_CHECK(n.result(3, shown));
+  return n.matmul(p, h.v);
 }
 
 /// Whether some keys are masked by position.
@@ -287,9 +254,12 @@ LogicalResult attention(const Node &n) {
   if (isOut)
     putHeadsFirst(n, h);
   const bool byOp = !isOut && !hasPlaces(n);
-  Value mask = maskOf(n, given, byOp ? Value() : placesSeen(n, queries, keys));
-  Value y = isOut ? writtenOut(n, h, mask)
-                  : fused(n, h, mask, byOp && n.integer("is_causal", 0));
+  DLC_GET(auto seen,
+          byOp ? FailureOr<Mask>(Mask()) : placesSeen(n, queries, keys));
+  Value mask = maskOf(n, given, seen);
+  auto made = isOut ? writtenOut(n, h, mask)
+                    : fused(n, h, mask, byOp && n.integer("is_causal", 0));
+  DLC_GET(Value y, made);
   if (!y || !isFlat)
     return n.result(y);
   if (!h.isFlat)
@@ -306,8 +276,8 @@ FailureOr<Value> modified(const Node &n, Value x, const char *name) {
   const auto &graph = attribute->g();
   if (!attribute->has_g() || graph.input_size() != 1 ||
       graph.output_size() != 1)
-    return n.fail() << name << " is expected to be a graph of one input and "
-                    << "one output";
+    return n.fail("{} is expected to be a graph of one input and one output",
+                  name);
   BodyExpander e(n);
   const std::string prefix = e.label + "/" + name;
   const std::string &inside = graph.input(0).name();
@@ -317,9 +287,8 @@ FailureOr<Value> modified(const Node &n, Value x, const char *name) {
   DLC_GET(auto results, e.run(graph, prefix, {{inside, given}}));
   Value y = n.table.value(results.front(), n.loc);
   if (!y || shapeOf(y) != shapeOf(x))
-    return n.fail() << name << " is expected to give a tensor of shape "
-                    << toString(shapeOf(x))
-                    << (y ? ", found " + toString(shapeOf(y)) : "");
+    return n.fail("{} is expected to give a tensor of shape {}{}", name,
+                  shapeOf(x), (y ? ", found " + toString(shapeOf(y)) : ""));
   return n.cast(y, ir::elementType(x));
 }
 
@@ -330,8 +299,9 @@ FailureOr<Type> precisionOf(const Node &n, Type given) {
   const int64_t asked = n.integer("softmax_precision", 0);
   auto dtype = toDType(int(asked));
   if (!dtype || !isFloat(*dtype) || isNarrow(int(asked)))
-    return n.fail() << "softmax_precision " << onnxTypeName(int(asked))
-                    << " is not supported, expected a float of 16 bits or more";
+    return n.fail("softmax_precision {} is not supported, expected a float of "
+                  "16 bits or more",
+                  onnxTypeName(int(asked)));
   return toMlir(*dtype, n.b.getContext());
 }
 
@@ -339,8 +309,7 @@ FailureOr<Type> precisionOf(const Node &n, Type given) {
 LogicalResult flexAttention(const Node &n) {
   for (size_t i = 0; i < 3; ++i)
     if (Value x = n.in(i); !x || shapeOf(x).size() != 4)
-      return x ? n.fail() << "expected Q, K and V of rank 4, found "
-                          << toString(shapeOf(x))
+      return x ? n.fail("expected Q, K and V of rank 4, found {}", shapeOf(x))
                : failure();
   DLC_GET(auto heads, headsOf(n));
   Heads h = heads;
@@ -352,64 +321,49 @@ LogicalResult flexAttention(const Node &n) {
     Value y = fused(n, h, Value(), false);
     return y ? n.result(y) : failure();
   }
-  const double root = std::sqrt(scaleOf(n, h.q));
-  auto scaled = [&](Value x) {
-    return n.make<ir::MulOp>(x, n.constant(root, x));
-  };
-  DLC_GET(Value scores,
-          multiplied(n, scaled(h.q), scaled(n.transpose(h.k, {0, 1, 3, 2}))));
+  DLC_GET(Value scores, scoresOf(n, h));
   DLC_GET(auto bent, modified(n, n.cast(scores, *precision), "score_mod"));
   DLC_GET(auto p,
           modified(n, n.make<ir::SoftmaxOp>(bent, uint64_t(3)), "prob_mod"));
-  return n.result(n.cast(multiplied(n, p, n.cast(h.v, *precision)), type));
+  return n.result(n.cast(n.matmul(p, n.cast(h.v, *precision)), type));
 }
 
 /// Rotates each pair: the first element becomes (cos, -sin) times the pair, the
 /// second (sin, cos). Pairs are adjacent (interleaved) or half the width apart.
-Value turned(const Node &n, Value x, Value cos, Value sin, bool interleaved) {
-  Shape s = shapeOf(x);
-  const int64_t half = s.back() / 2;
-  Shape split = interleaved ? Shape{s[0], s[1], s[2], half, 2}
-                            : Shape{s[0], s[1], s[2], 2, half};
-  const size_t axis = interleaved ? 4 : 3;
-  Value pairs = n.reshape(x, split);
-  auto part = [&](int64_t i) {
-    SliceBounds bounds{Shape(5, 0), split, Shape(5, 1)};
-    bounds.starts[axis] = i;
-    bounds.sizes[axis] = 1;
-    return n.reshape(n.slice(pairs, bounds), {s[0], s[1], s[2], half});
-  };
-  Value a = part(0), b = part(1);
-  auto mul = [&](Value l, Value r) { return n.make<ir::MulOp>(l, r); };
-  Shape one = split;
-  one[axis] = 1;
-  Value real = n.make<ir::SubOp>(mul(cos, a), mul(sin, b));
-  Value imaginary = n.make<ir::AddOp>(mul(sin, a), mul(cos, b));
-  Value y = n.make<ir::ConcatOp>(
-      ValueRange({n.reshape(real, one), n.reshape(imaginary, one)}),
-      uint64_t(axis));
-  return n.reshape(y, s);
+Expr turned(Expr x, Expr cos, Expr sin, bool interleaved) {
+  const Shape s = shapeOf(x);
+  const int64_t axis = interleaved ? 4 : 3;
+  Shape split = s;
+  split.back() /= 2;
+  split.insert(split.begin() + axis, 2);
+  Expr pairs = x.reshape(split);
+  Expr a = sliceOf(pairs, axis, 0), b = sliceOf(pairs, axis, 1);
+  Expr real = cos * a - sin * b, imaginary = sin * a + cos * b;
+  return joined({unsqueezed(real, axis), unsqueezed(imaginary, axis)}, axis)
+      .reshape(s);
 }
 
 /// cos or sin as [B or 1, T, 1, half], gathered at positions [B, T] if given.
-Value angles(const Node &n, Value table, Value positions) {
+FailureOr<Expr> angles(const Node &n, Value table, Value positions) {
   if (table && positions) {
     positions = n.cast(positions, n.b.getI64Type());
-    table = n.make<ir::GatherOp>(table, positions, uint64_t(0), IntegerAttr());
+    DLC_GET(table,
+            n.make<ir::GatherOp>(table, positions, uint64_t(0), IntegerAttr()));
   }
   if (!table)
-    return table;
+    return failure();
   Shape s = shapeOf(table);
   if (s.size() == 2)
     s.insert(s.begin(), 1);
-  return n.reshape(table, {s[0], s[1], 1, s[2]});
+  if (s.size() != 3)
+    return n.fail("expected tables of rank 2 or 3, found {}", s);
+  return n.expr(table).reshape({s[0], s[1], 1, s[2]});
 }
 
 /// Reshapes [B, T, H * D] to [B, T, H, D]. If the number of heads is not given,
-/// D is the width of the tables.
-Value headsToTurn(const Node &n, Value x, Value cos) {
-  Shape s = shapeOf(x);
-  const int64_t width = cos ? 2 * shapeOf(cos).back() : 0;
+/// D is `width`, that of the tables.
+Value headsToTurn(const Node &n, Value x, int64_t width) {
+  const Shape s = shapeOf(x);
   if (n.integer("num_heads", 0) || n.integer("rotary_embedding_dim", 0) ||
       width < 1 || s[2] % width)
     return splitHeads(n, x, "num_heads");
@@ -417,38 +371,35 @@ Value headsToTurn(const Node &n, Value x, Value cos) {
 }
 
 /// X [B, H, T, D] or [B, T, H * D].
-LogicalResult rotary(const Node &n, Value cosTable, Value sinTable,
-                     Value positions) {
-  DLC_GET(Value x, n.in(0));
-  const Shape given = shapeOf(x);
-  if (given.size() != 3 && given.size() != 4)
-    return n.fail() << "expected an input of rank 3 or 4, found "
-                    << toString(given);
-  const bool isFlat = given.size() == 3;
-  Value cos = angles(n, cosTable, positions);
-  Value sin = angles(n, sinTable, positions);
-  x = isFlat ? headsToTurn(n, x, cos) : swapped(n, x);
-  if (!x || !cos || !sin)
-    return failure();
-  Shape s = shapeOf(x);
-  const int64_t some = n.integer("rotary_embedding_dim", 0);
-  const int64_t width = some ? some : s[3];
-  if (width > s[3] || width % 2 || shapeOf(cos).back() != width / 2)
-    return n.fail() << "turning " << width << " of " << s[3]
-                    << " numbers of a head needs tables of " << width / 2
-                    << ", found " << shapeOf(cos).back();
-  auto cut = [&](int64_t from, int64_t size) {
-    return n.slice(x, {{0, 0, 0, from}, {s[0], s[1], s[2], size}, Shape(4, 1)});
-  };
-  Value y = turned(n, cut(0, width), cos, sin, n.integer("interleaved", 0));
-  if (y && width < s[3])
-    y = n.make<ir::ConcatOp>(ValueRange({y, cut(width, s[3] - width)}),
-                             uint64_t(3));
-  return n.result(isFlat ? n.reshape(y, given) : swapped(n, y));
-}
-
 LogicalResult rotaryEmbedding(const Node &n) {
-  return rotary(n, n.in(1), n.in(2), n.has(3) ? n.in(3) : Value());
+  Value positions = n.has(3) ? n.in(3) : Value(), sinTable = n.in(2),
+        cosTable = n.in(1);
+  DLC_GET(Value given, n.in(0));
+  const Shape shape = shapeOf(given);
+  if (shape.size() != 3 && shape.size() != 4)
+    return n.fail("expected an input of rank 3 or 4, found {}", shape);
+  const bool isFlat = shape.size() == 3;
+  DLC_GET(auto cos, angles(n, cosTable, positions));
+  DLC_GET(auto sin, angles(n, sinTable, positions));
+  DLC_GET(Value heads, isFlat ? headsToTurn(n, given, 2 * cos.shape().back())
+                              : swapped(n, given));
+  Expr x = n.expr(heads);
+  const int64_t some = n.integer("rotary_embedding_dim", 0),
+                size = x.shape().back(), width = some ? some : size;
+  if (width > size || width % 2 || cos.shape().back() != width / 2)
+    return n.fail(
+        "turning {} of {} numbers of a head needs tables of {}, found {}",
+        width, size, width / 2, cos.shape().back());
+  Shape half = shapeOf(x);
+  half.back() = width / 2;
+  for (Expr table : {cos, sin})
+    if (!broadcastsTo(shapeOf(table), half))
+      return n.fail("tables of shape {} do not fit to an input of shape {}",
+                    shapeOf(table), shape);
+  Expr y = turned(part(x, 3, 0, width), cos, sin, n.integer("interleaved", 0));
+  if (width < size)
+    y = joined({y, part(x, 3, width, size - width)}, 3);
+  return n.result(isFlat ? y.reshape(shape) : transposed(y, {0, 2, 1, 3}));
 }
 
 } // namespace

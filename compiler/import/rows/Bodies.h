@@ -29,7 +29,7 @@ public:
       DLC_CHECK(
           add(newConstant(tensor, "", tensor.name()), prefix, names, made));
     if (graph.sparse_initializer_size())
-      return n.fail() << "sparse initializers of a body are not supported";
+      return n.fail("sparse initializers of a body are not supported");
     for (const auto &node : graph.node())
       DLC_CHECK(add(node, prefix, names, made));
     std::vector<std::string> outputs;
@@ -42,8 +42,8 @@ public:
       DLC_CHECK(import(node));
     for (const std::string &output : outputs)
       if (!n.table.isDefined(output))
-        return n.fail() << "output '" << printable(output)
-                        << "' of its body is not defined";
+        return n.fail("output '{}' of its body is not defined",
+                      printable(output));
     return outputs;
   }
 
@@ -98,8 +98,8 @@ private:
         continue;
       std::string own = n.table.unusedName(prefix + "/" + output);
       if (!names.emplace(output, own).second)
-        return n.fail() << describe(node) << " of its body: output '"
-                        << printable(output) << "' is already defined";
+        return n.fail("{} of its body: output '{}' is already defined",
+                      describe(node), printable(output));
       output = own;
     }
     for (const std::string &input : copy.input())
@@ -114,13 +114,13 @@ private:
   LogicalResult import(const onnx::NodeProto &node) const {
     const std::string op = operatorName(node);
     if (op != node.op_type() && !allRows().count(op))
-      return n.fail() << describe(node)
-                      << " of its body: the operator is not supported";
+      return n.fail("{} of its body: the operator is not supported",
+                    describe(node));
     for (const std::string &input : node.input())
       if (!input.empty() && !n.table.isDefined(input))
-        return n.fail() << describe(node) << " of its body: input '"
-                        << printable(input)
-                        << "' is not defined by a node before it";
+        return n.fail(
+            "{} of its body: input '{}' is not defined by a node before it",
+            describe(node), printable(input));
     return n.table.importNode(node);
   }
 };

@@ -8,16 +8,16 @@ namespace dlc::import {
 
 FailureOr<Expr> input(const Node &n, size_t i) {
   DLC_GET(Value value, n.in(i));
-  return Expr(n.b, n.loc, value);
+  return n.expr(value);
 }
 
 LogicalResult checkFits(const Node &n, const Shape &shape, const char *what,
                         int64_t most) {
   DLC_GET(auto count, n.checked(countElements(shape, what)));
   if (count > most)
-    return n.fail() << what << " would have " << count << " elements of shape "
-                    << toString(shape) << ", and more than " << most
-                    << " are not supported";
+    return n.fail("{} would have {} elements of shape {}, and more than {} are "
+                  "not supported",
+                  what, count, shape, most);
   return success();
 }
 
@@ -25,11 +25,15 @@ LogicalResult checkInputShape(const Node &n, size_t input, const char *name,
                               const Shape &expected) {
   if (!n.has(input) || n.shape(input) == expected)
     return success();
-  return n.fail() << name << " is " << toString(n.shape(input)) << ", expected "
-                  << toString(expected);
+  return n.fail("{} is {}, expected {}", name, n.shape(input), expected);
 }
 
 Shape shapeOf(Expr x) { return Shape(x.shape()); }
+
+bool broadcastsTo(const Shape &shape, const Shape &whole) {
+  const auto both = broadcastShapes(shape, whole);
+  return both.ok() && *both == whole;
+}
 
 int64_t sizeOf(const Shape &shape) {
   int64_t size = 1;
@@ -41,12 +45,24 @@ int64_t sizeOf(const Shape &shape) {
 Expr iota(const Node &n, const Shape &shape, int64_t axis, Type element) {
   auto type =
       RankedTensorType::get(shape, element ? element : n.b.getI64Type());
-  return Expr(n.b, n.loc, ir::IotaOp::create(n.b, n.loc, type, axis));
+  return n.expr(ir::IotaOp::create(n.b, n.loc, type, axis));
+}
+
+Shape lineShape(int64_t rank, int64_t axis, int64_t size) {
+  Shape shape(rank, 1);
+  shape[axis] = size;
+  return shape;
+}
+
+Expr ramp(const Node &n, int64_t rank, int64_t axis, int64_t size,
+          Type element) {
+  Expr y = iota(n, lineShape(rank, axis, size), axis);
+  return element ? y.cast(element) : y;
 }
 
 Expr filled(const Node &n, const Shape &shape, Type element, double value) {
   HostTensor one = HostTensor::scalar(toDType(element), value);
-  return Expr(n.b, n.loc, n.constant(one)).broadcast(shape);
+  return n.expr(n.constant(one)).broadcast(shape);
 }
 
 FailureOr<Expr> known(const Node &n, HostTensor value, const char *what) {
@@ -55,7 +71,7 @@ FailureOr<Expr> known(const Node &n, HostTensor value, const char *what) {
     name += "'";
   n.table.define(name, std::move(value));
   DLC_GET(Value constant, n.table.value(name, n.loc));
-  return Expr(n.b, n.loc, constant);
+  return n.expr(constant);
 }
 
 Expr transposed(Expr x, const std::vector<int64_t> &perm) {
@@ -87,6 +103,10 @@ Expr part(Expr x, int64_t axis, int64_t start, int64_t size, int64_t step) {
                              ArrayRef<int64_t>(steps));
 }
 
+Expr sliceOf(Expr x, int64_t axis, int64_t i) {
+  return squeezed(part(x, axis, i, 1), axis);
+}
+
 Expr reversed(Expr x, int64_t axis) {
   const int64_t size = x.shape()[axis];
   return size < 2 ? x : part(x, axis, size - 1, size, -1);
@@ -112,6 +132,13 @@ Expr joined(ArrayRef<Expr> parts, int64_t axis) {
   for (const Expr &x : parts)
     values.push_back(x.v);
   return parts[0].make<ir::ConcatOp>(ValueRange(values), uint64_t(axis));
+}
+
+Expr stacked(ArrayRef<Expr> parts, int64_t axis) {
+  SmallVector<Expr> each;
+  for (const Expr &x : parts)
+    each.push_back(unsqueezed(x, axis));
+  return joined(each, axis);
 }
 
 Expr gathered(Expr data, Expr indices, int64_t axis) {
@@ -152,13 +179,10 @@ Expr productAlong(Expr x, int64_t axis) {
 }
 
 Expr wrapped(Expr index, int64_t size) {
-  Expr negative = compare(ir::Predicate::lt, index, index.scalar(0));
+  Expr negative = index < 0;
   return select(negative, index + double(size), index);
 }
 
-Expr inside(Expr index, int64_t size) {
-  return both(compare(ir::Predicate::ge, index, index.scalar(0)),
-              compare(ir::Predicate::lt, index, index.scalar(double(size))));
-}
+Expr inside(Expr index, int64_t size) { return both(index >= 0, index < size); }
 
 } // namespace dlc::import

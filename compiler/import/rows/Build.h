@@ -23,10 +23,16 @@ LogicalResult checkInputShape(const Node &n, size_t input, const char *name,
                               const Shape &expected);
 
 Shape shapeOf(Expr x);
+bool broadcastsTo(const Shape &shape, const Shape &whole);
 int64_t sizeOf(const Shape &shape);
 
 /// Indices along `axis`, as i64 by default.
 Expr iota(const Node &n, const Shape &shape, int64_t axis,
+          mlir::Type element = {});
+/// The shape of rank `rank` with `size` in dimension `axis`, else 1.
+Shape lineShape(int64_t rank, int64_t axis, int64_t size);
+/// Indices along `axis`, in that shape, as i64 by default.
+Expr ramp(const Node &n, int64_t rank, int64_t axis, int64_t size,
           mlir::Type element = {});
 /// A tensor filled with `value`.
 Expr filled(const Node &n, const Shape &shape, mlir::Type element,
@@ -40,11 +46,15 @@ Expr transposed(Expr x, const std::vector<int64_t> &perm);
 Expr moved(Expr x, int64_t from, int64_t to);
 /// Slices one axis: `size` elements from `start`.
 Expr part(Expr x, int64_t axis, int64_t start, int64_t size, int64_t step = 1);
+/// Element `i` along the axis, without that dimension.
+Expr sliceOf(Expr x, int64_t axis, int64_t i);
 Expr reversed(Expr x, int64_t axis);
 /// Pads one axis with `value`: `low` elements before, `high` after.
 Expr padded(Expr x, int64_t axis, int64_t low, int64_t high, double value = 0,
             int64_t interior = 0);
 Expr joined(llvm::ArrayRef<Expr> parts, int64_t axis);
+/// Joins along a new dimension.
+Expr stacked(llvm::ArrayRef<Expr> parts, int64_t axis);
 /// Slices of `data` along `axis`, at `indices`.
 Expr gathered(Expr data, Expr indices, int64_t axis);
 /// Zeros [size, S...], to which updates [I..., S...] are added at indices

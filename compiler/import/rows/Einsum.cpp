@@ -47,8 +47,9 @@ FailureOr<Labels> labelsOf(const Node &n, StringRef term, int64_t ellipsis) {
         labels.push_back(Label(-1 - d));
       i += 2;
     } else {
-      return n.fail() << "equation: found '" << term
-                      << "', expected letters and at most one ellipsis";
+      return n.fail(
+          "equation: found '{}', expected letters and at most one ellipsis",
+          term);
     }
   }
   return labels;
@@ -89,22 +90,22 @@ FailureOr<Equation> parse(const Node &n, ArrayRef<Expr> operands) {
   SmallVector<StringRef> terms;
   left.split(terms, ',');
   if (terms.size() != operands.size())
-    return n.fail() << "equation '" << text << "' has " << terms.size()
-                    << " operands, the node " << operands.size();
+    return n.fail("equation '{}' has {} operands, the node {}", text,
+                  terms.size(), operands.size());
   int64_t ellipsis = 0;
   for (auto [term, x] : llvm::zip_equal(terms, operands)) {
     const int64_t here = ellipsisOf(term, x.rank());
     if (here < -1)
-      return n.fail() << "equation: '" << term << "' does not fit to shape "
-                      << toString(shapeOf(x));
+      return n.fail("equation: '{}' does not fit to shape {}", term,
+                    shapeOf(x));
     ellipsis = std::max(ellipsis, here);
   }
   Equation e;
   for (auto [term, x] : llvm::zip_equal(terms, operands)) {
     DLC_GET(auto labels, labelsOf(n, term, ellipsisOf(term, x.rank())));
     if (int64_t(labels.size()) != x.rank())
-      return n.fail() << "equation: '" << term << "' does not fit to shape "
-                      << toString(shapeOf(x));
+      return n.fail("equation: '{}' does not fit to shape {}", term,
+                    shapeOf(x));
     e.operands.push_back(labels);
   }
   if (!StringRef(text).contains("->")) {
@@ -124,16 +125,16 @@ FailureOr<Sizes> sizesOf(const Node &n, const Equation &e,
       if (isNew || known->second == size || size == 1)
         continue;
       if (known->second != 1)
-        return n.fail() << "one letter of equation '" << n.text("equation", "")
-                        << "' has sizes " << known->second << " and " << size;
+        return n.fail("one letter of equation '{}' has sizes {} and {}",
+                      n.text("equation", ""), known->second, size);
       known->second = size;
     }
   std::set<Label> seen;
   for (Label label : e.result)
     if (!sizes.count(label) || !seen.insert(label).second)
-      return n.fail() << "equation '" << n.text("equation", "")
-                      << "': each letter of the result stands there once, and "
-                         "in an operand";
+      return n.fail("equation '{}': each letter of the result stands there "
+                    "once, and in an operand",
+                    n.text("equation", ""));
   return sizes;
 }
 
@@ -235,8 +236,7 @@ FailureOr<Term> matrixProduct(const Node &n, const Term &a, const Term &b,
     return r.batch.empty() ? e.reshape({rows, columns})
                            : e.reshape({batch, rows, columns});
   };
-  Expr z = x.make<ir::MatmulOp>(shaped(x, left, sum).v, shaped(y, sum, right).v,
-                                Value(), false, false, StringAttr());
+  Expr z = matmul(shaped(x, left, sum), shaped(y, sum, right));
   return Term{z.reshape(shape), labels};
 }
 
@@ -258,7 +258,7 @@ FailureOr<Term> plainProduct(const Node &n, const Term &a, const Term &b,
 FailureOr<Term> multiplied(const Node &n, const Term &a, const Term &b,
                            const std::set<Label> &needed, const Sizes &sizes) {
   const Letters r = lettersOf(a, b, needed);
-  const bool isFloat = isa<FloatType>(a.x.type().getElementType());
+  const bool isFloat = isa<FloatType>(a.x.element());
   if (r.sum.empty() || !isFloat)
     return plainProduct(n, a, b, r, sizes);
   return matrixProduct(n, a, b, r, sizes);

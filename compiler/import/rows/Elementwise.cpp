@@ -47,7 +47,7 @@ template <ir::Predicate predicate> LogicalResult compare(const Node &n) {
 LogicalResult castTo(const Node &n, int to) {
   auto dtype = toDType(to);
   if (!dtype)
-    return n.fail() << "cast to " << onnxTypeName(to) << " is not supported";
+    return n.fail("cast to {} is not supported", onnxTypeName(to));
   Value x = n.in(0);
   if (x && ir::elementType(x).isF64() && smallFloat(to))
     x = narrowed(n, x, to, n.integer("saturate", 1));
@@ -59,7 +59,7 @@ LogicalResult castTo(const Node &n) { return castTo(n, n.integer("to", 0)); }
 /// Only the type of input 1 is used, so a known input 0 remains known.
 LogicalResult castLike(const Node &n) {
   if (!n.type(1))
-    return n.fail() << "input 1 is missing";
+    return n.fail("input 1 is missing");
   if (const HostTensor *x = n.host(0)) {
     HostCall call{n, {x}, n.table.budget()};
     auto y = import::castTo(call, n.onnxType(1));
@@ -74,9 +74,7 @@ LogicalResult where(const Node &n) {
 }
 
 LogicalResult gelu(const Node &n) {
-  std::string form = n.text("approximate", "none");
-  if (form != "none" && form != "tanh")
-    return n.fail() << "approximate is '" << form << "', expected none or tanh";
+  DLC_GET(const auto form, n.choice("approximate", "none", {"none", "tanh"}));
   return n.result(n.make<ir::GeluOp>(n.in(0), form == "tanh"));
 }
 
@@ -98,7 +96,7 @@ LogicalResult of(const Node &n) {
 
 Expr hardSigmoid(Expr x, double alpha, double beta) {
   Expr line = x * alpha + beta;
-  return minimum(maximum(line, line.scalar(0)), line.scalar(1));
+  return minimum(maximum(line, 0), 1);
 }
 
 Expr hardSigmoid(const Node &n, Expr x) {
@@ -121,9 +119,7 @@ Expr mish(const Node &, Expr x) {
 }
 
 /// x if positive, else `negative`.
-Expr piecewise(Expr x, Expr negative) {
-  return select(compare(ir::Predicate::gt, x, x.scalar(0)), x, negative);
-}
+Expr piecewise(Expr x, Expr negative) { return select(x > 0, x, negative); }
 
 Expr leakyRelu(const Node &n, Expr x) {
   return piecewise(x, x * n.number("alpha", 0.01));
@@ -132,14 +128,13 @@ Expr leakyRelu(const Node &n, Expr x) {
 LogicalResult pRelu(const Node &n) {
   DLC_GET(auto x, input(n, 0));
   DLC_GET(Value negative, n.make<ir::MulOp>(x.v, n.in(1)));
-  return n.result(n.make<ir::SelectOp>(
-      compare(ir::Predicate::gt, x, x.scalar(0)).v, x.v, negative));
+  return n.result(n.make<ir::SelectOp>((x > 0).v, x.v, negative));
 }
 
 /// alpha * (exp(min(x, 0) / scale) - 1): the minimum avoids overflow for
 /// positive x, whose gradient in this branch must be 0 and not NaN.
 Expr eluBranch(Expr x, double alpha, double scale = 1) {
-  Expr low = minimum(x, x.scalar(0));
+  Expr low = minimum(x, 0);
   return (exp(scale == 1 ? low : low / scale) - 1) * alpha;
 }
 
@@ -165,7 +160,7 @@ LogicalResult celu(const Node &n) {
   DLC_GET(auto x, input(n, 0));
   const double alpha = n.number("alpha", 1);
   if (alpha == 0)
-    return n.fail() << "alpha is 0";
+    return n.fail("alpha is 0");
   return n.result(x.make<ir::ReluOp>(x.v) + eluBranch(x, alpha, alpha));
 }
 

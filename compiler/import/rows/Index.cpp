@@ -19,11 +19,9 @@ struct Linear {
 
 /// Adds index * stride for an index of a dimension of `size`.
 Linear step(Linear sum, Expr index, int64_t size, int64_t stride) {
-  index = index.cast(sum.place.type().getElementType());
+  index = index.cast(sum.place.element());
   return {sum.place + wrapped(index, size) * double(stride),
-          both(sum.valid,
-               both(compare(ir::Predicate::ge, index, index.scalar(-size)),
-                    compare(ir::Predicate::lt, index, index.scalar(size))))};
+          both(sum.valid, both(index >= -size, index < size))};
 }
 
 Linear start(const Node &n, const Shape &shape) {
@@ -32,7 +30,7 @@ Linear start(const Node &n, const Shape &shape) {
 }
 
 Expr finish(Linear sum, int64_t total) {
-  return select(sum.valid, sum.place, sum.place.scalar(total));
+  return select(sum.valid, sum.place, total);
 }
 
 /// Wraps negative indices; indices outside of [-size, size) are an error of the
@@ -44,8 +42,7 @@ Expr refusing(const Node &n, Expr index, int64_t size) {
 /// The same for indices that may not be negative: [0, size).
 Expr refusingNegative(const Node &n, Expr count, int64_t size) {
   Expr index = count.cast(n.b.getI64Type());
-  return refusing(n, select(inside(index, size), index, index.scalar(size)),
-                  size);
+  return refusing(n, select(inside(index, size), index, size), size);
 }
 
 /// Flat indices of GatherElements and ScatterElements into data of `shape`.
@@ -56,9 +53,9 @@ FailureOr<Expr> elementPlaces(const Node &n, Expr index, const Shape &shape,
   for (size_t d = 0; fits && d < shape.size(); ++d)
     fits = int64_t(d) == axis || at[d] <= shape[d];
   if (!fits)
-    return n.fail() << "indices of shape " << toString(at)
-                    << " do not fit into data of shape " << toString(shape)
-                    << " along axis " << axis;
+    return n.fail(
+        "indices of shape {} do not fit into data of shape {} along axis {}",
+        at, shape, axis);
   Linear sum = start(n, at);
   int64_t stride = 1;
   for (int64_t d = shape.size(); d-- > 0; stride *= shape[d])
@@ -101,9 +98,9 @@ FailureOr<Tuples> tuplesOf(const Node &n, Expr data, Expr index,
   for (int64_t d = 0; fits && d < batch; ++d)
     fits = at[d] == shape[d];
   if (!fits)
-    return n.fail() << "tuples of indices of shape " << toString(at)
-                    << " do not fit into data of shape " << toString(shape)
-                    << " with " << batch << " batch dimensions";
+    return n.fail("tuples of indices of shape {} do not fit into data of shape "
+                  "{} with {} batch dimensions",
+                  at, shape, batch);
   at.pop_back();
   Linear sum = start(n, at);
   const Shape chosen = between(shape, 0, batch + tuple);
@@ -112,8 +109,7 @@ FailureOr<Tuples> tuplesOf(const Node &n, Expr data, Expr index,
     if (d < batch)
       sum.place = sum.place + iota(n, at, d) * double(stride);
     else
-      sum = step(sum, squeezed(part(index, at.size(), d - batch, 1), at.size()),
-                 shape[d], stride);
+      sum = step(sum, sliceOf(index, at.size(), d - batch), shape[d], stride);
   Expr rows =
       data.reshape(Shape{sizeOf(chosen)} + between(shape, batch + tuple, rank));
   return Tuples{rows, finish(sum, sizeOf(chosen))};
@@ -142,7 +138,7 @@ Type sumType(const Node &n, Type element) {
 /// they are equal, and then the mean is equal, too.
 Expr meanAt(const Node &n, Expr places, Expr updates, Expr count,
             int64_t size) {
-  Type element = updates.type().getElementType(), sum = sumType(n, element);
+  Type element = updates.element(), sum = sumType(n, element);
   auto mean = [&](Expr x) {
     return (scattered(places, x.cast(sum), size) / count.cast(sum))
         .cast(element);
@@ -163,15 +159,15 @@ Expr overwritten(const Node &n, Expr rows, Expr places, Expr updates) {
   Shape shape(rows.rank(), 1);
   shape[0] = size;
   count = count.reshape(shape);
-  Expr mean = meanAt(n, places, updates, maximum(count, count.scalar(1)), size);
-  Expr hit = compare(ir::Predicate::gt, count, count.scalar(0));
+  Expr mean = meanAt(n, places, updates, maximum(count, 1), size);
+  Expr hit = count > 0;
   return select(hit, mean, rows);
 }
 
 namespace {
 
 Expr added(const Node &n, Expr rows, Expr places, Expr updates) {
-  Type element = rows.type().getElementType(), sum = sumType(n, element);
+  Type element = rows.element(), sum = sumType(n, element);
   Expr sums = scattered(places, updates.cast(sum), rows.shape()[0]);
   return (rows.cast(sum) + sums).cast(element);
 }
@@ -187,14 +183,12 @@ double neutralOf(const std::string &reduction, Type element) {
 }
 
 Expr reduced(const std::string &reduction, Expr x) {
-  const int64_t axis[] = {x.rank() - 1};
+  const int64_t axis = x.rank() - 1;
   if (reduction == "mul")
-    return productAlong(x, axis[0]);
+    return productAlong(x, axis);
   if (reduction == "add")
-    return x.sum(axis);
-  if (reduction == "max")
-    return x.max(axis);
-  return x.make<ir::ReduceMinOp>(x.v, ArrayRef<int64_t>(axis), false);
+    return x.sum({axis});
+  return reduction == "max" ? x.max({axis}) : x.min({axis});
 }
 
 /// Reduces data [R..., P] with those updates [R..., U] whose index in [R... or
@@ -207,36 +201,28 @@ FailureOr<Expr> pairwise(const Node &n, const std::string &reduction, Expr data,
   const std::string what =
       "comparing indices for reduction '" + reduction + "'";
   DLC_CHECK(checkFits(n, own, what.c_str(), kMostPairs));
-  Shape line(axis + 1, 1);
-  line[axis - 1] = shape.back();
-  Expr hit = compare(ir::Predicate::eq, unsqueezed(places, axis - 1),
-                     iota(n, line, axis - 1));
-  Expr none =
-      updates.scalar(neutralOf(reduction, updates.type().getElementType()));
+  Expr hit =
+      unsqueezed(places, axis - 1) == ramp(n, axis + 1, axis - 1, shape.back());
+  Expr none = updates.scalar(neutralOf(reduction, updates.element()));
   Expr chosen = select(hit, unsqueezed(updates, axis - 1), none).broadcast(own);
   return reduced(reduction, joined({unsqueezed(data, axis), chosen}, axis));
 }
 
-/// "none" or one of the reductions of this opset; empty: an error was reported.
 FailureOr<std::string> reductionOf(const Node &n) {
-  std::string name = n.text("reduction", "none");
-  for (const char *one : {"none", "add", "mul", "max", "min"})
-    if (name == one) {
-      if (name == "none" && !n.host(1))
-        emitWarning(n.loc)
-            << "for equal indices ONNX does not define the result, and dlc "
-               "uses the mean of the updates; torch's older exporter exports "
-               "index_add as this operator: scatter_add is exported correctly";
-      return name;
-    }
-  return n.fail() << "reduction '" << name
-                  << "' is not supported, expected none, add, mul, max or min";
+  auto name =
+      n.choice("reduction", "none", {"none", "add", "mul", "max", "min"});
+  if (succeeded(name) && *name == "none" && !n.host(1))
+    emitWarning(n.loc)
+        << "for equal indices ONNX does not define the result, and dlc uses "
+           "the mean of the updates; torch's older exporter exports index_add "
+           "as this operator: scatter_add is exported correctly";
+  return name;
 }
 
 /// Sums of floats use scatter_add, which rounds like a sum.
 bool isSparse(const std::string &reduction, Expr data) {
   return reduction == "none" ||
-         (reduction == "add" && isa<FloatType>(data.type().getElementType()));
+         (reduction == "add" && isa<FloatType>(data.element()));
 }
 
 Expr sparse(const Node &n, const std::string &reduction, Expr rows, Expr places,
@@ -273,9 +259,8 @@ LogicalResult scatterElements(const Node &n) {
   Shape shape = shapeOf(data);
   DLC_GET(auto axis, n.axis("axis", 0, shape.size()));
   if (updates.shape() != index.shape())
-    return n.fail() << "updates have shape " << toString(shapeOf(updates))
-                    << ", expected that of the indices, "
-                    << toString(shapeOf(index));
+    return n.fail("updates have shape {}, expected that of the indices, {}",
+                  shapeOf(updates), shapeOf(index));
   DLC_GET(auto places, elementPlaces(n, index, shape, axis));
   if (!isSparse(reduction, data)) {
     DLC_GET(auto y, pairwiseElements(n, reduction, data, index, updates, axis));
@@ -297,8 +282,8 @@ LogicalResult scatterND(const Node &n) {
   Shape places = shapeOf(tuples.places),
         slice = between(shapeOf(rows), 1, rows.rank());
   if (shapeOf(updates) != places + slice)
-    return n.fail() << "updates have shape " << toString(shapeOf(updates))
-                    << ", expected " << toString(places + slice);
+    return n.fail("updates have shape {}, expected {}", shapeOf(updates),
+                  places + slice);
   const int64_t count = sizeOf(places), inner = sizeOf(slice);
   Expr at = tuples.places.reshape({count});
   if (isSparse(reduction, data)) {
@@ -322,15 +307,12 @@ LogicalResult oneHot(const Node &n) {
   Shape shape = shapeOf(index);
   DLC_GET(auto axis, n.axis("axis", -1, shape.size() + 1));
   if (shapeOf(values) != Shape{2})
-    return n.fail() << "values have shape " << toString(shapeOf(values))
-                    << ", expected [2]";
+    return n.fail("values have shape {}, expected [2]", shapeOf(values));
   const int64_t size = truncated(depth);
-  Shape line(shape.size() + 1, 1);
-  line[axis] = size;
   shape.insert(shape.begin() + axis, size);
   DLC_CHECK(checkFits(n, shape, "the result"));
   Expr at = unsqueezed(index.cast(n.b.getI64Type()), axis);
-  Expr hit = compare(ir::Predicate::eq, wrapped(at, size), iota(n, line, axis));
+  Expr hit = wrapped(at, size) == ramp(n, shape.size(), axis, size);
   Expr off = part(values, 0, 0, 1).reshape({}),
        on = part(values, 0, 1, 1).reshape({});
   return n.result(select(hit, on, off).broadcast(shape));
@@ -344,18 +326,16 @@ LogicalResult reverseSequence(const Node &n) {
   DLC_GET(auto time, n.axis("time_axis", 0, x.rank()));
   if (batch == time || lengths.rank() != 1 ||
       lengths.shape()[0] != x.shape()[batch])
-    return n.fail() << "batch_axis " << batch << " and time_axis " << time
-                    << " do not fit to an input of shape "
-                    << toString(shapeOf(x)) << " and lengths of shape "
-                    << toString(shapeOf(lengths));
+    return n.fail("batch_axis {} and time_axis {} do not fit to an input of "
+                  "shape {} and lengths of shape {}",
+                  batch, time, shapeOf(x), shapeOf(lengths));
   // [batch, time, ...] with the first two dimensions flattened
   const int64_t from = time + (time < batch ? 1 : 0);
   Expr front = moved(moved(x, batch, 0), from, 1);
   Shape shape = shapeOf(front), grid = between(shape, 0, 2);
   Expr step = iota(n, grid, 1),
        length = refusingNegative(n, lengths, grid[1] + 1).reshape({grid[0], 1});
-  Expr source = select(compare(ir::Predicate::lt, step, length),
-                       length - 1.0 - step, step) +
+  Expr source = select(step < length, length - 1.0 - step, step) +
                 iota(n, grid, 0) * double(grid[1]);
   Expr rows =
       front.reshape(Shape{grid[0] * grid[1]} + between(shape, 2, shape.size()));
@@ -374,8 +354,8 @@ LogicalResult compress(const Node &n) {
     rows = x;
   }
   if (int64_t(keep.size()) > rows.shape()[axis])
-    return n.fail() << "the condition has " << keep.size()
-                    << " elements for a dimension of " << rows.shape()[axis];
+    return n.fail("the condition has {} elements for a dimension of {}",
+                  keep.size(), rows.shape()[axis]);
   std::vector<int64_t> chosen;
   for (auto [i, is] : llvm::enumerate(keep))
     if (is)
@@ -396,9 +376,8 @@ LogicalResult tensorScatter(const Node &n) {
   if (same.size() == shape.size())
     same[axis] = shape[axis];
   if (axis == 0 || same != shape || added[axis] > shape[axis])
-    return n.fail() << "an update of shape " << toString(added)
-                    << " does not fit into " << toString(shape)
-                    << " along axis " << axis;
+    return n.fail("an update of shape {} does not fit into {} along axis {}",
+                  added, shape, axis);
   const int64_t batch = shape[0], size = shape[axis], steps = added[axis];
   if (sizeOf(added) == 0)
     return n.result(past);
@@ -406,16 +385,15 @@ LogicalResult tensorScatter(const Node &n) {
   if (n.has(2)) {
     DLC_GET(auto given, input(n, 2));
     if (shapeOf(given) != Shape{batch})
-      return n.fail() << "write_indices have shape " << toString(shapeOf(given))
-                      << ", expected [" << batch << "]";
+      return n.fail("write_indices have shape {}, expected [{}]",
+                    shapeOf(given), batch);
     first = circular ? given : refusingNegative(n, given, size - steps + 1);
   }
   Expr at = iota(n, {batch, size}, 1) - first.reshape({batch, 1});
   if (circular)
     at = wrapped(at, size);
   Expr hit = inside(at, steps);
-  Expr row =
-      select(hit, at, at.scalar(0)) + iota(n, {batch, size}, 0) * double(steps);
+  Expr row = select(hit, at, 0) + iota(n, {batch, size}, 0) * double(steps);
   Expr front = moved(update, axis, 1);
   Shape rest = between(shapeOf(front), 2, front.rank());
   Expr y = moved(gathered(front.reshape(Shape{batch * steps} + rest), row, 0),
@@ -428,9 +406,9 @@ LogicalResult tensorScatter(const Node &n) {
 
 /// Folds if its input is known; else its result has no static shape.
 LogicalResult nonZero(const Node &n) {
-  return n.fail() << "NonZero is not supported here: how many elements are not "
-                     "0 is known only when the model runs, and a program's "
-                     "shapes are fixed when it is compiled";
+  return n.fail("NonZero is not supported here: how many elements are not 0 is "
+                "known only when the model runs, and a program's shapes are "
+                "fixed when it is compiled");
 }
 
 } // namespace

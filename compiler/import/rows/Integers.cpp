@@ -18,16 +18,9 @@ namespace dlc::import {
 namespace integers {
 namespace {
 
-bool isFloat(Expr x) { return isa<FloatType>(x.type().getElementType()); }
+bool isFloat(Expr x) { return isa<FloatType>(x.element()); }
 
-int64_t widthOf(Expr x) {
-  return x.type().getElementType().getIntOrFloatBitWidth();
-}
-
-Expr isBelow(Expr a, Expr b) { return compare(ir::Predicate::lt, a, b); }
-Expr isNegative(Expr x) { return isBelow(x, x.scalar(0)); }
-Expr isNotZero(Expr x) { return compare(ir::Predicate::ne, x, x.scalar(0)); }
-Expr either(Expr a, Expr b) { return a.make<ir::OrOp>(a.v, b.v); }
+int64_t widthOf(Expr x) { return x.element().getIntOrFloatBitWidth(); }
 
 /// Inputs 0 and 1, whose shapes broadcast.
 struct Operands {
@@ -48,7 +41,7 @@ template <Expr (*function)(Expr, Expr)> LogicalResult of(const Node &n) {
 /// (a or b) - (a and b), which does not borrow.
 Expr bitwiseXor(Expr a, Expr b) { return either(a, b) - both(a, b); }
 
-Expr logicalXor(Expr a, Expr b) { return compare(ir::Predicate::ne, a, b); }
+Expr logicalXor(Expr a, Expr b) { return a != b; }
 
 LogicalResult bitwiseNot(const Node &n) {
   DLC_GET(auto x, input(n, 0));
@@ -60,7 +53,7 @@ Expr powerOf(Expr base, Expr exponent, int64_t bits) {
   Expr y = base.scalar(1), factor = base;
   for (int64_t bit = 0; bit < bits; ++bit) {
     Expr mask = exponent.scalar(std::ldexp(1.0, int(bit)));
-    y = y * select(isNotZero(both(exponent, mask)), factor, factor.scalar(1));
+    y = y * select(both(exponent, mask) != 0, factor, 1);
     if (bit + 1 < bits)
       factor = factor * factor;
   }
@@ -70,16 +63,13 @@ Expr powerOf(Expr base, Expr exponent, int64_t bits) {
 /// Quotient rounded down, like a shift of a negative number.
 Expr floorQuotient(Expr x, Expr by) {
   Expr y = x / by;
-  return widthOf(x) == 8 ? y : select(isBelow(x, y * by), y - 1, y);
+  return widthOf(x) == 8 ? y : select(x < y * by, y - 1, y);
 }
 
 /// Shifts as multiplication or division by a power of two. A negative count, or
 /// one of at least the type's width, shifts out all bits.
 LogicalResult bitShift(const Node &n) {
-  std::string direction = n.text("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT")
-    return n.fail() << "direction is '" << direction
-                    << "', expected LEFT or RIGHT";
+  DLC_GET(const auto direction, n.choice("direction", "", {"LEFT", "RIGHT"}));
   DLC_GET(auto operands, operandsOf(n));
   auto [x, count] = operands;
   const bool isLeft = direction == "LEFT";
@@ -90,10 +80,8 @@ LogicalResult bitShift(const Node &n) {
   Expr y = isLeft ? x * factor : floorQuotient(x, factor);
   Expr none = x.scalar(0);
   if (!isLeft && width != 8)
-    none = select(isBelow(x, none), x.scalar(-1), none);
-  Expr isAll =
-      either(compare(ir::Predicate::ge, count, count.scalar(double(most))),
-             isNegative(count));
+    none = select(x < none, -1, none);
+  Expr isAll = either(count >= most, count < 0);
   return n.result(select(isAll, none, y));
 }
 
@@ -104,11 +92,11 @@ Expr remainder(Expr a, Expr b) { return a - a / b * b; }
 /// corrected if rounding made the quotient one too large or small.
 Expr floatRemainder(Expr a, Expr b) {
   Expr x = abs(a), y = abs(b), quotient = x / y;
-  Expr r = x - quotient.make<ir::FloorOp>(quotient.v) * y;
-  r = select(isNegative(r), r + y, r);
-  r = select(compare(ir::Predicate::ge, r, y), r - y, r);
-  r = select(isBelow(x, y), x, r);
-  return select(isNegative(a), -r, r);
+  Expr r = x - floor(quotient) * y;
+  r = select(r < 0, r + y, r);
+  r = select(r >= y, r - y, r);
+  r = select(x < y, x, r);
+  return select(a < 0, -r, r);
 }
 
 /// With fmod the result has the dividend's sign, else the divisor's.
@@ -117,10 +105,10 @@ LogicalResult mod(const Node &n) {
   Expr a = ir::wide(operands.a), b = ir::wide(operands.b);
   Expr r = isFloat(a) ? floatRemainder(a, b) : remainder(a, b);
   if (!n.integer("fmod", 0)) {
-    Expr differ = compare(ir::Predicate::ne, isNegative(r), isNegative(b));
-    r = select(both(isNotZero(r), differ), r + b, r);
+    Expr differ = (r < 0) != (b < 0);
+    r = select(both(r != 0, differ), r + b, r);
   }
-  return n.result(r.cast(operands.a.type().getElementType()));
+  return n.result(r.cast(operands.a.element()));
 }
 
 /// For a negative exponent 1 / base^-e, truncated.
@@ -130,17 +118,16 @@ Expr integerPower(Expr base, Expr exponent) {
                    widthOf(exponent) - isSigned);
   if (!isSigned)
     return y;
-  Expr isZero = compare(ir::Predicate::eq, y, y.scalar(0));
-  Expr inverse =
-      select(isZero, y.scalar(0), 1.0 / select(isZero, y.scalar(1), y));
-  return select(isNegative(exponent), inverse, y);
+  Expr isZero = y == 0;
+  Expr inverse = select(isZero, 0, 1.0 / select(isZero, 1, y));
+  return select(exponent < 0, inverse, y);
 }
 
 /// The result has the base's type.
 LogicalResult power(const Node &n) {
   DLC_GET(auto operands, operandsOf(n));
   auto [base, exponent] = operands;
-  Type element = base.type().getElementType();
+  Type element = base.element();
   if (isFloat(base))
     return n.result(pow(base, exponent.cast(element)));
   if (isFloat(exponent)) {
@@ -168,8 +155,7 @@ LogicalResult isInf(const Node &n) {
   if (!above && !below)
     return n.result(filled(n, shapeOf(x), n.b.getI1Type(), 0));
   Expr tested = above && below ? abs(x) : x;
-  return n.result(compare(ir::Predicate::eq, tested,
-                          x.scalar(above ? INFINITY : -INFINITY)));
+  return n.result(tested == (above ? INFINITY : -INFINITY));
 }
 
 //===--- BitCast ----------------------------------------------------------===//
@@ -281,17 +267,15 @@ Expr codesOf(const Node &n, const Packed &type, Expr x) {
       std::ldexp(127 - type.bias, type.digits);
   const double least = std::ldexp(1.0, 1 - type.bias);
   Expr small = (size / std::ldexp(least, -type.digits)).cast(n.b.getI32Type());
-  Expr code = select(compare(ir::Predicate::lt, size, size.scalar(least)),
-                     small, normal);
+  Expr code = select(size < least, small, normal);
   auto where = [&](ir::Predicate p, Expr b, double value) {
-    code =
-        select(compare(p, size, b), code.scalar(double(codes.of(value))), code);
+    code = select(compare(p, size, b), codes.of(value), code);
   };
   if (type.hasInfinity)
     where(ir::Predicate::eq, size.scalar(INFINITY), INFINITY);
   if (type.isSigned)
-    code = code + select(compare(ir::Predicate::lt, bits, bits.scalar(0)),
-                         code.scalar(double(codes.size() / 2)), code.scalar(0));
+    code = code + select(bits < 0, code.scalar(double(codes.size() / 2)),
+                         code.scalar(0));
   if (type.hasInfinity || type.hasNan || type.hasOneZero)
     where(ir::Predicate::ne, size, NAN);
   return code;
@@ -310,30 +294,30 @@ LogicalResult fromCodes(const Node &n, const Packed &type, Expr codes) {
 Expr bitsFrom(const Node &n, int onnxType, Expr x, Type word) {
   if (const Packed *small = smallFloatOf(onnxType))
     return codesOf(n, *small, x);
-  return isa<FloatType>(x.type().getElementType()) ? sameBits(x, word) : x;
+  return isa<FloatType>(x.element()) ? sameBits(x, word) : x;
 }
 
 LogicalResult bitCast(const Node &n) {
   if (!n.type(0))
-    return n.fail() << "input 0 is missing";
+    return n.fail("input 0 is missing");
   const int from = n.onnxType(0), to = int(n.integer("to", 0));
   const auto dtype = toDType(to);
   if (!dtype)
-    return n.fail() << "BitCast to " << onnxTypeName(to) << " is not supported";
+    return n.fail("BitCast to {} is not supported", onnxTypeName(to));
   Type held = n.type(0).getElementType(),
        element = toMlir(*dtype, n.b.getContext());
   if (widthOf(from, toDType(held)) != widthOf(to, *dtype))
-    return n.fail() << "BitCast of " << onnxTypeName(from) << " to "
-                    << onnxTypeName(to) << ", which has another size";
+    return n.fail("BitCast of {} to {}, which has another size",
+                  onnxTypeName(from), onnxTypeName(to));
   if (const HostTensor *known = n.host(0)) {
     auto y = castBits(n, *known, to, *dtype);
     return y.ok() ? n.result(0, std::move(*y)) : n.fail(y.status());
   }
   if (to == TensorProto::UINT64 && from != to)
-    return n.fail() << "BitCast of " << onnxTypeName(from)
-                    << " to UINT64 is not supported where it is not known when "
-                       "the model is compiled: numbers above 2^63 - 1 have no "
-                       "place in a program";
+    return n.fail("BitCast of {} to UINT64 is not supported where it is not "
+                  "known when the model is compiled: numbers above 2^63 - 1 "
+                  "have no place in a program",
+                  onnxTypeName(from));
   Type word = held.isF64() || element.isF64() ? n.b.getI64Type()
                                               : Type(n.b.getI32Type());
   DLC_GET(auto x, input(n, 0));
@@ -351,7 +335,7 @@ LogicalResult bitCast(const Node &n) {
 
 void addIntegerRows(Rows &rows) {
   rows["BitwiseAnd"] = integers::of<ir::both>;
-  rows["BitwiseOr"] = integers::of<integers::either>;
+  rows["BitwiseOr"] = integers::of<ir::either>;
   rows["BitwiseXor"] = integers::of<integers::bitwiseXor>;
   rows["BitwiseNot"] = integers::bitwiseNot;
   rows["BitShift"] = integers::bitShift;

@@ -15,13 +15,13 @@ LogicalResult matmul(const Node &n) {
     return failure();
   Shape sa = shapeOf(a), sb = shapeOf(b);
   if (sa.empty() || sb.empty())
-    return n.fail() << "expected operands of rank 1 or more, found a scalar";
+    return n.fail("expected operands of rank 1 or more, found a scalar");
   bool rowVector = sa.size() == 1, columnVector = sb.size() == 1;
   if (rowVector)
     a = n.reshape(a, {1, sa[0]});
   if (columnVector)
     b = n.reshape(b, {sb[0], 1});
-  Value y = n.make<ir::MatmulOp>(a, b, Value(), false, false, StringAttr());
+  Value y = n.matmul(a, b);
   if (!y || (!rowVector && !columnVector))
     return n.result(y);
   Shape shape = shapeOf(y);
@@ -44,15 +44,15 @@ LogicalResult gemm(const Node &n) {
   bool transA = n.integer("transA", 0), transB = n.integer("transB", 0);
   double alpha = n.number("alpha", 1), beta = n.number("beta", 1);
   if (shapeOf(a).size() != 2 || shapeOf(b).size() != 2)
-    return n.fail() << "expected matrices, found shapes "
-                    << toString(shapeOf(a)) << " and " << toString(shapeOf(b));
+    return n.fail("expected matrices, found shapes {} and {}", shapeOf(a),
+                  shapeOf(b));
   Value c = n.has(2) && beta != 0 ? multiplied(n, n.in(2), beta) : Value();
   int64_t columns = shapeOf(b)[transB ? 0 : 1];
   bool fused =
       c && alpha == 1 &&
       (shapeOf(c) == Shape{columns} || shapeOf(c) == Shape{1, columns});
   Value bias = fused ? n.reshape(c, {columns}) : Value();
-  Value y = n.make<ir::MatmulOp>(a, b, bias, transA, transB, StringAttr());
+  Value y = n.matmul(a, b, transA, transB, bias);
   y = multiplied(n, y, alpha);
   if (c && !fused)
     y = n.make<ir::AddOp>(y, c);
@@ -68,8 +68,7 @@ Value operandOf(const Node &n, size_t i, const char *batchFirst) {
     return x;
   const size_t rank = shapeOf(x).size();
   if (rank < 2) {
-    n.fail() << "expected operands of rank 2 or more, found "
-             << toString(shapeOf(x));
+    n.fail("expected operands of rank 2 or more, found {}", shapeOf(x));
     return nullptr;
   }
   if (!n.integer(batchFirst, 0) || rank == 2)
@@ -85,11 +84,8 @@ Value operandOf(const Node &n, size_t i, const char *batchFirst) {
 LogicalResult fusedMatMul(const Node &n) {
   Value a = operandOf(n, 0, "transBatchA");
   Value b = a ? operandOf(n, 1, "transBatchB") : a;
-  Value y = n.make<ir::MatmulOp>(a, b, Value(), n.integer("transA", 0) != 0,
-                                 n.integer("transB", 0) != 0, StringAttr());
-  const double alpha = n.number("alpha", 1);
-  return n.result(
-      !y || alpha == 1 ? y : n.make<ir::MulOp>(y, n.constant(alpha, y)));
+  Value y = n.matmul(a, b, n.integer("transA", 0), n.integer("transB", 0));
+  return n.result(multiplied(n, y, n.number("alpha", 1)));
 }
 
 /// Laplace expansion: minors of the first rows for each set of columns.
@@ -99,13 +95,13 @@ LogicalResult determinant(const Node &n) {
   constexpr int64_t kLargest = 6;
   if (shape.size() < 2 || shape.back() != shape.end()[-2] || shape.back() < 1 ||
       shape.back() > kLargest)
-    return n.fail() << "a determinant of shape " << toString(shape)
-                    << " is not supported, expected square matrices of at most "
-                    << kLargest << " rows";
+    return n.fail("a determinant of shape {} is not supported, expected square "
+                  "matrices of at most {} rows",
+                  shape, kLargest);
   const int64_t size = shape.back(), rank = shape.size();
   auto element = [&](int64_t i, int64_t j) {
     Expr row = part(x, rank - 2, i, 1);
-    return squeezed(squeezed(part(row, rank - 1, j, 1), rank - 1), rank - 2);
+    return squeezed(sliceOf(row, rank - 1, j), rank - 2);
   };
   std::map<unsigned, Expr> minors;
   for (int64_t j = 0; j < size; ++j)

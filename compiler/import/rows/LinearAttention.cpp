@@ -23,10 +23,10 @@ struct LinearAttention {
   std::optional<Expr> q = {}, k = {}, v = {}, decay = {}, beta = {};
 };
 
-enum Transposed { kNone, kTransA, kTransB };
-Expr product(const Expr &a, const Expr &b, Transposed which = kNone) {
-  return a.make<ir::MatmulOp>(a.v, b.v, Value(), which == kTransA,
-                              which == kTransB, StringAttr());
+/// A' B and A B'.
+Expr productA(const Expr &a, const Expr &b) { return matmul(a, b, true); }
+Expr productB(const Expr &a, const Expr &b) {
+  return matmul(a, b, false, true);
 }
 
 /// Input `i`, [B, T, heads * D], reshaped to [B, heads, T, D].
@@ -34,8 +34,8 @@ FailureOr<Expr> byHead(const Node &n, size_t i, int64_t heads) {
   DLC_GET(auto x, input(n, i));
   const Shape s = shapeOf(x);
   if (s.size() != 3 || s[2] % heads != 0 || s[1] < 1)
-    return n.fail() << "input " << i << " has shape " << toString(s)
-                    << ", expected [batch, steps, " << heads << " * size]";
+    return n.fail("input {} has shape {}, expected [batch, steps, {} * size]",
+                  i, s, heads);
   return transposed(ir::wide(x).reshape({s[0], s[1], heads, s[2] / heads}),
                     {0, 2, 1, 3});
 }
@@ -67,21 +67,18 @@ LogicalResult addGates(const Node &n, LinearAttention &l) {
 FailureOr<LinearAttention> linearAttentionOf(const Node &n) {
   const int64_t queries = n.integer("q_num_heads", 0);
   const int64_t heads = n.integer("kv_num_heads", 0);
-  const std::string rule = n.text("update_rule", "gated_delta");
-  const bool isGated = StringRef(rule).starts_with("gated");
-  const bool isDelta = StringRef(rule).ends_with("delta");
-  if (!llvm::is_contained({"linear", "gated", "delta", "gated_delta"}, rule))
-    return n.fail() << "update_rule '" << rule
-                    << "' is not supported, expected linear, gated, delta or "
-                       "gated_delta";
+  DLC_GET(const auto rule,
+          n.choice("update_rule", "gated_delta",
+                   {"linear", "gated", "delta", "gated_delta"}));
+  const bool isGated = rule.starts_with("gated");
+  const bool isDelta = rule.ends_with("delta");
   if (heads < 1 || queries < 1 || queries % heads)
-    return n.fail() << "q_num_heads is " << queries << " and kv_num_heads "
-                    << heads << ", expected a multiple";
+    return n.fail("q_num_heads is {} and kv_num_heads {}, expected a multiple",
+                  queries, heads);
   if (isGated != n.has(4) || isDelta != n.has(5))
-    return n.fail() << "update_rule '" << rule << "' has "
-                    << (isGated ? "a" : "no") << " decay and "
-                    << (isDelta ? "a" : "no") << " beta, found inputs that "
-                    << "differ";
+    return n.fail(
+        "update_rule '{}' has {} decay and {} beta, found inputs that differ",
+        rule, isGated ? "a" : "no", isDelta ? "a" : "no");
   DLC_GET(auto q, byHead(n, 0, queries));
   DLC_GET(auto k, byHead(n, 1, heads));
   DLC_GET(auto v, byHead(n, 2, heads));
@@ -89,10 +86,9 @@ FailureOr<LinearAttention> linearAttentionOf(const Node &n) {
   LinearAttention l{sk[0], sk[2], heads, queries / heads, sk[3], sv[3]};
   if (shapeOf(q) != Shape{sk[0], queries, sk[2], sk[3]} ||
       sv != Shape{sk[0], heads, sk[2], sv[3]})
-    return n.fail() << "query, key and value have the shapes "
-                    << toString(n.shape(0)) << ", " << toString(n.shape(1))
-                    << " and " << toString(n.shape(2))
-                    << ", which do not fit together";
+    return n.fail("query, key and value have the shapes {}, {} and {}, which "
+                  "do not fit together",
+                  n.shape(0), n.shape(1), n.shape(2));
   // Queries of a head are grouped.
   l.q = transposed(q.reshape({l.batch, heads, l.groups, l.steps, l.keys}),
                    {0, 1, 3, 2, 4});
@@ -106,15 +102,14 @@ FailureOr<LinearAttention> linearAttentionOf(const Node &n) {
 Value allAtOnce(const Node &n, const LinearAttention &l, Expr state) {
   const int64_t rows = l.steps * l.groups;
   Expr q = l.q->reshape({l.batch, l.heads, rows, l.keys});
-  Expr scores = product(q, *l.k, kTransB)
-                    .reshape({l.batch, l.heads, l.steps, l.groups, l.steps});
+  Expr scores =
+      productB(q, *l.k).reshape({l.batch, l.heads, l.steps, l.groups, l.steps});
   Expr query = iota(n, {1, 1, l.steps, 1, 1}, 2);
   Expr key = iota(n, {1, 1, 1, 1, l.steps}, 4);
-  scores =
-      select(compare(ir::Predicate::le, key, query), scores, scores.scalar(0));
-  Expr y = product(scores.reshape({l.batch, l.heads, rows, l.steps}), *l.v);
+  scores = select(key <= query, scores, 0);
+  Expr y = matmul(scores.reshape({l.batch, l.heads, rows, l.steps}), *l.v);
   if (n.has(3))
-    y = y + product(q, state);
+    y = y + matmul(q, state);
   return y.reshape({l.batch, l.heads, l.steps, l.groups, l.values}).v;
 }
 
@@ -160,17 +155,16 @@ struct Chunks {
     Expr isPast = compare(order, iota(n, {1, 1, 1, 1, size}, 4),
                           iota(n, {1, 1, size, 1, 1}, 2));
     auto decayed = [&](const Expr &since, const Expr &mask) {
-      return exp(select(mask, since, since.scalar(0)));
+      return exp(select(mask, since, 0));
     };
     std::optional<Expr> y;
     if (total && total->shape()[3] > 1) { // per key
       Expr since = unsqueezed(*total, 3) - unsqueezed(*total, 2);
       Expr keys = unsqueezed(k, 2) * decayed(since, moved(isPast, 4, 3));
-      y = product(rows.reshape({l.batch, all * size, width, l.keys}),
-                  keys.reshape({l.batch, all * size, size, l.keys}), kTransB);
+      y = productB(rows.reshape({l.batch, all * size, width, l.keys}),
+                   keys.reshape({l.batch, all * size, size, l.keys}));
     } else {
-      y = product(rows.reshape({l.batch, all, size * width, l.keys}), k,
-                  kTransB);
+      y = productB(rows.reshape({l.batch, all, size * width, l.keys}), k);
     }
     y = y->reshape({l.batch, all, size, width, size});
     if (total && total->shape()[3] == 1)
@@ -183,23 +177,21 @@ struct Chunks {
   /// The inverse of 1 + x with x [B, M, size, size] strictly lower triangular,
   /// from inverses of diagonal blocks that double in size.
   Expr inverse(const Expr &x) const {
-    Expr y =
-        filled(n, {l.batch, all, size, 1, 1}, x.type().getElementType(), 1);
+    Expr y = filled(n, {l.batch, all, size, 1, 1}, x.element(), 1);
     for (int64_t side = 1; side < size; side *= 2) {
       const int64_t pairs = size / (2 * side);
       // The blocks below the diagonal of each pair.
       Expr below = x.reshape({l.batch * all, pairs, 2 * side, pairs, 2 * side});
       below = part(part(below, 2, side, side), 4, 0, side);
-      Expr isOwn = compare(ir::Predicate::eq, iota(n, {1, pairs, 1, 1, 1}, 1),
-                           iota(n, {1, 1, 1, pairs, 1}, 3));
-      const int64_t other[] = {3};
-      below = select(isOwn, below, below.scalar(0))
-                  .sum(other)
+      Expr isOwn =
+          iota(n, {1, pairs, 1, 1, 1}, 1) == iota(n, {1, 1, 1, pairs, 1}, 3);
+      below = select(isOwn, below, 0)
+                  .sum({3})
                   .reshape({l.batch, all * pairs, side, side});
       Expr two = y.reshape({l.batch, all * pairs, 2, side, side});
-      Expr first = squeezed(part(two, 2, 0, 1), 2);
-      Expr second = squeezed(part(two, 2, 1, 1), 2);
-      Expr corner = -product(second, product(below, first));
+      Expr first = sliceOf(two, 2, 0);
+      Expr second = sliceOf(two, 2, 1);
+      Expr corner = -matmul(second, matmul(below, first));
       Expr none = first.scalar(0).broadcast(first.shape());
       y = joined({joined({first, none}, 3), joined({corner, second}, 3)}, 2);
     }
@@ -217,10 +209,7 @@ struct Chunks {
   Expr together(ArrayRef<Expr> chunks) const {
     Shape shape = shapeOf(chunks[0]);
     shape[1] = all;
-    SmallVector<Expr> each;
-    for (const Expr &chunk : chunks)
-      each.push_back(unsqueezed(chunk, 2));
-    return joined(each, 2).reshape(shape);
+    return stacked(chunks, 2).reshape(shape);
   }
 };
 
@@ -251,23 +240,23 @@ Value inChunks(const Node &n, const LinearAttention &l, Expr &state) {
   if (c.beta) {
     Expr own = squeezed(c.scores(unsqueezed(c.k, 3), false), 3);
     Expr solved = c.inverse(own * *c.beta);
-    writes = product(solved, c.v * *c.beta);
-    reads = product(solved, readers * *c.beta);
+    writes = matmul(solved, c.v * *c.beta);
+    reads = matmul(solved, readers * *c.beta);
   }
   SmallVector<Expr> states, written;
   for (int64_t i = 0; i < c.count; ++i) {
     states.push_back(state);
     written.push_back(c.at(*writes, i));
     if (reads)
-      written.back() = written.back() - product(c.at(*reads, i), state);
-    Expr added = product(c.at(keys, i), written.back(), kTransA);
+      written.back() = written.back() - matmul(c.at(*reads, i), state);
+    Expr added = productA(c.at(keys, i), written.back());
     state = (shrink ? state * c.at(*shrink, i) : state) + added;
   }
   const int64_t rows = c.size * l.groups;
-  Expr y = product(queries.reshape({l.batch, c.all, rows, l.keys}),
-                   c.together(states)) +
-           product(c.scores(c.q, true).reshape({l.batch, c.all, rows, c.size}),
-                   c.together(written));
+  Expr y = matmul(queries.reshape({l.batch, c.all, rows, l.keys}),
+                  c.together(states)) +
+           matmul(c.scores(c.q, true).reshape({l.batch, c.all, rows, c.size}),
+                  c.together(written));
   y = y.reshape({l.batch, l.heads, c.count * c.size, l.groups, l.values});
   return part(y, 2, 0, l.steps).v;
 }
@@ -278,20 +267,20 @@ LogicalResult linearAttention(const Node &n) {
   const Shape inner{l.batch, l.heads, l.keys, l.values};
   DLC_CHECK(checkInputShape(n, 3, "past_state", inner));
   const Type type = n.type(0).getElementType();
-  Expr state = filled(n, inner, l.k->type().getElementType(), 0);
+  Expr state = filled(n, inner, l.k->element(), 0);
   if (n.has(3)) {
     DLC_GET(auto past, input(n, 3));
-    state = past.cast(state.type().getElementType());
+    state = past.cast(state.element());
   }
   constexpr int64_t kMostSteps = 1 << 13; // scores are quadratic
   const bool isLong = l.decay || l.beta || l.steps > kMostSteps;
   Value steps = isLong ? inChunks(n, l, state) : allAtOnce(n, l, state);
   if (!isLong)
-    state = state + product(*l.k, *l.v, kTransA);
+    state = state + productA(*l.k, *l.v);
   if (!steps)
     return failure();
   const double asked = n.number("scale", 0);
-  Expr y = transposed(Expr(n.b, n.loc, steps), {0, 2, 1, 3, 4}) *
+  Expr y = transposed(n.expr(steps), {0, 2, 1, 3, 4}) *
            (asked != 0 ? asked : 1 / std::sqrt(double(l.keys)));
   const Type kept = n.has(3) ? n.type(3).getElementType() : type;
   if (n.uses(1) && failed(n.result(1, state.cast(kept))))

@@ -22,11 +22,11 @@ Value wrapped(const Node &n, const SmallInteger &to, Value x) {
 }
 
 Expr choose(ir::Predicate p, Expr a, double b, double then, Expr otherwise) {
-  return select(compare(p, a, a.scalar(b)), a.scalar(then), otherwise);
+  return select(compare(p, a, a.scalar(b)), then, otherwise);
 }
 
 Expr straightRound(Expr x) {
-  Expr y = x.make<ir::RoundOp>(x.v);
+  Expr y = round(x);
   y.v.getDefiningOp()->setAttr(ir::kStraightThrough,
                                UnitAttr::get(y.v.getContext()));
   return y;
@@ -34,7 +34,7 @@ Expr straightRound(Expr x) {
 
 /// Like roundTo; the quantum is selected by comparisons, so it is exact.
 Value rounded(const Node &n, const SmallFloat &to, Value value, bool saturate) {
-  Expr x(n.b, n.loc, value), size = abs(x);
+  Expr x = n.expr(value), size = abs(x);
   Expr step = x.scalar(std::ldexp(1.0, to.lowest - to.digits));
   for (int e = to.lowest + 1; e <= to.highest + 1; ++e)
     step = choose(ir::Predicate::ge, size, std::ldexp(1.0, e),
@@ -45,7 +45,7 @@ Value rounded(const Node &n, const SmallFloat &to, Value value, bool saturate) {
   bounded = choose(ir::Predicate::lt, y, -to.most, -excess, bounded);
   if (!to.hasNegativeZero)
     bounded = choose(ir::Predicate::eq, y, 0, 0, bounded);
-  return select(compare(ir::Predicate::eq, x, x), bounded, x.scalar(to.ofNan));
+  return select(x == x, bounded, to.ofNan);
 }
 
 Result<PowerRounding> powerRounding(const Node &n) {
@@ -66,7 +66,7 @@ Value roundedToPower(const Node &n, Value value, bool saturate) {
     (void)n.fail(rounding.status());
     return nullptr;
   }
-  Expr x(n.b, n.loc, value), size = abs(x), rest = size, power = x.scalar(1);
+  Expr x = n.expr(value), size = abs(x), rest = size, power = x.scalar(1);
   auto scale = [&](Expr condition, int exponent) {
     auto scaled = [&](Expr y, int by) {
       return select(condition, y * std::ldexp(1.0, by), y);
@@ -75,22 +75,21 @@ Value roundedToPower(const Node &n, Value value, bool saturate) {
     rest = scaled(rest, -exponent);
   };
   for (int e = 64; e; e /= 2)
-    scale(compare(ir::Predicate::ge, rest, x.scalar(std::ldexp(1.0, e))), e);
+    scale(rest >= std::ldexp(1.0, e), e);
   for (int e = 64; e; e /= 2)
-    scale(compare(ir::Predicate::lt, rest, x.scalar(std::ldexp(1.0, 1 - e))),
-          -e);
+    scale(rest < std::ldexp(1.0, 1 - e), -e);
   Expr y = power;
   if (*rounding == PowerRounding::Up)
-    y = select(compare(ir::Predicate::gt, rest, x.scalar(1)), y * 2, y);
+    y = select(rest > 1, y * 2, y);
   else if (*rounding == PowerRounding::Nearest)
-    y = select(compare(ir::Predicate::ge, rest, x.scalar(1.5)), y * 2, y);
+    y = select(rest >= 1.5, y * 2, y);
   // Rounding has gradient 1. The difference is exact, since the numbers differ
   // by at most a factor of two.
   y = size + y.make<ir::StopGradientOp>((y - size).v);
   const double least = 0x1p-127, most = 0x1p127;
   y = choose(ir::Predicate::lt, size, least, saturate ? least : NAN, y);
   y = choose(ir::Predicate::gt, size, most, saturate ? most : NAN, y);
-  return select(compare(ir::Predicate::eq, x, x), y, x.scalar(NAN));
+  return select(x == x, y, NAN);
 }
 
 } // namespace

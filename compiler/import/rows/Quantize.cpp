@@ -20,9 +20,9 @@ FailureOr<IntegerRange> integerRange(const Node &n, int onnxType) {
     return IntegerRange{0, 255};
   const SmallInteger *integer = smallInteger(onnxType);
   if (!integer || integer->bits > 16)
-    return n.fail() << "quantisation to " << onnxTypeName(onnxType)
-                    << " is not supported, expected integers of at most 16 "
-                       "bits or floats of at most 8 that have a sign";
+    return n.fail("quantisation to {} is not supported, expected integers of "
+                  "at most 16 bits or floats of at most 8 that have a sign",
+                  onnxTypeName(onnxType));
   const double count = std::ldexp(1.0, integer->bits);
   if (integer->isSigned)
     return IntegerRange{-count / 2, count / 2 - 1};
@@ -30,14 +30,14 @@ FailureOr<IntegerRange> integerRange(const Node &n, int onnxType) {
 }
 
 Expr quantized(Expr scaled, Expr zeroPoint, IntegerRange range, Type type) {
-  Expr whole = scaled.make<ir::RoundOp>(scaled.v);
+  Expr whole = round(scaled);
   whole.v.getDefiningOp()->setAttr(ir::kStraightThrough,
                                    UnitAttr::get(whole.v.getContext()));
   whole = wide(whole);
-  Expr y = whole + zeroPoint.cast(whole.type().getElementType());
+  Expr y = whole + zeroPoint.cast(whole.element());
   Expr low = y.scalar(range.low), high = y.scalar(range.high);
-  y = select(compare(ir::Predicate::lt, y, low), low, y);
-  y = select(compare(ir::Predicate::gt, y, high), high, y).cast(type);
+  y = select(y < low, low, y);
+  y = select(y > high, high, y).cast(type);
   y.v.getDefiningOp()->setAttr(kWhole, UnitAttr::get(y.v.getContext()));
   return y;
 }
@@ -46,25 +46,21 @@ namespace {
 
 /// A scale or zero point, broadcast to x: per tensor, per slice of the axis, or
 /// per block along it.
-FailureOr<Expr> spread(const Node &n, Value v, const Shape &x) {
-  Expr e(n.b, n.loc, v);
-  Shape shape = shapeOf(v);
+FailureOr<Expr> spread(const Node &n, Expr e, const Shape &x) {
+  const Shape shape = shapeOf(e);
   if (shape.empty() || shape == Shape{1})
     return e.reshape({});
   DLC_GET(auto axis, n.axis("axis", 1, x.size()));
   const int64_t block = n.integer("block_size", 0), size = x[axis];
-  if (shape == Shape{size}) {
-    Shape kept(x.size(), 1);
-    kept[axis] = size;
-    return e.reshape(kept);
-  }
+  if (shape == Shape{size})
+    return e.reshape(lineShape(x.size(), axis, size));
   Shape blocks = x;
   if (block > 0 && block <= size)
     blocks[axis] = (size + block - 1) / block;
   if (block < 1 || block > size || shape != blocks)
-    return n.fail() << "a scale or zero point of shape " << toString(shape)
-                    << " for a tensor of shape " << toString(x) << ", axis "
-                    << axis << " and block_size " << block;
+    return n.fail("a scale or zero point of shape {} for a tensor of shape {}, "
+                  "axis {} and block_size {}",
+                  shape, x, axis, block);
   Shape split = blocks, filled = x, merged = x;
   split.insert(split.begin() + axis + 1, 1);
   filled = split;
@@ -78,15 +74,10 @@ FailureOr<Expr> spread(const Node &n, Value v, const Shape &x) {
 FailureOr<Expr> zeroPointOf(const Node &n, size_t i, const Shape &x,
                             Type type) {
   if (!n.has(i))
-    return Expr(n.b, n.loc, n.constant(HostTensor::scalar(toDType(type), 0)));
-  DLC_GET(Value v, n.in(i));
-  auto zero = spread(n, v, x);
-  return failed(zero) ? zero : FailureOr<Expr>(zero->cast(type));
-}
-
-/// f32 for 16-bit floats, so that differences with a zero point are exact.
-Type wideType(Type type) {
-  return ir::isHalf(type) ? Float32Type::get(type.getContext()) : type;
+    return filled(n, {}, type, 0);
+  DLC_GET(auto given, input(n, i));
+  DLC_GET(auto zero, spread(n, given, x));
+  return zero.cast(type);
 }
 
 /// The type in an attribute; `otherwise` if it is absent or 0.
@@ -97,24 +88,20 @@ FailureOr<Type> typeNamed(const Node &n, const char *attribute,
     return otherwise;
   if (auto dtype = toDType(int(given)))
     return toMlir(*dtype, n.b.getContext());
-  return n.fail() << attribute << " " << onnxTypeName(int(given))
-                  << " is not supported";
+  return n.fail("{} {} is not supported", attribute, onnxTypeName(int(given)));
 }
 
 LogicalResult quantizeLinear(const Node &n) {
-  Value x = n.in(0), s = n.in(1);
-  if (!x || !s)
-    return failure();
-  Shape shape = shapeOf(x);
-  auto precision = typeNamed(n, "precision", ir::elementType(s));
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto s, input(n, 1));
+  const Shape shape = shapeOf(x);
+  DLC_GET(auto precision, typeNamed(n, "precision", s.element()));
   const int64_t otherwise = n.has(2) ? n.onnxType(2) : onnx::TensorProto::UINT8;
   const int64_t named = n.integer("output_dtype", 0);
   const int to = int(named ? named : otherwise);
-  auto scale = spread(n, s, shape);
-  if (failed(precision) || failed(scale))
-    return failure();
-  Expr scaled = Expr(n.b, n.loc, x).cast(*precision) / scale->cast(*precision);
-  DLC_GET(auto zero, zeroPointOf(n, 2, shape, wideType(*precision)));
+  DLC_GET(auto scale, spread(n, s, shape));
+  Expr scaled = x.cast(precision) / scale.cast(precision);
+  DLC_GET(auto zero, zeroPointOf(n, 2, shape, ir::wideType(precision)));
   if (smallFloat(to)) {
     Expr y = wide(scaled) + zero;
     Value small = narrowed(n, y, to, n.integer("saturate", 1));
@@ -126,20 +113,19 @@ LogicalResult quantizeLinear(const Node &n) {
 }
 
 LogicalResult dequantizeLinear(const Node &n) {
-  Value x = n.in(0), s = n.in(1);
-  if (!x || !s)
-    return failure();
-  Shape shape = shapeOf(x);
-  Type precision = ir::elementType(s);
-  if (auto cast = x.getDefiningOp<ir::CastOp>(); cast && cast->hasAttr(kWhole))
-    x = cast.getX();
-  Type computed = wideType(precision);
+  DLC_GET(auto x, input(n, 0));
+  DLC_GET(auto s, input(n, 1));
+  const Shape shape = shapeOf(x);
+  if (auto cast = x.v.getDefiningOp<ir::CastOp>();
+      cast && cast->hasAttr(kWhole))
+    x.v = cast.getX();
+  // Differences with a zero point are exact in this type.
+  const Type computed = ir::wideType(s.element());
   DLC_GET(auto scale, spread(n, s, shape));
   DLC_GET(auto zero, zeroPointOf(n, 2, shape, computed));
-  DLC_GET(auto type, typeNamed(n, "output_dtype", precision));
-  Expr y =
-      (Expr(n.b, n.loc, n.cast(x, computed)) - zero) * scale.cast(computed);
-  return n.result(y.cast(type));
+  DLC_GET(auto type, typeNamed(n, "output_dtype", s.element()));
+  return n.result(
+      ((x.cast(computed) - zero) * scale.cast(computed)).cast(type));
 }
 
 /// ai.dlc.LearnedScale(s, x): s, a trained scale of x. Multiplies its gradient,
@@ -147,38 +133,33 @@ LogicalResult dequantizeLinear(const Node &n) {
 /// weights have similar size; N is the number of elements of x per sample and
 /// element of s (Esser et al., Learned Step Size Quantization, 2020).
 LogicalResult learnedScale(const Node &n) {
-  Value s = n.in(0), x = n.in(1);
-  if (!s || !x)
-    return failure();
-  auto elements = [](Value v) {
-    return double(cast<ShapedType>(v.getType()).getNumElements());
-  };
-  const Shape shape = shapeOf(x);
-  double count = elements(x) / elements(s);
-  if (!n.integer("of_weight", 0) && !shape.empty())
-    count /= double(shape[0]);
+  DLC_GET(auto s, input(n, 0));
+  DLC_GET(auto x, input(n, 1));
+  double count =
+      double(x.type().getNumElements()) / double(s.type().getNumElements());
+  if (!n.integer("of_weight", 0) && x.rank())
+    count /= double(x.shape()[0]);
   const double high = double(n.integer("high", 127));
   const double factor = 1 / std::sqrt(std::max(count, 1.0) * high);
-  return n.result(n.make<ir::ScaleGradientOp>(s, n.b.getF64FloatAttr(factor)));
+  return n.result(
+      s.make<ir::ScaleGradientOp>(s.v, n.b.getF64FloatAttr(factor)));
 }
 
 /// Quantises to u8, with the range of x extended to 0.
 LogicalResult dynamicQuantizeLinear(const Node &n) {
-  DLC_GET(Value input, n.in(0));
-  Expr x(n.b, n.loc, input), zero = x.scalar(0);
+  DLC_GET(auto x, input(n, 0));
+  Expr zero = x.scalar(0);
   auto all = ir::axesBetween(0, x.rank());
   auto extremum = [&](auto over) { return all.empty() ? x : over(); };
   Expr high = maximum(extremum([&] { return x.max(all); }), zero);
-  Expr low = minimum(
-      extremum([&] { return x.make<ir::ReduceMinOp>(x.v, all, false); }), zero);
+  Expr low = minimum(extremum([&] { return x.min(all); }), zero);
   Expr width = high - low;
-  Expr safe =
-      select(compare(ir::Predicate::eq, width, zero), x.scalar(1), width);
+  Expr safe = select(width == zero, 1, width);
   Expr scale = safe / 255;
   const IntegerRange range{0, 255};
   Type type = toMlir(DType::U8, n.b.getContext());
   Expr middle = quantized(-low / scale, zero, range, type);
-  Expr point = middle.cast(x.type().getElementType());
+  Expr point = middle.cast(x.element());
   if (failed(n.result(1, scale)) || failed(n.result(2, middle)))
     return failure();
   return n.result(quantized(x / scale, point, range, type));
@@ -187,32 +168,28 @@ LogicalResult dynamicQuantizeLinear(const Node &n) {
 /// Input `i` of a product as f32 minus its zero point, input `zero`, which may
 /// be per row or column.
 FailureOr<Expr> centred(const Node &n, size_t i, size_t zero, bool perRow) {
-  DLC_GET(Value x, n.in(i));
-  if (shapeOf(x).size() < 2)
-    return n.fail() << "operands of rank " << shapeOf(x).size()
-                    << " are not supported, expected at least 2";
-  Type f32 = n.b.getF32Type();
-  Value whole = n.cast(x, f32);
+  DLC_GET(auto x, input(n, i));
+  if (x.rank() < 2)
+    return n.fail("operands of rank {} are not supported, expected at least 2",
+                  x.rank());
+  const Type f32 = n.b.getF32Type();
   if (!n.has(zero))
-    return Expr(n.b, n.loc, whole);
-  DLC_GET(Value point, n.in(zero));
-  Shape shape = shapeOf(point);
-  if (perRow && shape.size() == 1 && shape[0] != 1)
-    point = n.reshape(point, {shape[0], 1});
-  DLC_GET(Value y, n.make<ir::SubOp>(whole, n.cast(point, f32)));
-  if (shapeOf(y) != shapeOf(x))
-    return n.fail() << "a zero point of shape " << toString(shape)
-                    << " for an operand of shape " << toString(shapeOf(x));
-  return Expr(n.b, n.loc, y);
+    return x.cast(f32);
+  DLC_GET(auto point, input(n, zero));
+  if (perRow && point.rank() == 1 && point.shape()[0] != 1)
+    point = unsqueezed(point, 1);
+  if (!broadcastsTo(shapeOf(point), shapeOf(x)))
+    return n.fail("a zero point of shape {} for an operand of shape {}",
+                  n.shape(zero), shapeOf(x));
+  return x.cast(f32) - point.cast(f32);
 }
 
 FailureOr<Expr> integerMatmul(const Node &n, size_t a, size_t aZero, size_t b,
                               size_t bZero) {
   DLC_GET(auto x, centred(n, a, aZero, true));
   DLC_GET(auto w, centred(n, b, bZero, false));
-  return exactProduct(n, x, w, x.shape().back(), [&](Expr p, Expr q) {
-    return n.make<ir::MatmulOp>(p.v, q.v, Value(), false, false, StringAttr());
-  });
+  return exactProduct(n, x, w, x.shape().back(),
+                      [&](Expr p, Expr q) { return n.matmul(p, q); });
 }
 
 LogicalResult matmulInteger(const Node &n) {
@@ -221,40 +198,36 @@ LogicalResult matmulInteger(const Node &n) {
 }
 
 LogicalResult qLinearMatmul(const Node &n) {
-  auto y = integerMatmul(n, 0, 2, 3, 5);
-  Value a = n.in(1), b = n.in(4);
-  if (failed(y) || !a || !b)
-    return failure();
-  if (shapeOf(a).size() == 1 && shapeOf(a)[0] != 1)
-    a = n.reshape(a, {shapeOf(a)[0], 1});
-  return requantized(n, *y, n.make<ir::MulOp>(a, b), 6, 7);
+  DLC_GET(auto y, integerMatmul(n, 0, 2, 3, 5));
+  DLC_GET(auto a, input(n, 1));
+  DLC_GET(auto b, input(n, 4));
+  if (a.rank() == 1 && a.shape()[0] != 1)
+    a = unsqueezed(a, 1);
+  return requantized(n, y, n.make<ir::MulOp>(a.v, b.v), 6, 7);
 }
 
 /// Input `i` as [M, 1...] if it is per output channel.
-Value perChannel(const Node &n, size_t i, size_t rank) {
-  Value v = n.in(i);
-  if (!v || shapeOf(v).size() != 1 || shapeOf(v)[0] == 1)
-    return v ? n.reshape(v, {}) : v;
-  Shape shape(rank, 1);
-  shape[0] = shapeOf(v)[0];
-  return n.reshape(v, shape);
+FailureOr<Expr> perChannel(const Node &n, size_t i, int64_t rank) {
+  DLC_GET(auto v, input(n, i));
+  const bool isOne = v.rank() != 1 || v.shape()[0] == 1;
+  return v.reshape(isOne ? Shape() : lineShape(rank, 0, v.shape()[0]));
 }
 
 /// Input `i` as f32 minus its zero point, input `zero`.
 FailureOr<Expr> wholeImage(const Node &n, size_t i, size_t zero,
                            bool isWeights) {
-  DLC_GET(Value x, n.in(i));
+  DLC_GET(auto x, input(n, i));
   const Shape shape = shapeOf(x);
-  Expr whole = Expr(n.b, n.loc, x).cast(n.b.getF32Type());
+  Expr whole = x.cast(n.b.getF32Type());
   if (!n.has(zero))
     return whole;
   const Shape given = n.shape(zero);
   const bool isOne = sizeOf(given) == 1 && given.size() < 2;
   if (!isOne && (!isWeights || shape.empty() || given != Shape{shape[0]}))
-    return n.fail() << "a zero point of shape " << toString(given)
-                    << " for an operand of shape " << toString(shape);
-  DLC_GET(Value point, perChannel(n, zero, shape.size()));
-  return whole - Expr(n.b, n.loc, point).cast(n.b.getF32Type());
+    return n.fail("a zero point of shape {} for an operand of shape {}", given,
+                  shape);
+  DLC_GET(auto point, perChannel(n, zero, shape.size()));
+  return whole - point.cast(n.b.getF32Type());
 }
 
 FailureOr<Expr> integerConvolution(const Node &n, size_t x, size_t xZero,
@@ -270,23 +243,22 @@ FailureOr<Expr> integerConvolution(const Node &n, size_t x, size_t xZero,
 }
 
 LogicalResult convInteger(const Node &n) {
-  auto y = integerConvolution(n, 0, 2, 1, 3);
-  return failed(y) ? failure() : n.result(*y);
+  DLC_GET(auto y, integerConvolution(n, 0, 2, 1, 3));
+  return n.result(y);
 }
 
 LogicalResult qLinearConv(const Node &n) {
-  auto y = integerConvolution(n, 0, 2, 3, 5);
-  Value a = n.in(1), b = n.in(4);
-  if (failed(y) || !a || !b)
-    return failure();
+  DLC_GET(auto y, integerConvolution(n, 0, 2, 3, 5));
   // The channel dimension precedes the spatial ones.
-  const size_t rank = size_t(y->rank()) - 1;
+  const int64_t rank = y.rank() - 1;
+  DLC_GET(auto a, input(n, 1));
+  DLC_GET(auto b, perChannel(n, 4, rank));
   if (n.has(8)) {
-    DLC_GET(Value bias, perChannel(n, 8, rank));
-    y = Expr(n.b, n.loc, n.make<ir::AddOp>(y->v, bias));
+    DLC_GET(auto bias, perChannel(n, 8, rank));
+    DLC_GET(Value sum, n.make<ir::AddOp>(y.v, bias.v));
+    y = n.expr(sum);
   }
-  Value scale = n.make<ir::MulOp>(n.reshape(a, {}), perChannel(n, 4, rank));
-  return requantized(n, *y, scale, 6, 7);
+  return requantized(n, y, n.make<ir::MulOp>(a.reshape({}).v, b.v), 6, 7);
 }
 
 /// Splits an integer of at most 8 bits and a sign into 16 high + low.
@@ -294,7 +266,7 @@ std::vector<std::pair<Expr, double>> halvesOf(Expr x, bool splits) {
   if (!splits)
     return {{x, 1}};
   Expr sixteenth = x * (1.0 / 16);
-  Expr high = sixteenth.make<ir::FloorOp>(sixteenth.v);
+  Expr high = floor(sixteenth);
   return {{high, 16}, {x - high * 16, 1}};
 }
 
@@ -306,14 +278,14 @@ FailureOr<Expr> exactProduct(const Node &n, Expr x, Expr w, int64_t terms,
   const bool splitsW = terms * 255 * 255 >= kExact;
   const bool splitsX = terms * 255 * 16 >= kExact;
   if (terms * 16 * 16 >= kExact)
-    return n.fail() << "a sum of " << terms
-                    << " products of integers is not supported, expected less "
-                       "than 65536";
+    return n.fail("a sum of {} products of integers is not supported, expected "
+                  "less than 65536",
+                  terms);
   std::optional<Expr> sum;
   for (auto [p, fp] : halvesOf(x, splitsX))
     for (auto [q, fq] : halvesOf(w, splitsW)) {
       DLC_GET(Value part, product(p, q));
-      Expr y = Expr(n.b, n.loc, part).cast(n.b.getI32Type());
+      Expr y = n.expr(part).cast(n.b.getI32Type());
       if (fp * fq != 1)
         y = y * (fp * fq);
       sum = sum ? *sum + y : y;
@@ -323,23 +295,19 @@ FailureOr<Expr> exactProduct(const Node &n, Expr x, Expr w, int64_t terms,
 
 LogicalResult requantized(const Node &n, Expr sum, Value scale, size_t yScale,
                           size_t yZero) {
-  Value s = n.in(yScale), zero = n.in(yZero);
-  if (!s || !zero || !scale)
-    return failure();
-  Value factor = n.make<ir::DivOp>(scale, s);
-  Type type = ir::elementType(zero), f32 = n.b.getF32Type();
-  auto range = integerRange(n, n.onnxType(yZero));
-  Value y = n.make<ir::MulOp>(sum.cast(f32).v, n.cast(factor, f32));
-  if (failed(range) || !y)
-    return failure();
-  Expr point = Expr(n.b, n.loc, zero).cast(f32);
+  DLC_GET(auto s, input(n, yScale));
+  DLC_GET(auto zero, input(n, yZero));
+  DLC_GET(auto range, integerRange(n, n.onnxType(yZero)));
+  const Type f32 = n.b.getF32Type();
+  DLC_GET(Value factor, n.make<ir::DivOp>(scale, s.v));
+  DLC_GET(Value y, n.make<ir::MulOp>(sum.cast(f32).v, n.cast(factor, f32)));
+  Expr point = zero.cast(f32);
   if (shapeOf(zero) == Shape{1})
     point = point.reshape({});
-  auto shape = broadcastShapes(shapeOf(y), shapeOf(point.v));
-  if (!shape.ok() || *shape != shapeOf(y))
-    return n.fail() << "a zero point of shape " << toString(shapeOf(zero))
-                    << " for a result of shape " << toString(shapeOf(y));
-  return n.result(quantized(Expr(n.b, n.loc, y), point, *range, type));
+  if (!broadcastsTo(shapeOf(point), shapeOf(y)))
+    return n.fail("a zero point of shape {} for a result of shape {}",
+                  shapeOf(zero), shapeOf(y));
+  return n.result(quantized(n.expr(y), point, range, zero.element()));
 }
 
 void addQuantizeRows(Rows &rows) {

@@ -27,7 +27,7 @@ LogicalResult dropout(const Node &n) {
   DLC_GET(auto ratio, n.numberOr(1, "ratio", 0.5));
   DLC_GET(bool training, n.numberOr(2, "training_mode", 0));
   if (!(ratio >= 0 && ratio <= 1))
-    return n.fail() << "expected a ratio from 0 to 1, found " << ratio;
+    return n.fail("expected a ratio from 0 to 1, found {}", ratio);
   if (const auto *asked = n.table.dropout(n.proto.output(0))) {
     training = true;
     ratio = asked->value_or(ratio);
@@ -53,8 +53,7 @@ FailureOr<Type> elementOf(const Node &n, Type like) {
   int64_t number = n.integer("dtype", 0);
   if (auto type = import::toDType(int(number)))
     return toMlir(*type, n.b.getContext());
-  return n.fail() << "type " << onnxTypeName(int(number))
-                  << " is not supported";
+  return n.fail("type {} is not supported", onnxTypeName(int(number)));
 }
 
 /// scale * number + offset, with uniform or normal numbers in f32.
@@ -62,8 +61,7 @@ LogicalResult noise(const Node &n, const Shape &shape, Type like, bool normal,
                     double scale, double offset) {
   DLC_GET(auto element, elementOf(n, like));
   if (!llvm::isa<FloatType>(element))
-    return n.fail() << "expected a float type of random numbers, found "
-                    << element;
+    return n.fail("expected a float type of random numbers, found {}", element);
   DLC_CHECK(n.check(countElements(shape, "the result").status()));
   auto type = RankedTensorType::get(shape, n.b.getF32Type());
   Value x = ir::NoiseOp::create(n.b, n.loc, type, normal, n.proto.output(0));
@@ -87,7 +85,7 @@ using Maker = LogicalResult (*)(const Node &, const Shape &, Type);
 template <Maker make> LogicalResult like(const Node &n) {
   auto type = n.type(0);
   if (!type)
-    return n.fail() << "input 0 is missing";
+    return n.fail("input 0 is missing");
   return make(n, n.shape(0), type.getElementType());
 }
 template <Maker make> LogicalResult shaped(const Node &n) {
@@ -116,8 +114,8 @@ LogicalResult dropOut(const Node &n) {
     return success();
   Value x = n.table.host(name) ? Value() : n.table.value(name, n.loc);
   if (!x || !llvm::isa<FloatType>(ir::elementType(x)))
-    return n.fail() << "--dropout: expected a result of floats that depends on "
-                       "the model's data";
+    return n.fail("--dropout: expected a result of floats that depends on the "
+                  "model's data");
   n.table.define(name, n.make<ir::DropoutOp>(x, llvm::APFloat(**ratio),
                                              llvm::ArrayRef<int64_t>(), name));
   return success();

@@ -16,7 +16,7 @@ constexpr int64_t kFewPairs = int64_t(1) << 26;
 
 /// Reverses the order of x, without overflow.
 Expr opposite(const Node &n, Expr x) {
-  Type element = x.type().getElementType();
+  Type element = x.element();
   if (isa<FloatType>(element))
     return -x;
   x = x.cast(n.b.getI64Type());
@@ -32,7 +32,7 @@ LogicalResult argExtremum(const Node &n, bool smallest) {
   DLC_GET(auto axis, n.axis("axis", 0, x.rank()));
   const int64_t size = x.shape()[axis];
   if (size == 0)
-    return n.fail() << "dimension " << axis << " is empty";
+    return n.fail("dimension {} is empty", axis);
   Expr y = smallest ? opposite(n, x) : x;
   const bool keepdims = n.integer("keepdims", 1) != 0;
   if (!n.integer("select_last_index", 0))
@@ -50,22 +50,17 @@ Expr byRank(const Node &n, Expr x, int64_t k) {
   Expr own = unsqueezed(x, axis + 1), other = unsqueezed(x, axis);
   Shape plain(x.rank() - 1, 1);
   plain.insert(plain.end(), {size, size});
-  Expr earlier = compare(ir::Predicate::lt, iota(n, plain, axis + 1),
-                         iota(n, plain, axis));
-  Expr tie = both(compare(ir::Predicate::eq, other, own), earlier);
-  Expr larger = compare(ir::Predicate::gt, other, own);
-  Expr before = larger.make<ir::OrOp>(larger.v, tie.v).cast(index);
-  const int64_t last[] = {axis + 1};
-  Expr rank = before.broadcast(pairs).sum(last); // [..., n]
-  Shape line(x.rank() + 1, 1);
-  line[axis] = k;
+  Expr earlier = iota(n, plain, axis + 1) < iota(n, plain, axis);
+  Expr tie = both(other == own, earlier);
+  Expr larger = other > own;
+  Expr before = either(larger, tie).cast(index);
+  Expr rank = before.broadcast(pairs).sum({axis + 1}); // [..., n]
   Shape places = shapeOf(x);
   places.insert(places.begin() + axis, k);
-  Expr hit =
-      compare(ir::Predicate::eq, unsqueezed(rank, axis), iota(n, line, axis));
-  Expr at = select(hit, iota(n, places, axis + 1), rank.scalar(0));
+  Expr hit = unsqueezed(rank, axis) == ramp(n, axis + 2, axis, k);
+  Expr at = select(hit, iota(n, places, axis + 1), 0);
   // With NaNs some ranks are missing: the index is clamped to the dimension.
-  return minimum(at.sum(last), at.scalar(double(size - 1)));
+  return minimum(at.sum({axis + 1}), size - 1);
 }
 
 /// The same by k selections of the maximum; selected elements are lowered.
@@ -74,9 +69,8 @@ Expr oneByOne(const Node &n, Expr x, int64_t k) {
   std::vector<Expr> found;
   for (int64_t i = 0; i < k; ++i) {
     found.push_back(argMax(x, axis, true));
-    Expr taken =
-        compare(ir::Predicate::eq, iota(n, shapeOf(x), axis), found.back());
-    x = select(taken, x.scalar(-INFINITY), x);
+    Expr taken = iota(n, shapeOf(x), axis) == found.back();
+    x = select(taken, -INFINITY, x);
   }
   return joined(found, axis);
 }
@@ -88,7 +82,7 @@ FailureOr<Expr> largest(const Node &n, Expr x, int64_t k) {
   Shape pairs = shapeOf(x);
   pairs.push_back(size);
   auto count = countElements(pairs, "comparing all pairs");
-  const bool isFloat = isa<FloatType>(x.type().getElementType());
+  const bool isFloat = isa<FloatType>(x.element());
   if (isFloat && k <= 64 && k < size / 8 && (!count.ok() || *count > kFewPairs))
     return oneByOne(n, x, k);
   DLC_CHECK(checkFits(n, pairs, "comparing all pairs for TopK", kMostCompared));
@@ -102,7 +96,7 @@ LogicalResult topK(const Node &n) {
   DLC_GET(auto axis, n.axis("axis", -1, x.rank()));
   const int64_t last = x.rank() - 1, size = x.shape()[axis];
   if (k < 0 || k > size)
-    return n.fail() << "k is " << k << " for a dimension of " << size;
+    return n.fail("k is {} for a dimension of {}", k, size);
   Expr rows = moved(x, axis, last);
   if (k == 0) {
     Expr none = part(x, axis, 0, 0);
@@ -126,7 +120,7 @@ LogicalResult cumulate(const Node &n, double neutral) {
   DLC_GET(auto x, input(n, 0));
   DLC_GET(auto given, n.integers(1, "the axis"));
   if (given.size() != 1)
-    return n.fail() << "expected one axis, found " << given.size();
+    return n.fail("expected one axis, found {}", given.size());
   DLC_GET(const int64_t axis, n.checked(normalizeAxis(given[0], x.rank())));
   const int64_t size = x.shape()[axis];
   const bool isReversed = n.integer("reverse", 0) != 0;

@@ -19,7 +19,7 @@ constexpr size_t kX = 0, kW = 1, kR = 2, kB = 3, kLengths = 4, kInitialH = 5,
 struct RecurrentLayer {
   int64_t gates, steps, batch, features, units, directions;
   bool batchFirst, firstReverse;
-  Value x;     // [T, B, I]
+  Expr x;      // [T, B, I]
   Value valid; // [T, B], null if all steps are valid
 
   bool isReverse(int64_t direction) const {
@@ -32,7 +32,7 @@ LogicalResult checkInputShapes(const Node &n, const RecurrentLayer &l) {
   const Shape state = l.batchFirst ? Shape{l.batch, l.directions, l.units}
                                    : Shape{l.directions, l.batch, l.units};
   if (l.steps < 1)
-    return n.fail() << "expected at least 1 step, found 0";
+    return n.fail("expected at least 1 step, found 0");
   return success(
       succeeded(
           checkInputShape(n, kW, "W", {l.directions, rows, l.features})) &&
@@ -53,145 +53,106 @@ LogicalResult findValid(const Node &n, RecurrentLayer &l) {
       return success();
     for (int64_t length : lengths)
       if (length < 0 || length > l.steps)
-        return n.fail() << "sequence_lens has " << length << ", expected 0 to "
-                        << l.steps;
+        return n.fail("sequence_lens has {}, expected 0 to {}", length,
+                      l.steps);
   }
-  DLC_GET(Value lengths, n.in(kLengths));
-  auto type =
-      RankedTensorType::get({l.steps, l.batch}, ir::elementType(lengths));
-  Value step = n.makeAs<ir::IotaOp>(type, uint64_t(0));
-  l.valid = n.make<ir::CompareOp>(ir::Predicate::lt, step,
-                                  n.reshape(lengths, {1, l.batch}));
-  return success(bool(l.valid));
+  DLC_GET(auto lengths, input(n, kLengths));
+  Expr step = iota(n, {l.steps, l.batch}, 0, lengths.element());
+  l.valid = step < lengths.reshape({1, l.batch});
+  return success();
 }
 
 FailureOr<RecurrentLayer> describeLayer(const Node &n, int64_t gates) {
-  Value x = n.in(kX);
-  if (!x || !n.in(kW) || !n.in(kR))
+  DLC_GET(auto given, input(n, kX));
+  if (!n.in(kW) || !n.in(kR))
     return failure();
-  RecurrentLayer l;
-  l.gates = gates;
   const int64_t layout = n.integer("layout", 0);
   if (layout != 0 && layout != 1)
-    return n.fail() << "layout is " << layout << ", expected 0 or 1";
-  l.batchFirst = layout;
-  if (shapeOf(x).size() != 3 || n.shape(kR).size() != 3)
-    return n.fail() << "expected X and R of rank 3, found "
-                    << toString(shapeOf(x)) << " and " << toString(n.shape(kR));
-  l.x = l.batchFirst ? n.transpose(x, {1, 0, 2}) : x;
-  const Shape shape = shapeOf(l.x);
-  l.steps = shape[0];
-  l.batch = shape[1];
-  l.features = shape[2];
-  l.units = n.shape(kR)[2];
-  const std::string direction = n.text("direction", "forward");
-  if (!llvm::is_contained({"forward", "reverse", "bidirectional"}, direction))
-    return n.fail() << "direction '" << direction << "' is not known";
-  l.directions = direction == "bidirectional" ? 2 : 1;
-  l.firstReverse = direction == "reverse";
+    return n.fail("layout is {}, expected 0 or 1", layout);
+  if (given.rank() != 3 || n.shape(kR).size() != 3)
+    return n.fail("expected X and R of rank 3, found {} and {}", shapeOf(given),
+                  n.shape(kR));
+  DLC_GET(const auto direction,
+          n.choice("direction", "forward",
+                   {"forward", "reverse", "bidirectional"}));
+  Expr x = layout ? transposed(given, {1, 0, 2}) : given;
+  RecurrentLayer l{gates,
+                   x.shape()[0],
+                   x.shape()[1],
+                   x.shape()[2],
+                   n.shape(kR)[2],
+                   direction == "bidirectional" ? 2 : 1,
+                   layout != 0,
+                   direction == "reverse",
+                   x,
+                   {}};
   if (n.integer("hidden_size", l.units) != l.units)
-    return n.fail() << "hidden_size is " << n.integer("hidden_size", 0)
-                    << ", but R is " << toString(n.shape(kR));
-  if (failed(checkInputShapes(n, l)) || failed(findValid(n, l)))
-    return failure();
+    return n.fail("hidden_size is {}, but R is {}", n.integer("hidden_size", 0),
+                  n.shape(kR));
+  DLC_CHECK(checkInputShapes(n, l));
+  DLC_CHECK(findValid(n, l));
+  for (size_t i : {kB, kInitialC, kInitialH})
+    if (n.has(i) && !n.in(i))
+      return failure();
   return l;
 }
 
-/// Slices [from, to) of dimension `dim`.
-Value elementsOf(const Node &n, Value x, size_t dim, int64_t from, int64_t to) {
-  return x ? part(Expr(n.b, n.loc, x), dim, from, to - from).v : x;
-}
-
-/// Element `i` of dimension `dim`, without that dimension.
-Value elementOf(const Node &n, Value x, size_t dim, int64_t i) {
-  return x ? squeezed(part(Expr(n.b, n.loc, x), dim, i, 1), dim).v : x;
-}
-
-/// Slice of input `i` for a direction.
-Value ofDirection(const Node &n, size_t i, int64_t direction, size_t dim = 0) {
-  return elementOf(n, n.in(i), dim, direction);
-}
-
-Value zerosLike(const Node &n, const Shape &shape, Value like) {
-  return n.broadcast(n.constant(0, like), shape);
+/// Slice of input `i`, which is there, for a direction.
+Expr ofDirection(const Node &n, size_t i, int64_t direction, int64_t dim = 0) {
+  return sliceOf(n.expr(n.in(i)), dim, direction);
 }
 
 /// Initial state [B, H]; zeros if the node has none.
-Value stateBefore(const Node &n, const RecurrentLayer &l, size_t i,
-                  int64_t direction) {
+Expr stateBefore(const Node &n, const RecurrentLayer &l, size_t i,
+                 int64_t direction) {
   return n.has(i) ? ofDirection(n, i, direction, l.batchFirst ? 1 : 0)
-                  : zerosLike(n, {l.batch, l.units}, l.x);
+                  : filled(n, {l.batch, l.units}, l.x.element(), 0);
 }
 
-/// x W^T + bias.
+/// x W^T + bias, which may be null.
 Value gatesOfInput(const Node &n, const RecurrentLayer &l, int64_t direction,
                    Value bias) {
-  Value w = ofDirection(n, kW, direction);
-  if (n.has(kB) && !bias)
-    return nullptr;
-  return w ? n.make<ir::MatmulOp>(l.x, w, bias, false, true, StringAttr())
-           : Value();
+  return n.matmul(l.x, ofDirection(n, kW, direction), false, true, bias);
 }
 
-/// Wb + Rb, if both biases are simply added.
+/// Wb + Rb, if both biases are simply added; null without biases.
 Value wholeBias(const Node &n, const RecurrentLayer &l, int64_t direction) {
   if (!n.has(kB))
     return nullptr;
   const int64_t rows = l.gates * l.units;
-  Value both = ofDirection(n, kB, direction);
-  return n.make<ir::AddOp>(elementsOf(n, both, 0, 0, rows),
-                           elementsOf(n, both, 0, rows, 2 * rows));
+  Expr both = ofDirection(n, kB, direction);
+  return part(both, 0, 0, rows) + part(both, 0, rows, rows);
 }
 
 /// Results of the layer, by direction.
 struct LayerOutputs {
-  std::vector<Value> h, lastH, lastC;
+  std::vector<Expr> h, lastH, lastC;
 };
 
 /// The state after the last valid step: [B, H].
-Value lastOf(const Node &n, const RecurrentLayer &l, Value states,
-             int64_t direction) {
-  return elementOf(n, states, 0, l.isReverse(direction) ? 0 : l.steps - 1);
+Expr lastOf(const RecurrentLayer &l, Expr states, int64_t direction) {
+  return sliceOf(states, 0, l.isReverse(direction) ? 0 : l.steps - 1);
 }
 
 /// Sets results of invalid steps to 0.
-LogicalResult addStates(const Node &n, const RecurrentLayer &l, Value h,
-                        int64_t direction, LayerOutputs &out) {
-  if (!h)
-    return failure();
-  out.lastH.push_back(lastOf(n, l, h, direction));
+void addStates(const Node &n, const RecurrentLayer &l, Expr h,
+               int64_t direction, LayerOutputs &out) {
+  out.lastH.push_back(lastOf(l, h, direction));
   if (l.valid)
-    h = n.make<ir::SelectOp>(n.reshape(l.valid, {l.steps, l.batch, 1}), h,
-                             zerosLike(n, {l.steps, l.batch, l.units}, h));
+    h = select(n.expr(l.valid).reshape({l.steps, l.batch, 1}), h, 0);
   out.h.push_back(h);
-  return success();
-}
-
-/// Stacks along a new dimension `dim`.
-Value joinDirections(const Node &n, std::vector<Value> parts, size_t dim) {
-  for (Value &part : parts) {
-    if (!part)
-      return nullptr;
-    part = unsqueezed(Expr(n.b, n.loc, part), dim);
-  }
-  return parts.size() == 1
-             ? parts[0]
-             : n.make<ir::ConcatOp>(ValueRange(parts), uint64_t(dim));
 }
 
 LogicalResult giveOutputs(const Node &n, const RecurrentLayer &l,
                           const LayerOutputs &out) {
-  const size_t ofStates = l.batchFirst ? 1 : 0;
+  const int64_t ofStates = l.batchFirst ? 1 : 0;
   if (n.uses(0)) {
-    Value y = joinDirections(n, out.h, 1); // [T, D, B, H]
-    if (y && l.batchFirst)
-      y = n.transpose(y, {2, 0, 1, 3});
-    DLC_CHECK(n.result(0, y));
+    Expr y = stacked(out.h, 1); // [T, D, B, H]
+    DLC_CHECK(n.result(0, l.batchFirst ? transposed(y, {2, 0, 1, 3}) : y));
   }
-  if (n.uses(1) && failed(n.result(1, joinDirections(n, out.lastH, ofStates))))
-    return failure();
-  return n.uses(2) ? n.result(2, joinDirections(n, out.lastC, ofStates))
-                   : success();
+  if (n.uses(1))
+    DLC_CHECK(n.result(1, stacked(out.lastH, ofStates)));
+  return n.uses(2) ? n.result(2, stacked(out.lastC, ofStates)) : success();
 }
 
 /// Expands a direction step by step, for gates that the ops do not support.
@@ -202,24 +163,23 @@ public:
       : n(n), l(l), gates(gates), direction(direction) {}
 
   LogicalResult lstm(LayerOutputs &out) {
-    Value x = gatesOfInput(n, l, direction, wholeBias(n, l, direction)),
-          c = stateBefore(n, l, kInitialC, direction),
-          p = gates.peepholes ? ofDirection(n, kPeepholes, direction) : Value();
-    auto seen = [&](Value gate, Value cell, int64_t at) {
-      return p ? add(gate,
-                     mul(elementsOf(n, p, 0, at * l.units, (at + 1) * l.units),
-                         cell))
-               : gate;
+    Value x = gatesOfInput(n, l, direction, wholeBias(n, l, direction));
+    Expr c = stateBefore(n, l, kInitialC, direction);
+    std::optional<Expr> p;
+    if (gates.peepholes)
+      p = ofDirection(n, kPeepholes, direction);
+    auto seen = [&](Expr gate, Expr cell, int64_t at) {
+      return p ? gate + part(*p, 0, at * l.units, l.units) * cell : gate;
     };
-    auto step = [&](Value now, Value h, Value r) {
-      Value z = add(now, product(h, r));
-      Value in = activate(0, seen(gate(z, 0), c, 0));
-      Value forget = gates.coupled ? n.make<ir::SubOp>(n.constant(1, in), in)
-                                   : activate(0, seen(gate(z, 2), c, 2));
-      Value cell = add(mul(forget, c), mul(in, activate(1, gate(z, 3))));
-      Value shown = activate(0, seen(gate(z, 1), cell, 1));
+    auto step = [&](Expr now, Expr h, Expr r) {
+      Expr z = now + product(h, r);
+      Expr in = activate(0, seen(gate(z, 0), c, 0));
+      Expr forget =
+          gates.coupled ? 1.0 - in : activate(0, seen(gate(z, 2), c, 2));
+      Expr cell = forget * c + in * activate(1, gate(z, 3));
+      Expr shown = activate(0, seen(gate(z, 1), cell, 1));
       c = kept(cell, c);
-      return mul(shown, activate(2, cell));
+      return shown * activate(2, cell);
     };
     DLC_CHECK(run(x, step, out));
     out.lastC.push_back(c);
@@ -227,26 +187,25 @@ public:
   }
 
   /// `bias` is the recurrent bias of the candidate.
-  LogicalResult gru(Value x, Value bias, bool linearBeforeReset,
+  LogicalResult gru(Value x, Expr bias, bool linearBeforeReset,
                     LayerOutputs &out) {
-    const int64_t two = 2 * l.units, three = 3 * l.units;
-    auto step = [&](Value now, Value h, Value r) {
-      Value others = elementsOf(n, r, 0, 0, two),
-            own = elementsOf(n, r, 0, two, three);
-      Value z = add(elementsOf(n, now, 1, 0, two), product(h, others));
-      Value update = activate(0, gate(z, 0)), reset = activate(0, gate(z, 1));
-      Value past = linearBeforeReset ? mul(reset, add(product(h, own), bias))
-                                     : add(product(mul(reset, h), own), bias);
-      Value candidate = activate(1, add(gate(now, 2), past));
-      return add(candidate, mul(update, n.make<ir::SubOp>(h, candidate)));
+    const int64_t two = 2 * l.units;
+    auto step = [&](Expr now, Expr h, Expr r) {
+      Expr others = part(r, 0, 0, two), own = part(r, 0, two, l.units);
+      Expr z = part(now, 1, 0, two) + product(h, others);
+      Expr update = activate(0, gate(z, 0)), reset = activate(0, gate(z, 1));
+      Expr past = linearBeforeReset ? reset * (product(h, own) + bias)
+                                    : product(reset * h, own) + bias;
+      Expr candidate = activate(1, gate(now, 2) + past);
+      return candidate + update * (h - candidate);
     };
     return run(x, step, out);
   }
 
   LogicalResult rnn(LayerOutputs &out) {
     Value x = gatesOfInput(n, l, direction, wholeBias(n, l, direction));
-    auto step = [&](Value now, Value h, Value r) {
-      return activate(0, add(now, product(h, r)));
+    auto step = [&](Expr now, Expr h, Expr r) {
+      return activate(0, now + product(h, r));
     };
     return run(x, step, out);
   }
@@ -254,65 +213,60 @@ public:
 private:
   /// `step` computes the new state from the gates' inputs [B, G H], the
   /// previous state and R [G H, H].
-  LogicalResult run(Value x, function_ref<Value(Value, Value, Value)> step,
+  LogicalResult run(Value x, function_ref<Expr(Expr, Expr, Expr)> step,
                     LayerOutputs &out) {
     constexpr size_t kStepBytes = 16 << 10; // the ops of a step
     DLC_CHECK(n.check(n.table.budget().keep(size_t(l.steps) * kStepBytes,
                                             "a recurrent layer step by step")));
-    Value r = ofDirection(n, kR, direction),
-          h = stateBefore(n, l, kInitialH, direction);
-    if (!x || !r || !h)
+    if (!x)
       return failure();
-    std::vector<Value> states(size_t(l.steps));
+    Expr r = ofDirection(n, kR, direction),
+         h = stateBefore(n, l, kInitialH, direction);
+    std::vector<Expr> states;
     for (int64_t i = 0; i < l.steps; ++i) {
       const int64_t t = l.isReverse(direction) ? l.steps - 1 - i : i;
       if (l.valid)
-        valid = n.reshape(elementOf(n, l.valid, 0, t), {l.batch, 1});
-      h = this->kept(step(elementOf(n, x, 0, t), h, r), h);
-      if (!h)
-        return failure();
-      states[size_t(t)] = h;
+        valid = sliceOf(n.expr(l.valid), 0, t).reshape({l.batch, 1});
+      h = kept(step(sliceOf(n.expr(x), 0, t), h, r), h);
+      states.push_back(h);
     }
-    return addStates(n, l, joinDirections(n, states, 0), direction, out);
+    if (l.isReverse(direction))
+      std::ranges::reverse(states);
+    addStates(n, l, stacked(states, 0), direction, out);
+    return success();
   }
 
   /// Keeps `before` in rows where the step is invalid.
-  Value kept(Value now, Value before) const {
-    return valid ? n.make<ir::SelectOp>(valid, now, before) : now;
+  Expr kept(Expr now, Expr before) const {
+    return valid ? select(*valid, now, before) : now;
   }
-  Value gate(Value z, int64_t i) const {
-    return elementsOf(n, z, 1, i * l.units, (i + 1) * l.units);
+  Expr gate(Expr z, int64_t i) const {
+    return part(z, 1, i * l.units, l.units);
   }
-  Value add(Value a, Value b) const { return n.make<ir::AddOp>(a, b); }
-  Value mul(Value a, Value b) const { return n.make<ir::MulOp>(a, b); }
-  Value product(Value h, Value r) const {
-    return n.make<ir::MatmulOp>(h, r, Value(), false, true, StringAttr());
-  }
+  static Expr product(Expr h, Expr r) { return matmul(h, r, false, true); }
 
   /// Activation function `i` of the direction.
-  Value activate(size_t i, Value x) const {
+  Expr activate(size_t i, Expr x) const {
     const size_t count = gates.functions.size() / size_t(l.directions);
     const GateFunction &f = gates.functions[size_t(direction) * count + i];
     const bool isOfCell = i == 2; // not of a gate
     if (gates.clip && !isOfCell)
-      x = clamped(n, x, -gates.clip, gates.clip);
-    return computed(n, f, x);
+      x = clamped(x, -gates.clip, gates.clip);
+    return computed(f, x);
   }
 
   const Node &n;
   const RecurrentLayer &l;
   const RecurrentGates &gates;
   const int64_t direction;
-  Value valid; // [B, 1] of the step, null if all are valid
+  std::optional<Expr> valid; // [B, 1] of the step, unless all are valid
 };
 
 LogicalResult lstmLayer(const Node &n) {
   const StringRef standard[] = {"Sigmoid", "Tanh", "Tanh"};
-  auto l = describeLayer(n, 4);
-  if (failed(l) || failed(checkInputShape(n, kPeepholes, "P",
-                                          {l->directions, 3 * l->units})))
-    return failure();
-  DLC_GET(auto gates, findGates(n, l->directions, standard));
+  DLC_GET(auto l, describeLayer(n, 4));
+  DLC_CHECK(checkInputShape(n, kPeepholes, "P", {l.directions, 3 * l.units}));
+  DLC_GET(auto gates, findGates(n, l.directions, standard));
   if (n.has(kPeepholes)) {
     const HostTensor *known = n.host(kPeepholes);
     const bool isZero = known && known->isSplat() && known->number(0) == 0;
@@ -321,52 +275,52 @@ LogicalResult lstmLayer(const Node &n) {
   }
   const bool isStandard = gates.isStandard(standard);
   LayerOutputs out;
-  for (int64_t d = 0; d < l->directions; ++d) {
+  for (int64_t d = 0; d < l.directions; ++d) {
     if (!isStandard) {
-      DLC_CHECK(Stepwise(n, *l, gates, d).lstm(out));
+      DLC_CHECK(Stepwise(n, l, gates, d).lstm(out));
       continue;
     }
-    Value x = gatesOfInput(n, *l, d, wholeBias(n, *l, d));
+    Value x = gatesOfInput(n, l, d, wholeBias(n, l, d));
     Operation *op = n.makeOp<ir::LstmOp>(
-        3, x, ofDirection(n, kR, d), stateBefore(n, *l, kInitialH, d),
-        stateBefore(n, *l, kInitialC, d), l->valid, l->isReverse(d));
-    if (!op || failed(addStates(n, *l, op->getResult(0), d, out)))
+        3, x, ofDirection(n, kR, d).v, stateBefore(n, l, kInitialH, d).v,
+        stateBefore(n, l, kInitialC, d).v, l.valid, l.isReverse(d));
+    if (!op)
       return failure();
-    out.lastC.push_back(lastOf(n, *l, op->getResult(1), d));
+    addStates(n, l, n.expr(op->getResult(0)), d, out);
+    out.lastC.push_back(lastOf(l, n.expr(op->getResult(1)), d));
   }
-  return giveOutputs(n, *l, out);
+  return giveOutputs(n, l, out);
 }
 
 /// The op has a separate recurrent bias of the candidate.
 LogicalResult gruLayer(const Node &n) {
   const StringRef standard[] = {"Sigmoid", "Tanh"};
   DLC_GET(auto l, describeLayer(n, 3));
-  auto gates = findGates(n, l.directions, standard);
-  DLC_CHECK(gates);
-  const bool isStandard = gates->isStandard(standard),
+  DLC_GET(auto gates, findGates(n, l.directions, standard));
+  const bool isStandard = gates.isStandard(standard),
              isLinear = n.integer("linear_before_reset", 0) != 0;
   const int64_t rows = 3 * l.units, two = 2 * l.units;
   LayerOutputs out;
   for (int64_t d = 0; d < l.directions; ++d) {
-    Value ofInput, ofCandidate = zerosLike(n, {l.units}, l.x);
+    Value ofInput;
+    Expr ofCandidate = filled(n, {l.units}, l.x.element(), 0);
     if (n.has(kB)) {
-      Value both = ofDirection(n, kB, d);
-      Value gates = n.make<ir::AddOp>(elementsOf(n, both, 0, 0, two),
-                                      elementsOf(n, both, 0, rows, rows + two));
-      Value parts[] = {gates, elementsOf(n, both, 0, two, rows)};
-      ofInput = n.make<ir::ConcatOp>(ValueRange(parts), uint64_t(0));
-      ofCandidate = elementsOf(n, both, 0, rows + two, 2 * rows);
+      Expr both = ofDirection(n, kB, d);
+      Expr ofGates = part(both, 0, 0, two) + part(both, 0, rows, two);
+      ofInput = joined({ofGates, part(both, 0, two, l.units)}, 0);
+      ofCandidate = part(both, 0, rows + two, l.units);
     }
     Value x = gatesOfInput(n, l, d, ofInput);
     if (!isStandard) {
-      DLC_CHECK(Stepwise(n, l, *gates, d).gru(x, ofCandidate, isLinear, out));
+      DLC_CHECK(Stepwise(n, l, gates, d).gru(x, ofCandidate, isLinear, out));
       continue;
     }
     Operation *op = n.makeOp<ir::GruOp>(
-        2, x, ofDirection(n, kR, d), ofCandidate,
-        stateBefore(n, l, kInitialH, d), l.valid, isLinear, l.isReverse(d));
-    if (!op || failed(addStates(n, l, op->getResult(0), d, out)))
+        2, x, ofDirection(n, kR, d).v, ofCandidate.v,
+        stateBefore(n, l, kInitialH, d).v, l.valid, isLinear, l.isReverse(d));
+    if (!op)
       return failure();
+    addStates(n, l, n.expr(op->getResult(0)), d, out);
   }
   return giveOutputs(n, l, out);
 }
@@ -382,10 +336,12 @@ LogicalResult rnnLayer(const Node &n) {
       DLC_CHECK(Stepwise(n, l, gates, d).rnn(out));
       continue;
     }
-    Value h = n.make<ir::RnnOp>(
-        gatesOfInput(n, l, d, wholeBias(n, l, d)), ofDirection(n, kR, d),
-        stateBefore(n, l, kInitialH, d), l.valid, relu, l.isReverse(d));
-    DLC_CHECK(addStates(n, l, h, d, out));
+    DLC_GET(Value h,
+            n.make<ir::RnnOp>(gatesOfInput(n, l, d, wholeBias(n, l, d)),
+                              ofDirection(n, kR, d).v,
+                              stateBefore(n, l, kInitialH, d).v, l.valid, relu,
+                              l.isReverse(d)));
+    addStates(n, l, n.expr(h), d, out);
   }
   return giveOutputs(n, l, out);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gate computations of LSTM, GRU and RNN other than the matrix products.
 #pragma once
-#include "compiler/import/rows/Rows.h"
+#include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 
 namespace dlc::import {
@@ -47,14 +47,14 @@ findGates(const Node &n, int64_t directions,
   gates.clip = n.number("clip", 0);
   gates.coupled = n.integer("input_forget", 0) != 0;
   if (gates.clip < 0)
-    return n.fail() << "clip is below 0";
+    return n.fail("clip is below 0");
   const size_t count = standard.size() * size_t(directions);
   const auto *given = n.find("activations"),
              *alphas = n.find("activation_alpha"),
              *betas = n.find("activation_beta");
   if (given && given->strings_size() != int(count))
-    return n.fail() << "activations has " << given->strings_size()
-                    << " names, expected " << count;
+    return n.fail("activations has {} names, expected {}",
+                  given->strings_size(), count);
   int taken = 0;
   for (size_t i = 0; i < count; ++i) {
     llvm::StringRef name = standard[i % standard.size()];
@@ -64,7 +64,7 @@ findGates(const Node &n, int64_t directions,
       return entry.name.equals_insensitive(name);
     });
     if (known == std::end(kActivations))
-      return n.fail() << "activation '" << name << "' is not supported";
+      return n.fail("activation '{}' is not supported", name);
     GateFunction f{known->name, known->alpha, known->beta};
     if (known->takesNumbers) {
       if (alphas && taken < alphas->floats_size())
@@ -78,25 +78,21 @@ findGates(const Node &n, int64_t directions,
   return gates;
 }
 
-inline Value clamped(const Node &n, Value x, double low, double high) {
-  x = n.make<ir::MaxOp>(x, n.constant(low, x));
-  return n.make<ir::MinOp>(x, n.constant(high, x));
+inline Expr clamped(Expr x, double low, double high) {
+  return minimum(maximum(x, low), high);
 }
 
-inline Value computed(const Node &n, const GateFunction &f, Value x) {
+inline Expr computed(const GateFunction &f, Expr x) {
   if (f.name == "Sigmoid")
-    return n.make<ir::SigmoidOp>(x);
+    return sigmoid(x);
   if (f.name == "Tanh")
-    return n.make<ir::TanhOp>(x);
+    return tanh(x);
   if (f.name == "Relu")
-    return n.make<ir::ReluOp>(x);
-  if (f.name == "Softsign") {
-    Value size = n.make<ir::AbsOp>(x);
-    return n.make<ir::DivOp>(x, n.make<ir::AddOp>(size, n.constant(1, size)));
-  }
-  Value scaled = n.make<ir::MulOp>(x, n.constant(f.alpha, x)),
-        line = n.make<ir::AddOp>(scaled, n.constant(f.beta, x));
-  return f.name == "Affine" ? line : clamped(n, line, 0, 1);
+    return x.make<ir::ReluOp>(x.v);
+  if (f.name == "Softsign")
+    return x / (abs(x) + 1);
+  Expr line = x * f.alpha + f.beta;
+  return f.name == "Affine" ? line : clamped(line, 0, 1);
 }
 
 } // namespace dlc::import

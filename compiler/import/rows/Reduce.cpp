@@ -27,7 +27,7 @@ using Reducer = Expr (*)(Expr, ArrayRef<int64_t>, bool);
 LogicalResult reduceBy(const Node &n, Reducer reducer) {
   DLC_GET(Value x, n.in(0));
   DLC_GET(auto axes, axesOf(n, shapeOf(x).size()));
-  return n.result(reducer(Expr(n.b, n.loc, x), axes.value_or(Shape()),
+  return n.result(reducer(n.expr(x), axes.value_or(Shape()),
                           n.integer("keepdims", 1) != 0));
 }
 template <Reducer reducer> LogicalResult by(const Node &n) {
@@ -49,9 +49,8 @@ Expr squares(Expr x, ArrayRef<int64_t> axes, bool keep) {
 /// The gradient is 0 if the norm is 0, as in PyTorch.
 Expr norm2(Expr x, ArrayRef<int64_t> axes, bool keep) {
   Expr sum = squares(x, axes, keep);
-  Expr isZero = compare(ir::Predicate::eq, sum, sum.scalar(0));
-  return select(isZero, sum.scalar(0),
-                sqrt(select(isZero, sum.scalar(1), sum)));
+  Expr isZero = sum == 0;
+  return select(isZero, 0, sqrt(select(isZero, 1, sum)));
 }
 Expr logSum(Expr x, ArrayRef<int64_t> axes, bool keep) {
   return log(sumOf(x, axes, keep));
@@ -62,9 +61,9 @@ Expr logSumExp(Expr x, ArrayRef<int64_t> axes, bool keep) {
   if (axes.empty())
     return x;
   Expr most = x.max(axes, true);
-  Expr whole = most.make<ir::FloorOp>(most.v);
+  Expr whole = floor(most);
   Expr isFinite = whole.make<ir::IsFiniteOp>(whole.v);
-  Expr shift = select(isFinite, whole, whole.scalar(0));
+  Expr shift = select(isFinite, whole, 0);
   Expr sum = exp(x - shift).sum(axes, keep);
   return log(sum) + shift.reshape(sum.shape());
 }
@@ -112,11 +111,10 @@ Expr prod(Expr x, ArrayRef<int64_t> axes, bool keep) {
 template <bool isAll> Expr holds(Expr x, ArrayRef<int64_t> axes, bool keep) {
   if (axes.empty())
     return x;
-  Expr counted = isAll ? x.make<ir::NotOp>(x.v) : x;
+  Expr counted = isAll ? !x : x;
   Expr count =
       counted.cast(IntegerType::get(x.v.getContext(), 32)).sum(axes, keep);
-  return compare(isAll ? ir::Predicate::eq : ir::Predicate::ne, count,
-                 count.scalar(0));
+  return isAll ? count == 0 : count != 0;
 }
 template <Reducer ofNumbers, bool isAll>
 LogicalResult extremumOf(const Node &n) {
@@ -129,8 +127,8 @@ template <Reducer reducer> LogicalResult inFloats(const Node &n) {
   Value x = n.in(0);
   if (!x || isa<FloatType>(ir::elementType(x)))
     return reduceBy(n, reducer);
-  return n.fail() << n.proto.op_type() << " of " << ir::elementType(x)
-                  << " is not supported; cast to a float type before it";
+  return n.fail("{} of {} is not supported; cast to a float type before it",
+                n.proto.op_type(), ir::elementType(x));
 }
 
 } // namespace

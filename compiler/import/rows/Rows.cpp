@@ -33,12 +33,12 @@ bool Node::uses(size_t output) const {
 
 Value Node::in(size_t i) const {
   if (!has(i)) {
-    fail() << "input " << i << " is missing";
+    fail("input {} is missing", i);
     return nullptr;
   }
   Value value = table.value(inputName(i), loc);
   if (!value && table.problem().ok())
-    fail() << "input '" << inputName(i) << "' is a sequence, expected a tensor";
+    fail("input '{}' is a sequence, expected a tensor", inputName(i));
   return value;
 }
 
@@ -67,9 +67,9 @@ FailureOr<std::vector<int64_t>> Node::integers(size_t i,
   }
   if (!table.problem().ok())
     return failure();
-  return fail() << "expected " << what
-                << " to be known at compile time, but input '" << inputName(i)
-                << "' depends on the model's data";
+  return fail("expected {} to be known at compile time, but input '{}' depends "
+              "on the model's data",
+              what, inputName(i));
 }
 
 FailureOr<double> Node::number(size_t i, const char *what) const {
@@ -78,13 +78,24 @@ FailureOr<double> Node::number(size_t i, const char *what) const {
     return known->number(0);
   if (!table.problem().ok())
     return failure();
-  return fail() << "expected " << what << " to be one number known at compile "
-                << "time, input '" << inputName(i) << "' is not";
+  return fail("expected {} to be one number known at compile time, input '{}' "
+              "is not",
+              what, inputName(i));
 }
 
 FailureOr<int64_t> Node::axis(const char *name, int64_t otherwise,
                               int64_t rank) const {
   return checked(normalizeAxis(integer(name, otherwise), rank));
+}
+
+FailureOr<std::string>
+Node::choice(const char *name, const char *otherwise,
+             std::initializer_list<std::string_view> known) const {
+  const std::string given = text(name, otherwise);
+  if (llvm::is_contained(known, given))
+    return given;
+  return fail("{} '{}' is not supported, expected {} or {}", name, given,
+              fmt::join(known.begin(), known.end() - 1, ", "), known.end()[-1]);
 }
 
 LogicalResult Node::result(size_t i, Value value) const {
@@ -141,6 +152,11 @@ Value Node::slice(Value x, const SliceBounds &bounds) const {
   return make<ir::SliceOp>(x, ArrayRef<int64_t>(bounds.starts),
                            ArrayRef<int64_t>(bounds.sizes),
                            ArrayRef<int64_t>(bounds.steps));
+}
+
+Value Node::matmul(Value a, Value b, bool transA, bool transB,
+                   Value bias) const {
+  return make<ir::MatmulOp>(a, b, bias, transA, transB, StringAttr());
 }
 
 Value Node::constant(double value, Value like) const {

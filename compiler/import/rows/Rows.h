@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of ONNX ops: one row builds the dlc ops for one node.
 #pragma once
-#include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Expr.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/tensor/HostTensor.h"
 #include "mlir/IR/Verifier.h"
+#include <fmt/ranges.h>
 #include <functional>
 #include <map>
 #include <optional>
+
+template <> struct fmt::formatter<llvm::StringRef> : formatter<string_view> {
+  template <class Context>
+  auto format(llvm::StringRef text, Context &to) const {
+    return formatter<string_view>::format({text.data(), text.size()}, to);
+  }
+};
+template <> struct fmt::formatter<mlir::Type> : formatter<string_view> {
+  template <class Context> auto format(mlir::Type type, Context &to) const {
+    std::string text;
+    llvm::raw_string_ostream(text) << "'" << type << "'";
+    return formatter<string_view>::format(text, to);
+  }
+};
 
 namespace dlc::import {
 
@@ -85,7 +100,12 @@ public:
   mlir::Location loc;
   ValueTable &table;
 
-  mlir::InFlightDiagnostic fail() const { return mlir::emitError(loc); }
+  /// Reports an error; shapes are formatted as [2, 3].
+  template <typename... Args>
+  mlir::InFlightDiagnostic fail(fmt::format_string<Args...> text,
+                                Args &&...args) const {
+    return mlir::emitError(loc, fmt::format(text, std::forward<Args>(args)...));
+  }
   LogicalResult fail(const Status &status) const;
   /// Success, or a reported error.
   LogicalResult check(const Status &status) const {
@@ -126,6 +146,10 @@ public:
   }
   FailureOr<int64_t> axis(const char *name, int64_t otherwise,
                           int64_t rank) const;
+  /// A text attribute; an error unless it is one of `known` (at least two).
+  FailureOr<std::string>
+  choice(const char *name, const char *otherwise,
+         std::initializer_list<std::string_view> known) const;
 
   LogicalResult result(size_t i, Value value) const;
   LogicalResult result(Value value) const { return result(0, value); }
@@ -167,11 +191,15 @@ public:
     return succeeded(mlir::verify(op)) ? op->getResult(0) : Value();
   }
 
+  ir::Expr expr(Value x) const { return {b, loc, x}; }
   Value reshape(Value x, const Shape &shape) const;
   Value broadcast(Value x, const Shape &shape) const;
   Value cast(Value x, mlir::Type element) const;
   Value transpose(Value x, const std::vector<int64_t> &perm) const;
   Value slice(Value x, const SliceBounds &bounds) const;
+  /// A B + bias, with A' or B' if transposed.
+  Value matmul(Value a, Value b, bool transA = false, bool transB = false,
+               Value bias = {}) const;
   /// A rank-0 constant with `like`'s element type.
   Value constant(double value, Value like) const;
   Value constant(const HostTensor &value) const;

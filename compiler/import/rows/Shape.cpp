@@ -19,7 +19,7 @@ LogicalResult reshapeTo(const Node &n, const Result<Shape> &shape) {
 /// The shape of input 0, a tensor of any type or a sequence's.
 LogicalResult shapeOfInput(const Node &n) {
   if (!n.type(0))
-    return n.fail() << "expected a tensor";
+    return n.fail("expected a tensor");
   Shape shape = n.shape(0);
   int64_t rank = shape.size();
   auto clamp = [&](int64_t at) {
@@ -33,7 +33,7 @@ LogicalResult shapeOfInput(const Node &n) {
 
 LogicalResult sizeOfInput(const Node &n) {
   if (!n.type(0))
-    return n.fail() << "expected a tensor";
+    return n.fail("expected a tensor");
   HostTensor size(DType::I64, {});
   size.setInteger(0, n.type(0).getNumElements());
   return n.result(0, std::move(size));
@@ -76,7 +76,7 @@ LogicalResult expand(const Node &n) {
   DLC_GET(auto target, n.integers(1, "the shape"));
   for (int64_t dim : target)
     if (dim < 0)
-      return n.fail() << "cannot expand to " << toString(target);
+      return n.fail("cannot expand to {}", target);
   DLC_GET(auto shape, n.checked(broadcastShapes(n.shape(0), target)));
   return n.result(n.broadcast(n.in(0), shape));
 }
@@ -106,8 +106,8 @@ LogicalResult tile(const Node &n) {
     isWhole = true;
   }
   if (spread.size() > kMaxRank)
-    return n.fail() << "Tile of rank " << shape.size() << " by repeats "
-                    << toString(repeats) << " is not supported";
+    return n.fail("Tile of rank {} by repeats {} is not supported",
+                  shape.size(), repeats);
   Value y = n.broadcast(n.reshape(n.in(0), spread), filled);
   return n.result(n.reshape(y, merged));
 }
@@ -173,8 +173,7 @@ LogicalResult splitToSequence(const Node &n) {
   if (!n.has(1) || n.shape(1).empty()) {
     int64_t step = n.has(1) ? sizes[0] : 1;
     if (step <= 0 || size / step > 4096)
-      return n.fail() << "cannot split dimension " << size << " into parts of "
-                      << step;
+      return n.fail("cannot split dimension {} into parts of {}", size, step);
     sizes.clear();
     for (int64_t left = size; left > 0; left -= step)
       sizes.push_back(std::min(left, step));
@@ -196,7 +195,7 @@ LogicalResult concat(const Node &n) {
   for (size_t i = 0; i < n.inputs(); ++i)
     operands.push_back(n.in(i));
   if (operands.empty() || llvm::is_contained(operands, Value()))
-    return n.fail() << "an operand is missing";
+    return n.fail("an operand is missing");
   DLC_GET(auto axis, n.axis("axis", 0, shapeOf(operands[0]).size()));
   return n.result(n.make<ir::ConcatOp>(ValueRange(operands), uint64_t(axis)));
 }
@@ -218,7 +217,7 @@ LogicalResult trilu(const Node &n) {
   DLC_GET(Value x, n.in(0));
   Shape shape = shapeOf(x);
   if (shape.size() < 2)
-    return n.fail() << "rank " << shape.size() << ", expected at least 2";
+    return n.fail("rank {}, expected at least 2", shape.size());
   DLC_GET(auto k, n.numberOr(1, "k", 0));
   const auto order =
       n.integer("upper", 1) ? ir::Predicate::ge : ir::Predicate::le;

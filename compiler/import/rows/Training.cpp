@@ -29,9 +29,7 @@ Expr regularized(const Node &n, const Parts &p) {
 }
 
 /// 1 unless this is the first step, else 0.
-Expr isLater(const Progress &now) {
-  return compare(ir::Predicate::gt, now.count, now.count.scalar(0));
-}
+Expr isLater(const Progress &now) { return now.count > 0; }
 
 Parts adagrad(const Node &n, const Progress &now, const Parts &p) {
   Expr rate = now.rate / (now.count * n.number("decay_factor", 0) + 1.0);
@@ -44,7 +42,7 @@ Parts adam(const Node &n, const Progress &now, const Parts &p) {
   Expr g = regularized(n, p);
   Expr first = p[2] * alpha + g * (1 - alpha),
        second = p[3] * beta + g * g * (1 - beta);
-  Expr count = maximum(now.count, now.count.scalar(1)); // avoids 0 / 0
+  Expr count = maximum(now.count, 1); // avoids 0 / 0
   auto left = [&](double decay) {
     return 1.0 - pow(count.scalar(decay), count);
   };
@@ -68,9 +66,9 @@ LogicalResult optimize(const Node &n, size_t parts, Step step) {
   const size_t count = n.inputs() < 2 ? 0 : (n.inputs() - 2) / parts;
   if (count == 0 || n.inputs() != 2 + count * parts ||
       n.outputs() != count * (parts - 1))
-    return n.fail() << "has " << n.inputs() << " inputs and " << n.outputs()
-                    << " outputs, expected 2 + " << parts << " and "
-                    << parts - 1 << " for each tensor";
+    return n.fail(
+        "has {} inputs and {} outputs, expected 2 + {} and {} for each tensor",
+        n.inputs(), n.outputs(), parts, parts - 1);
   DLC_GET(auto rate, input(n, 0));
   DLC_GET(auto steps, input(n, 1));
   for (size_t i = 0; i < count; ++i) {
@@ -78,18 +76,16 @@ LogicalResult optimize(const Node &n, size_t parts, Step step) {
     for (size_t k = 0; k < parts; ++k) {
       DLC_GET(auto part, input(n, 2 + k * count + i));
       if (k > 0 && part.v.getType() != given[0].v.getType())
-        return n.fail() << "input " << 2 + k * count + i << " has shape "
-                        << toString(shapeOf(part)) << ", expected "
-                        << toString(shapeOf(given[0])) << " as '"
-                        << n.inputName(2 + i) << "'";
+        return n.fail("input {} has shape {}, expected {} as '{}'",
+                      2 + k * count + i, shapeOf(part), shapeOf(given[0]),
+                      n.inputName(2 + i));
       given.push_back(part);
     }
-    const Type type = given[0].type().getElementType();
+    const Type type = given[0].element();
     if (sizeOf(shapeOf(rate)) != 1 || sizeOf(shapeOf(steps)) != 1)
-      return n.fail() << "expected one number for the rate and one for the "
-                         "count of steps, found shapes "
-                      << toString(shapeOf(rate)) << " and "
-                      << toString(shapeOf(steps));
+      return n.fail("expected one number for the rate and one for the count of "
+                    "steps, found shapes {} and {}",
+                    shapeOf(rate), shapeOf(steps));
     const Progress now{rate.reshape({}).cast(type),
                        steps.reshape({}).cast(type)};
     Parts made = step(n, now, given);
@@ -97,14 +93,6 @@ LogicalResult optimize(const Node &n, size_t parts, Step step) {
       DLC_CHECK(n.result(k * count + i, made[k]));
   }
   return success();
-}
-
-LogicalResult checkMode(const Node &n) {
-  const std::string mode = n.text("mode", "");
-  if (mode == "standard" || mode == "nesterov")
-    return success();
-  return n.fail() << "mode '" << mode
-                  << "' is not known, expected standard or nesterov";
 }
 
 /// The ops between some values and a result that depends on them.
@@ -156,8 +144,8 @@ FailureOr<SmallVector<Value>> derivatives(const Node &n, Value y,
       continue;
     auto rule = dyn_cast<ir::DifferentiableInterface>(op);
     if (!rule)
-      return n.fail() << "'" << op->getName().getStringRef()
-                      << "' between it and the inputs has no gradient";
+      return n.fail("'{}' between it and the inputs has no gradient",
+                    op->getName().getStringRef());
     DLC_CHECK(rule.buildGradient(n.b, dy, dx));
     for (auto [v, d] : llvm::zip(op->getOperands(), dx))
       if (d && path.moving.contains(v)) {
@@ -195,12 +183,11 @@ LogicalResult addValues(const Node &n, const std::vector<std::string> &symbols,
     Value value = n.table.value(symbol, n.loc);
     Value other = n.in(values.size());
     if (!value || !other)
-      return n.fail() << "'" << symbol << "' is no tensor";
+      return n.fail("'{}' is no tensor", symbol);
     if (value.getType() != other.getType())
-      return n.fail() << "input '" << n.inputName(values.size())
-                      << "' has shape " << toString(shapeOf(other))
-                      << ", expected " << toString(shapeOf(value)) << " as '"
-                      << symbol << "', and one element type";
+      return n.fail(
+          "input '{}' has shape {}, expected {} as '{}', and one element type",
+          n.inputName(values.size()), shapeOf(other), shapeOf(value), symbol);
     values.push_back(value);
     given.push_back(other);
   }
@@ -211,10 +198,9 @@ LogicalResult gradient(const Node &n) {
   const std::vector<std::string> xs = names(n, "xs"), zs = names(n, "zs");
   const std::string target = n.text("y", "");
   if (n.inputs() != xs.size() + zs.size() || n.outputs() > xs.size())
-    return n.fail() << "has " << n.inputs() << " inputs and " << n.outputs()
-                    << " outputs for " << xs.size() << " xs and " << zs.size()
-                    << " zs, expected an input for each and an output for each "
-                       "of xs";
+    return n.fail("has {} inputs and {} outputs for {} xs and {} zs, expected "
+                  "an input for each and an output for each of xs",
+                  n.inputs(), n.outputs(), xs.size(), zs.size());
   Value y = n.table.value(target, n.loc);
   SmallVector<Value> values, given;
   if (!y || failed(addValues(n, xs, values, given)) ||
@@ -223,16 +209,16 @@ LogicalResult gradient(const Node &n) {
   if (values != given)
     y = substituted(n, y, values, given);
   if (!isa<FloatType>(ir::elementType(y)))
-    return n.fail() << "y '" << target << "' holds no floats";
+    return n.fail("y '{}' holds no floats", target);
   given.resize(xs.size());
   DLC_GET(auto found, derivatives(n, y, given));
   for (auto [i, d] : llvm::enumerate(found)) {
     if (!d && !n.uses(i))
       continue;
     if (!d)
-      return n.fail() << "'" << target << "' does not depend on '" << xs[i]
-                      << "' in a way that has a derivative, or only by values "
-                         "known at compile time";
+      return n.fail("'{}' does not depend on '{}' in a way that has a "
+                    "derivative, or only by values known at compile time",
+                    target, xs[i]);
     DLC_CHECK(n.result(i, d));
   }
   return success();
@@ -249,7 +235,8 @@ void addTrainingRows(Rows &rows) {
   };
   rows[domain + "Adam"] = [](const Node &n) { return optimize(n, 4, adam); };
   rows[domain + "Momentum"] = [](const Node &n) {
-    return failed(checkMode(n)) ? failure() : optimize(n, 3, momentum);
+    DLC_CHECK(n.choice("mode", "", {"standard", "nesterov"}));
+    return optimize(n, 3, momentum);
   };
   rows[domain + "Gradient"] = gradient;
 }

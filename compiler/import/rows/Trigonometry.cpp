@@ -31,8 +31,8 @@ Expr sinh(Expr x) { return tanh(x) * cosh(x); }
 /// log(1 + x): corrected by w - 1, which has the rounding error of w = 1 + x.
 Expr log1p(Expr x) {
   Expr w = x + 1, seen = w + -1;
-  Expr isTiny = compare(ir::Predicate::eq, seen, seen.scalar(0));
-  return select(isTiny, x, log(w) * (x / select(isTiny, seen.scalar(1), seen)));
+  Expr isTiny = seen == 0;
+  return select(isTiny, x, log(w) * (x / select(isTiny, 1, seen)));
 }
 
 /// sign(x) log(|x| + sqrt(x^2 + 1)), by log1p.
@@ -51,7 +51,7 @@ Expr atanh(Expr x) { return log1p(x * 2 / (1.0 - x)) * 0.5; }
 
 template <Expr (*function)(Expr)> LogicalResult row(const Node &n) {
   DLC_GET(auto x, input(n, 0));
-  return n.result(function(ir::wide(x)).cast(x.type().getElementType()));
+  return n.result(function(ir::wide(x)).cast(x.element()));
 }
 
 } // namespace
@@ -72,14 +72,11 @@ namespace signals {
 namespace {
 
 /// Product of the last dimension of `a` with a matrix.
-Expr product(const Node &n, Expr a, Expr matrix) {
+Expr product(Expr a, Expr matrix) {
   Shape shape = shapeOf(a);
   const int64_t size = shape.back(), rows = size ? sizeOf(shape) / size : 0;
   shape.back() = matrix.shape()[1];
-  Expr flat = a.reshape({rows, size});
-  Value y = n.make<ir::MatmulOp>(flat.v, matrix.v, Value(), false, false,
-                                 StringAttr());
-  return Expr(n.b, n.loc, y).reshape(shape);
+  return matmul(a.reshape({rows, size}), matrix).reshape(shape);
 }
 
 /// A transform along an axis of `size` samples; `kept` of the `length`
@@ -105,9 +102,7 @@ Circle circleOf(const Node &n, const Transform &t, int64_t places, int64_t kept,
   Expr angle = (quarters - quarter * length).cast(element) *
                (M_PI / 2 / double(t.length));
   Expr c = cos(angle), s = sin(angle);
-  auto isAt = [&](double q) {
-    return compare(ir::Predicate::eq, quarter, quarter.scalar(q));
-  };
+  auto isAt = [&](double q) { return quarter == q; };
   auto pick = [&](Expr q0, Expr q1, Expr q2, Expr q3) {
     return select(isAt(0), q0, select(isAt(1), q1, select(isAt(2), q2, q3)));
   };
@@ -124,22 +119,22 @@ Expr fitted(Expr x, int64_t size) {
 /// The real part (i = 0) or imaginary part (i = 1), with the axis last.
 Expr partOf(Expr x, int64_t i, int64_t axis) {
   const int64_t last = x.rank() - 1;
-  return moved(squeezed(part(x, last, i, 1), last), axis, last - 1);
+  return moved(sliceOf(x, last, i), axis, last - 1);
 }
 
 /// [..., 1] or [..., 2] (real, imaginary) along `axis` to [..., 2].
 Expr forward(const Node &n, Expr x, int64_t axis, const Transform &t) {
   const int64_t last = x.rank() - 1;
   const bool isComplex = x.shape()[last] == 2;
-  auto [c, s] = circleOf(n, t, t.length, t.kept, x.type().getElementType());
+  auto [c, s] = circleOf(n, t, t.length, t.kept, x.element());
   if (t.isInverse)
     s = -s;
   Expr a = fitted(partOf(x, 0, axis), t.length);
-  Expr real = product(n, a, c), imaginary = -product(n, a, s);
+  Expr real = product(a, c), imaginary = -product(a, s);
   if (isComplex) {
     Expr b = fitted(partOf(x, 1, axis), t.length);
-    real = real + product(n, b, s);
-    imaginary = imaginary + product(n, b, c);
+    real = real + product(b, s);
+    imaginary = imaginary + product(b, c);
   }
   if (t.isInverse) {
     real = real / double(t.length);
@@ -155,25 +150,23 @@ Expr forward(const Node &n, Expr x, int64_t axis, const Transform &t) {
 /// parts that must be 0 are ignored.
 Expr realInverse(const Node &n, Expr x, int64_t axis, const Transform &t) {
   const int64_t last = x.rank() - 1, half = t.length / 2 + 1;
-  auto [c, s] = circleOf(n, t, half, t.length, x.type().getElementType());
+  auto [c, s] = circleOf(n, t, half, t.length, x.element());
   Expr place = iota(n, {half, 1}, 0);
-  Expr isOnce = compare(ir::Predicate::eq, place, place.scalar(0));
+  Expr isOnce = place == 0;
   if (t.length % 2 == 0)
-    isOnce = isOnce.make<ir::OrOp>(
-        isOnce.v,
-        compare(ir::Predicate::eq, place, place.scalar(double(half - 1))).v);
+    isOnce = either(isOnce, place == half - 1);
   Expr weight = select(isOnce, c.scalar(1), c.scalar(2)) / double(t.length);
-  Expr y = product(n, fitted(partOf(x, 0, axis), half), c * weight);
+  Expr y = product(fitted(partOf(x, 0, axis), half), c * weight);
   if (x.shape()[last] == 2)
-    y = y - product(n, fitted(partOf(x, 1, axis), half), s * weight);
+    y = y - product(fitted(partOf(x, 1, axis), half), s * weight);
   return unsqueezed(moved(y, last - 1, axis), last);
 }
 
 FailureOr<Transform> transformOf(const Node &n, int64_t length, bool isInverse,
                                  bool isHalf) {
   if (length < 1)
-    return n.fail() << "the length of the transform is " << length
-                    << ", expected at least 1";
+    return n.fail("the length of the transform is {}, expected at least 1",
+                  length);
   const Transform t{length, isHalf && !isInverse ? length / 2 + 1 : length,
                     isInverse, isHalf};
   DLC_CHECK(
@@ -189,9 +182,9 @@ FailureOr<Expr> signalOf(const Node &n, size_t least) {
   if (least == 3 && shape.size() == 2)
     return unsqueezed(ir::wide(x), 2);
   if (shape.size() < least || shape.back() < 1 || shape.back() > 2)
-    return n.fail() << "expected a signal of at least " << least
-                    << " dimensions, 1 or 2 numbers in the last, found "
-                    << toString(shape);
+    return n.fail("expected a signal of at least {} dimensions, 1 or 2 numbers "
+                  "in the last, found {}",
+                  least, shape);
   return ir::wide(x);
 }
 
@@ -200,7 +193,7 @@ LogicalResult dft(const Node &n) {
   DLC_GET(const int64_t axis, n.numberOr(2, "axis", -2));
   DLC_GET(auto resolved, n.checked(normalizeAxis(axis, size_t(x.rank()))));
   if (resolved == x.rank() - 1)
-    return n.fail() << "axis " << axis << " is that of the complex parts";
+    return n.fail("axis {} is that of the complex parts", axis);
   const bool isInverse = n.integer("inverse", 0);
   const bool isHalf = n.integer("onesided", 0);
   const int64_t size = x.shape()[resolved];
@@ -217,8 +210,8 @@ LogicalResult dft(const Node &n) {
 FailureOr<Expr> framesOf(const Node &n, Expr x, int64_t length, int64_t step) {
   const int64_t size = x.shape()[1];
   if (step < 1 || length < 1 || length > size)
-    return n.fail() << "frames of " << length << " places, " << step
-                    << " apart, of a signal of " << size;
+    return n.fail("frames of {} places, {} apart, of a signal of {}", length,
+                  step, size);
   const Shape shape{(size - length) / step + 1, length};
   DLC_CHECK(checkFits(n, {x.shape()[0], shape[0], length}, "the frames",
                       int64_t(1) << 32));
@@ -230,20 +223,20 @@ LogicalResult stft(const Node &n) {
   DLC_GET(auto x, signalOf(n, 3));
   DLC_GET(auto step, n.number(1, "frame_step"));
   if (x.rank() != 3)
-    return n.fail() << "expected a signal [batch, length, 1 or 2], found "
-                    << toString(shapeOf(x));
+    return n.fail("expected a signal [batch, length, 1 or 2], found {}",
+                  shapeOf(x));
   const int64_t ofWindow = n.shape(2).size() == 1 ? n.shape(2)[0] : 0;
   DLC_GET(const int64_t length,
           n.numberOr(3, "frame_length",
                      double(n.has(2) ? ofWindow : x.shape()[1])));
   if (n.has(2) && n.shape(2) != Shape{length})
-    return n.fail() << "the window has shape " << toString(n.shape(2))
-                    << ", expected that of a frame, [" << length << "]";
+    return n.fail("the window has shape {}, expected that of a frame, [{}]",
+                  n.shape(2), length);
   DLC_GET(auto frames, framesOf(n, x, length, int64_t(step)));
   DLC_GET(auto t, transformOf(n, length, false, n.integer("onesided", 1)));
   if (n.has(2)) {
     DLC_GET(auto window, input(n, 2));
-    Expr each = window.cast(frames.type().getElementType());
+    Expr each = window.cast(frames.element());
     frames = frames * each.reshape({length, 1});
   }
   return n.result(forward(n, frames, 2, t).cast(n.type(0).getElementType()));
@@ -269,18 +262,16 @@ LogicalResult causalConv(const Node &n) {
   const Shape sx = shapeOf(x), sw = shapeOf(w);
   if (sx.size() != 3 || sw.size() != 3 || sw != Shape{sx[1], 1, sw[2]} ||
       sw[2] < 1)
-    return n.fail() << "expected an input [batch, channels, length] and "
-                       "weights [channels, 1, taps], found "
-                    << toString(sx) << " and " << toString(sw);
+    return n.fail("expected an input [batch, channels, length] and weights "
+                  "[channels, 1, taps], found {} and {}",
+                  sx, sw);
   const int64_t channels = sx[1], length = sx[2], before = sw[2] - 1;
-  const std::string activation = n.text("activation", "none");
-  if (!llvm::is_contained({"none", "silu", "swish"}, activation))
-    return n.fail() << "activation '" << activation
-                    << "' is not supported, expected none, silu or swish";
+  DLC_GET(const auto activation,
+          n.choice("activation", "none", {"none", "silu", "swish"}));
   const Shape past{sx[0], channels, before};
   if (!fits(n, 2, {channels}) || !fits(n, 3, past))
-    return n.fail() << "expected a bias [" << channels
-                    << "] and a past_state of shape " << toString(past);
+    return n.fail("expected a bias [{}] and a past_state of shape {}", channels,
+                  past);
   DLC_GET(auto all, behindPast(n, x, before));
   const int64_t one = 1, none[] = {0, 0};
   Value y =
@@ -291,7 +282,7 @@ LogicalResult causalConv(const Node &n) {
     return failure();
   if (activation == "none")
     return n.result(y);
-  Expr wide = ir::wide(Expr(n.b, n.loc, y));
+  Expr wide = ir::wide(n.expr(y));
   return n.result((wide * sigmoid(wide)).cast(ir::elementType(y)));
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 auto reluBackward(Decomposition<ReluBackwardOp> &d) {
   Expr dy = d.expr(d.op.getDy()), y = d.expr(d.op.getY());
-  Expr isOff = compare(Predicate::le, y, y.scalar(0));
-  return d.results({select(isOff, dy.scalar(0), dy)});
+  Expr isOff = y <= 0;
+  return d.results({select(isOff, 0, dy)});
 }
 
 Expr geluSlope(Expr x, bool tanhForm) {

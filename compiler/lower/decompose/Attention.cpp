@@ -26,27 +26,23 @@ template <class OpTy> struct Attention {
   Expr scores() const {
     Expr q = heads(d.op.getQ()), k = heads(d.op.getK());
     Expr s =
-        wide(product(q, k, false, true)) * d.op.getScale().convertToDouble();
+        wide(matmul(q, k, false, true)) * d.op.getScale().convertToDouble();
     Expr unseen = s.scalar(-INFINITY);
     if (d.op.getCausal()) {
       Type i32 = IntegerType::get(s.type().getContext(), 32);
       auto type = RankedTensorType::get(s.shape().take_back(2), i32);
       Expr query = s.make<IotaOp>(type, uint64_t(0));
       Expr key = s.make<IotaOp>(type, uint64_t(1));
-      s = select(compare(Predicate::ge, query, key), s, unseen);
+      s = select(query >= key, s, unseen);
     }
     if (Value mask = d.op.getMask()) {
       Expr m = d.expr(mask);
-      s = m.type().getElementType().isInteger(1)
-              ? select(m, s, unseen)
-              : s + m.cast(s.type().getElementType());
+      s = m.element().isInteger(1) ? select(m, s, unseen)
+                                   : s + m.cast(s.element());
     }
     return s;
   }
 
-  static Expr product(Expr a, Expr b, bool transA, bool transB) {
-    return a.make<MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
-  }
   /// Converts to the operands' type, as a factor of a product.
   Expr narrow(Expr x) const { return x.cast(elementType(d.op.getQ())); }
 
@@ -61,16 +57,16 @@ const SmallVector<int64_t> kKeys{3};
 auto attention(Decomposition<AttentionOp> &d) {
   Attention a(d);
   Expr s = a.scores();
-  Expr blind = compare(Predicate::eq, s.max(kKeys, true), s.scalar(-INFINITY));
+  Expr blind = s.max(kKeys, true) == -INFINITY;
   if (d.op.getMask())
-    s = select(blind, s.scalar(0), s);
+    s = select(blind, 0, s);
   Expr p = s.make<SoftmaxOp>(s.v, int64_t(3)), max = s.max(kKeys, true);
   Expr lse = max + log(exp(s - max).sum(kKeys, true));
   if (d.op.getMask()) {
-    p = select(blind, p.scalar(0), p);
-    lse = select(blind, lse.scalar(INFINITY), lse);
+    p = select(blind, 0, p);
+    lse = select(blind, INFINITY, lse);
   }
-  Expr y = a.product(a.narrow(p), a.heads(d.op.getV()), false, false);
+  Expr y = matmul(a.narrow(p), a.heads(d.op.getV()));
   return d.results({a.heads(y), lse});
 }
 
@@ -80,11 +76,10 @@ auto attentionBackward(Decomposition<AttentionBackwardOp> &d) {
        v = a.heads(d.op.getV()), dy = a.heads(d.op.getDy());
   Expr p = exp(a.scores() - d(d.op.getLse()));
   Expr delta = (wide(dy) * wide(a.heads(d.op.getY()))).sum(kKeys, true);
-  Expr dp = wide(a.product(dy, v, false, true));
+  Expr dp = wide(matmul(dy, v, false, true));
   Expr ds = a.narrow(p * (dp - delta) * d.op.getScale().convertToDouble());
-  return d.results({a.heads(a.product(ds, k, false, false)),
-                    a.heads(a.product(ds, q, true, false)),
-                    a.heads(a.product(a.narrow(p), dy, true, false))});
+  return d.results({a.heads(matmul(ds, k)), a.heads(matmul(ds, q, true)),
+                    a.heads(matmul(a.narrow(p), dy, true))});
 }
 
 } // namespace

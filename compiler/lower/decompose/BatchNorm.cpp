@@ -85,7 +85,7 @@ Sums overRanks(Expr a, Expr b, double n, IntegerAttr bucket) {
 /// mean. f64 avoids the cancellation that f32 would have.
 Statistics ofAllRanks(const Moments &moments, double n, bool unbiased,
                       IntegerAttr bucket) {
-  Type own = moments.mean.type().getElementType();
+  Type own = moments.mean.element();
   Type f64 = Float64Type::get(bucket.getContext());
   Expr mean = moments.mean.cast(f64);
   Sums sums = overRanks(mean * n, moments.squares.cast(f64) + mean * mean * n,
@@ -93,8 +93,7 @@ Statistics ofAllRanks(const Moments &moments, double n, bool unbiased,
   Expr all = sums.a / sums.n, zero = all.scalar(0);
   Expr squares = maximum(sums.b - all * sums.a, zero);
   Expr var = squares / sums.n;
-  Expr running =
-      unbiased ? squares / maximum(sums.n - 1.0, all.scalar(1)) : var;
+  Expr running = unbiased ? squares / maximum(sums.n - 1.0, 1) : var;
   return {all.cast(own), var.cast(own), running.cast(own)};
 }
 
@@ -154,7 +153,7 @@ auto batchNormBackward(Decomposition<BatchNormBackwardOp> &d) {
   double n = (double)view.count();
   Expr offset = sum / n, share = product / n;
   if (auto bucket = op->getAttrOfType<IntegerAttr>(kNormBucket)) {
-    Type own = sum.type().getElementType();
+    Type own = sum.element();
     Sums sums = overRanks(sum, product, n, bucket);
     offset = (sums.a / sums.n).cast(own);
     share = (sums.b / sums.n).cast(own);

@@ -32,10 +32,6 @@ struct Thin {
   Value matrix, p, q; // M, the means of P and Q
 };
 
-Expr product(Expr a, Expr b, bool transA, bool transB) {
-  return a.make<ir::MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
-}
-
 struct Compress : impl::CompressBase<Compress> {
   using CompressBase::CompressBase;
 
@@ -75,7 +71,7 @@ private:
     Expr q = x.make<ir::ReadOp>(factor.getType(), factor.getSymName());
     Expr error = x.make<ir::ReadOp>(x.type(), *each.whole.getError());
     Expr matrix = (x + error).reshape({x.shape()[0], q.shape()[0]});
-    Expr p = product(matrix, q.make<ir::OrthogonalizeOp>(q.v), false, false);
+    Expr p = matmul(matrix, q.make<ir::OrthogonalizeOp>(q.v));
     each.matrix = matrix.v;
     each.p = ir::AllReduceOp::create(b, loc, p.type(), p.v,
                                      each.whole.getBucketAttr(), nullptr);
@@ -92,8 +88,7 @@ private:
     const Location loc = each.whole.getLoc();
     Expr p(b, loc, each.p);
     each.p = p.make<ir::OrthogonalizeOp>(p.v).v;
-    Expr q =
-        product(Expr(b, loc, each.matrix), Expr(b, loc, each.p), true, false);
+    Expr q = matmul(Expr(b, loc, each.matrix), Expr(b, loc, each.p), true);
     auto reduce = ir::AllReduceOp::create(
         b, loc, q.type(), q.v, b.getI64IntegerAttr(free + bucket), nullptr);
     each.q = reduce.getY();
@@ -110,8 +105,7 @@ private:
     const Location loc = each.whole.getLoc();
     ArrayRef<int64_t> shape = each.whole.getType().getShape();
     Expr m(b, loc, each.matrix);
-    Expr sent =
-        product(Expr(b, loc, each.p), Expr(b, loc, each.q), false, true);
+    Expr sent = matmul(Expr(b, loc, each.p), Expr(b, loc, each.q), false, true);
     each.whole.replaceAllUsesWith(sent.reshape(shape).v);
     Expr error = (m - sent).reshape(shape);
     b.setInsertionPoint(end);

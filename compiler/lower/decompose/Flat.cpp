@@ -16,8 +16,8 @@ template <class OpTy> Expr reduceAll(Expr x) {
 }
 
 /// combine(of(x0), combine(of(x1), ...)).
-template <class Rule, class Combine>
-Expr join(ValueRange values, Rule of, Combine combine) {
+template <class Rule>
+Expr join(ValueRange values, Rule of, Expr (*combine)(Expr, Expr)) {
   Expr all = of(values.front());
   for (Value v : values.drop_front())
     all = combine(all, of(v));

@@ -34,16 +34,13 @@ auto scatterAdd(Decomposition<ScatterAddOp> &d) {
       row -
       indices.make<ConstantOp>(
           (double)rows, RankedTensorType::get({}, integers.getElementType()));
-  Expr first = compare(Predicate::eq, index, row);
-  Expr second = compare(Predicate::eq, index, fromEnd);
-  Expr isChosen = first.make<OrOp>(first.v, second.v);
+  Expr first = index == row;
+  Expr second = index == fromEnd;
+  Expr isChosen = either(first, second);
   Expr update = wide(spread(d.expr(op.getUpdates()), ofUpdates));
-  return d.results({select(isChosen, update, update.scalar(0)).sum(sums)});
+  return d.results({select(isChosen, update, 0).sum(sums)});
 }
 
-Expr product(Expr a, Expr b, bool transB) {
-  return a.make<MatmulOp>(a.v, b.v, Value(), false, transB, StringAttr());
-}
 /// x [T, C] as T rows or T columns.
 Expr each(Expr x, bool isColumn) {
   const int64_t rows = x.shape()[0], size = x.shape()[1];
@@ -55,8 +52,8 @@ auto groupedMatmul(Decomposition<GroupedMatmulOp> &d) {
   Expr w = d.expr(op.getW());
   Expr matrices =
       w.make<GatherOp>(w.v, op.getGroups(), uint64_t(0), IntegerAttr());
-  return d.results(
-      {product(each(d.expr(op.getX()), false), matrices, op.getTransW())});
+  return d.results({matmul(each(d.expr(op.getX()), false), matrices, false,
+                           op.getTransW())});
 }
 
 auto groupedMatmulBackwardWeight(
@@ -65,7 +62,7 @@ auto groupedMatmulBackwardWeight(
   Expr x = d.expr(op.getX()), dy = d.expr(op.getDy());
   if (op.getTransW())
     std::swap(x, dy);
-  Expr parts = product(each(x, true), each(dy, false), false);
+  Expr parts = matmul(each(x, true), each(dy, false));
   return d.results({x.make<ScatterAddOp>(op.getDw().getType(), op.getGroups(),
                                          parts.v, uint64_t(0))});
 }

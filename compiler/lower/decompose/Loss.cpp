@@ -20,16 +20,15 @@ Expr isLabel(Expr labels, Ints shape) {
   Type i32 = IntegerType::get(labels.type().getContext(), 32);
   Expr classes =
       labels.make<IotaOp>(RankedTensorType::get(shape, i32), uint64_t(1));
-  return compare(Predicate::eq, classes, column(labels.cast(i32)));
+  return classes == column(labels.cast(i32));
 }
 
 /// x with 0 in rows whose label is ignored.
 Expr withoutIgnored(Expr x, Expr labels, std::optional<int64_t> ignored) {
   if (!ignored)
     return x;
-  Expr skip =
-      compare(Predicate::eq, column(labels), labels.scalar(double(*ignored)));
-  return select(skip, x.scalar(0), x);
+  Expr skip = column(labels) == *ignored;
+  return select(skip, 0, x);
 }
 
 /// The maximum is subtracted first, so that neither the sum nor the difference
@@ -40,7 +39,7 @@ auto crossEntropy(Decomposition<SoftmaxCrossEntropyOp> &d) {
   Expr max = x.max(row, true), shifted = x - max;
   Expr logSum = log(exp(shifted).sum(row, true));
   Expr hit = isLabel(labels, x.shape());
-  Expr picked = select(hit, shifted, shifted.scalar(0)).sum(row, true);
+  Expr picked = select(hit, shifted, 0).sum(row, true);
   Expr loss = withoutIgnored(logSum - picked, labels, d.op.getIgnoreIndex());
   return d.results({loss, max + logSum});
 }

@@ -20,7 +20,7 @@ public:
         places(tensorType(d.op.getE()).getDimSize(2)), e(rows(d(d.op.getE()))),
         jumps(d.expr(d.op.getJumps())),
         valid(d.expr(d.op.getValid())
-                  .cast(e.type().getElementType())
+                  .cast(e.element())
                   .reshape({steps * batch, 1})
                   .broadcast({steps * batch, places})) {}
 
@@ -29,14 +29,13 @@ public:
   /// Whether step t is valid, as numbers, so the slice of a step is aligned.
   Expr counts(int64_t t) const {
     Expr number = at(valid, t);
-    return compare(Predicate::ne, number, number.scalar(0));
+    return number != 0;
   }
   /// The state before the first step.
   Expr start() const {
     auto type = RankedTensorType::get({batch, places}, e.b->getI64Type());
     Expr place = e.make<IotaOp>(type, uint64_t(1));
-    return select(compare(Predicate::eq, place, place.scalar(0)), e.scalar(0),
-                  e.scalar(kNoPath));
+    return select(place == 0, e.scalar(0), e.scalar(kNoPath));
   }
   /// The values of states `by` positions before (by < 0: after), `other` where
   /// there is none.
@@ -56,7 +55,7 @@ public:
     if (by == 0)
       return before;
     Expr moved = shifted(before, by, kNoPath);
-    return by == 2 ? select(jumps, moved, moved.scalar(kNoPath)) : moved;
+    return by == 2 ? select(jumps, moved, kNoPath) : moved;
   }
 
   const int64_t steps, batch, places;
@@ -85,11 +84,11 @@ auto ctcPathsBackward(Decomposition<CtcPathsBackwardOp> &d) {
   for (int64_t t = p.steps; t-- > 0;) {
     Expr before = t ? p.at(all, t - 1) : p.start();
     Expr sum = p.at(all, t) - p.at(p.e, t), valid = p.counts(t);
-    de[t] = select(valid, dNow, dNow.scalar(0));
+    de[t] = select(valid, dNow, 0);
     std::optional<Expr> dBefore;
     for (int64_t by = 0; by < 3; ++by) {
       // Terms exceed the sum only by rounding.
-      Expr share = exp(minimum(p.from(before, by) - sum, sum.scalar(0)));
+      Expr share = exp(minimum(p.from(before, by) - sum, 0));
       Expr part = dNow * share;
       if (by)
         part = p.shifted(part, -by, 0);

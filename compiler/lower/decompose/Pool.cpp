@@ -106,9 +106,9 @@ auto maxPool(Decomposition<MaxPoolOp> &d) {
   Expr best = broadcastTo(x.scalar(-INFINITY), shape),
        index = broadcastTo(number(x, position, 0), shape);
   forEachTap(Window(op), x, shape, -INFINITY, [&](int64_t t, Expr seen) {
-    Expr isNan = compare(Predicate::ne, seen, seen);
-    Expr isMore = compare(Predicate::gt, seen, best);
-    Expr better = isMore.make<OrOp>(isMore.v, isNan.v);
+    Expr isNan = seen != seen;
+    Expr isMore = seen > best;
+    Expr better = either(isMore, isNan);
     best = select(better, seen, best);
     index = select(better, number(x, position, (int8_t)t), index);
   });
@@ -124,10 +124,9 @@ auto maxPoolBackward(Decomposition<MaxPoolBackwardOp> &d) {
   std::optional<Expr> dx;
   forEachSeen(window, {dy, index}, shape, 0, [&](int64_t t, auto seen) {
     // Without an output the gradient is zero, whatever the position.
-    Expr chosen =
-        compare(Predicate::eq, seen[1], number(dy, position, (int8_t)t));
+    Expr chosen = seen[1] == number(dy, position, (int8_t)t);
     Expr gradient = wide(seen[0]);
-    Expr term = select(chosen, gradient, gradient.scalar(0));
+    Expr term = select(chosen, gradient, 0);
     dx = dx ? *dx + term : term;
   });
   return d.results({*dx});
@@ -196,7 +195,7 @@ auto avgPoolBackward(Decomposition<AvgPoolBackwardOp> &d) {
   AvgPoolBackwardOp op = d.op;
   Ints shape = tensorType(op.getDx()).getShape();
   Expr dy = d.expr(op.getDy());
-  Expr part = divided(op, wide(dy), shape).cast(dy.type().getElementType());
+  Expr part = divided(op, wide(dy), shape).cast(dy.element());
   std::optional<Expr> dx;
   forEachSeen(Window(op), {part}, shape, 0, [&](int64_t, auto seen) {
     dx = dx ? *dx + wide(seen[0]) : wide(seen[0]);

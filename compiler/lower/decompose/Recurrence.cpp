@@ -42,10 +42,6 @@ Expr joinColumns(ArrayRef<Expr> blocks) {
   return blocks.front().make<ConcatOp>(ValueRange(values), uint64_t(1));
 }
 
-Expr stepProduct(Expr a, Expr b, bool transB) {
-  return a.make<MatmulOp>(a.v, b.v, Value(), false, transB, StringAttr());
-}
-
 /// Adds two values, each of which may be missing.
 std::optional<Expr> plus(std::optional<Expr> a, std::optional<Expr> b) {
   return a && b ? *a + *b : a ? a : b;
@@ -98,7 +94,7 @@ public:
   }
   Expr narrow(Expr x) { return x.cast(elementType(d.op.getR())); }
   std::optional<Expr> timesR(std::optional<Expr> state) {
-    return state ? std::optional(wide(stepProduct(*state, r, true)))
+    return state ? std::optional(wide(matmul(*state, r, false, true)))
                  : std::nullopt;
   }
 
@@ -163,7 +159,7 @@ auto lstmBackward(Decomposition<LstmBackwardOp> &d) {
       part = u.narrow(u.keep(t, part, std::nullopt));
     dx[t] = joinColumns(parts);
     dc = u.keep(t, dState * f, direct.value_or(nothing));
-    Expr through = wide(stepProduct(dx[t], u.r, false));
+    Expr through = wide(matmul(dx[t], u.r));
     dh = u.valid ? through + u.keep(t, nothing, dy) : through;
   });
   return d.results({stackRows(dx), *dh, *dc});
@@ -185,7 +181,7 @@ auto gru(Decomposition<GruOp> &d) {
     const int64_t blocks = after ? 3 : 2;
     std::optional<Expr> product;
     if (h)
-      product = wide(stepProduct(*h, direct, true));
+      product = wide(matmul(*h, direct, false, true));
     auto input = [&](int64_t k) { return wide(columnBlock(now, k, 3)); };
     auto gate = [&](int64_t k) {
       return sigmoid(product ? input(k) + columnBlock(*product, k, blocks)
@@ -201,7 +197,7 @@ auto gru(Decomposition<GruOp> &d) {
     } else {
       p = wideState ? r * *wideState : nothing;
       if (h)
-        a = a + wide(stepProduct(u.narrow(p), candidate, true));
+        a = a + wide(matmul(u.narrow(p), candidate, false, true));
       a = a + bias;
     }
     Expr n = tanh(a), next = (1.0 - z) * n;
@@ -238,7 +234,7 @@ auto gruBackward(Decomposition<GruBackwardOp> &d) {
     if (after) {
       dr = dn * gate(3);
     } else {
-      Expr through = wide(stepProduct(narrowDn, candidate, false));
+      Expr through = wide(matmul(narrowDn, candidate));
       dr = state ? through * *state : nothing;
       next = next + through * r;
     }
@@ -246,7 +242,7 @@ auto gruBackward(Decomposition<GruBackwardOp> &d) {
     dx[t] = joinColumns({dz, dr, narrowDn});
     dp[t] = after ? joinColumns({dz, dr, counted(dn * r)}) : dx[t];
     Expr taken = after ? dp[t] : joinColumns({dz, dr});
-    dh = u.keep(t, next, dy) + wide(stepProduct(taken, direct, false));
+    dh = u.keep(t, next, dy) + wide(matmul(taken, direct));
   });
   Expr all = stackRows(dx);
   return d.results({all, after ? stackRows(dp) : all, *dh});
@@ -261,7 +257,7 @@ auto rnn(Decomposition<RnnOp> &d) {
   std::vector<Expr> hs(u.steps, x);
   u.forEachStep(false, [&](int64_t t) {
     Expr a = *plus(wide(u.at(x, t)), u.timesR(h));
-    Expr next = op.getRelu() ? maximum(a, a.scalar(0)) : tanh(a);
+    Expr next = op.getRelu() ? maximum(a, 0) : tanh(a);
     h = hs[t] = u.keep(t, next.cast(element), h);
   });
   return d.results({stackRows(hs)});
@@ -277,11 +273,9 @@ auto rnnBackward(Decomposition<RnnBackwardOp> &d) {
     Expr y = wide(u.at(hs, t));
     Expr nothing = y.scalar(0).broadcast(y.shape());
     Expr dy = plus(u.known(op.getDh(), t), dh).value_or(nothing);
-    Expr da = op.getRelu()
-                  ? select(compare(Predicate::gt, y, y.scalar(0)), dy, nothing)
-                  : dy * (1.0 - y * y);
+    Expr da = op.getRelu() ? select(y > 0, dy, nothing) : dy * (1.0 - y * y);
     dx[t] = u.narrow(u.keep(t, da, std::nullopt));
-    Expr through = wide(stepProduct(dx[t], u.r, false));
+    Expr through = wide(matmul(dx[t], u.r));
     dh = u.valid ? through + u.keep(t, nothing, dy) : through;
   });
   return d.results({stackRows(dx), *dh});

@@ -167,8 +167,7 @@ private:
       yields.push_back(map.lookup(v));
     Expr y(b, made.getLoc(), yields[result.getResultNumber()]);
     Expr bits = powers(y, 1, 2);
-    Expr set = select(compare(ir::Predicate::le, y, y.scalar(0)),
-                      bits.scalar(0), bits);
+    Expr set = select(y <= 0, 0, bits);
     yields.push_back(
         (set.sum({2}, /*keepdims=*/true) - kMiddle).cast(b.getIntegerType(8)));
     ir::YieldOp::create(b, made.getLoc(), yields);
@@ -199,9 +198,9 @@ ir::FusedOp readMask(ir::FusedOp reader, unsigned operand, Value mask) {
     shape.pop_back();
     // A bit is set if the number divided by its power of two is odd.
     Expr shifted = number * powers(number, 1, 0.5);
-    Expr half = shifted.make<ir::FloorOp>(shifted.v) * 0.5;
-    Expr rest = half - half.make<ir::FloorOp>(half.v);
-    Expr isOff = compare(ir::Predicate::lt, rest, rest.scalar(0.25));
+    Expr half = floor(shifted) * 0.5;
+    Expr rest = half - floor(half);
+    Expr isOff = rest < 0.25;
     user->getResult(0).replaceAllUsesWith(isOff.reshape(full).v);
     user->erase();
   }

@@ -56,9 +56,9 @@ std::string seenBy(Composer &c, const std::string &mask, int64_t batch,
     return c.unsqueeze(seen, {1});
   if (s.size() == 4 && s[1] == 1 && s[2] >= keys && s[3] >= keys)
     return c.slice(c.slice(seen, 2, keys - queries, keys), 3, 0, keys);
-  (void)c.fail(fmt::format("a mask of shape {} for {} queries and {} keys is "
-                           "not supported",
-                           toString(s), queries, keys));
+  (void)c.fail("a mask of shape {} for {} queries and {} keys is "
+               "not supported",
+               s, queries, keys);
   return "";
 }
 
@@ -311,14 +311,14 @@ LogicalResult checkGroups(const Node &n) {
   DLC_CHECK(refuseInputs(n, {12, 13}));
   for (const char *name : {"k_quant_type", "v_quant_type"})
     if (n.text(name, "NONE") != "NONE")
-      return n.fail() << name << " " << n.text(name, "")
-                      << " is not supported, expected NONE";
+      return n.fail("{} {} is not supported, expected NONE", name,
+                    n.text(name, ""));
   if (n.integer("sliding_window_cache", 0))
-    return n.fail() << "sliding_window_cache is not supported";
+    return n.fail("sliding_window_cache is not supported");
   if (n.integer("num_heads", 0) < 1 || n.integer("kv_num_heads", 0) < 1)
-    return n.fail() << "expected num_heads and kv_num_heads of 1 or more, "
-                    << "found " << n.integer("num_heads", 0) << " and "
-                    << n.integer("kv_num_heads", 0);
+    return n.fail(
+        "expected num_heads and kv_num_heads of 1 or more, found {} and {}",
+        n.integer("num_heads", 0), n.integer("kv_num_heads", 0));
   return success();
 }
 
@@ -330,7 +330,7 @@ LogicalResult groupQueryAttention(const Node &n) {
   h.keyCount = n.integer("kv_num_heads", 0);
   const Shape s = c.shape(h.q);
   if (s.size() != 3)
-    return c.fail("expected queries of rank 3, found " + toString(s));
+    return c.fail("expected queries of rank 3, found {}", s);
   if (h.k.empty()) {
     const int64_t width = s[2] / (h.count + 2 * h.keyCount);
     Names all = c.split(

@@ -117,8 +117,7 @@ void Composer::give(size_t i, const std::string &value) {
 LogicalResult refuseInputs(const Node &n, std::initializer_list<int> inputs) {
   for (int i : inputs)
     if (n.has(i))
-      return n.fail() << "input " << i << " ('" << n.inputName(i)
-                      << "') is not supported";
+      return n.fail("input {} ('{}') is not supported", i, n.inputName(i));
   return success();
 }
 

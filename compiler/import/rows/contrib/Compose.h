@@ -51,9 +51,10 @@ public:
   /// Sets the node's output i to this value.
   void give(size_t i, const std::string &value);
   LogicalResult done() const { return LogicalResult(mlir::failure(failed)); }
-  LogicalResult fail(const std::string &message) {
+  template <typename... Args>
+  LogicalResult fail(fmt::format_string<Args...> text, Args &&...args) {
     failed = true;
-    return n.fail() << message;
+    return n.fail(text, std::forward<Args>(args)...);
   }
 
   const Node &n;

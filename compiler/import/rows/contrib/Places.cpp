@@ -14,7 +14,7 @@ namespace {
 
 LogicalResult rotaryEmbedding(const Node &n) {
   if (n.integer("is_packed_batching", 0) || n.number("scale", 1) != 1)
-    return n.fail() << "is_packed_batching and scale are not supported";
+    return n.fail("is_packed_batching and scale are not supported");
   Composer c(n);
   const Shape s = c.shape(c.in(0));
   std::string at = c.in(1);
@@ -55,9 +55,9 @@ LogicalResult relativePositionBias(const Node &n) {
   const bool isBoth = n.integer("is_bidirectional", 0);
   if (table.size() != 2 || rows < 1 || columns < 1 || rows > (1 << 15) ||
       columns > (1 << 15) || table[0] < 4 || most < 2)
-    return c.fail(fmt::format("a table of shape {} for {} queries and {} keys "
-                              "is not supported",
-                              toString(table), rows, columns));
+    return c.fail("a table of shape {} for {} queries and {} keys "
+                  "is not supported",
+                  table, rows, columns);
   DLC_CHECK(
       n.check(n.table.budget().work(uint64_t(rows * columns), "buckets")));
   std::vector<int64_t> all;
@@ -75,7 +75,7 @@ LogicalResult embedLayerNorm(const Node &n) {
   Composer c(n);
   const Shape ids = c.shape(c.in(0));
   if (ids.size() != 2)
-    return c.fail("expected input_ids of rank 2, found " + toString(ids));
+    return c.fail("expected input_ids of rank 2, found {}", ids);
   auto look = [&](size_t table, const std::string &at) {
     return c.add("Gather", {c.in(table), at}, {{"axis", 0}});
   };
@@ -123,9 +123,9 @@ LogicalResult gatedPositionBias(const Node &n) {
   const int64_t heads = n.integer("num_heads", 0);
   if (query.size() != 3 || weight.size() != 2 || heads < 1 ||
       query[2] % heads || weight[1] % 2)
-    return c.fail(fmt::format("queries of shape {} with weights of shape {} in "
-                              "{} heads are not supported",
-                              toString(query), toString(weight), heads));
+    return c.fail("queries of shape {} with weights of shape {} in "
+                  "{} heads are not supported",
+                  query, weight, heads);
   const int64_t batch = query[0], length = query[1];
   std::string x = c.sum(c.in(0), c.in(1));
   x = c.transpose(c.reshape(x, {batch, length, heads, query[2] / heads}),

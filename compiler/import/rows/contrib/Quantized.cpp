@@ -44,12 +44,12 @@ LogicalResult matmulBits(const Node &n) {
   const int64_t bits = n.integer("bits", 4), block = n.integer("block_size", 0),
                 rows = n.integer("N", 0), size = n.integer("K", 0);
   if (bits != 2 && bits != 4 && bits != 8)
-    return n.fail() << "bits is " << bits << ", expected 2, 4 or 8";
+    return n.fail("bits is {}, expected 2, 4 or 8", bits);
   if (block < 1 || rows < 1 || size < 1)
-    return n.fail() << "expected N, K and block_size of 1 or more";
+    return n.fail("expected N, K and block_size of 1 or more");
   if (n.integer("weight_prepacked", 0))
-    return n.fail() << "weight_prepacked is not supported: weights are in the "
-                       "order of one device";
+    return n.fail("weight_prepacked is not supported: weights are in the order "
+                  "of one device");
   DLC_CHECK(refuseInputs(n, {4}));
   Composer c(n);
   const int64_t blocks = ceilOf(size, block);
@@ -108,9 +108,8 @@ LogicalResult matmulLevels(const Node &n) {
   const int64_t block = n.integer("block_size", 0), rows = n.integer("N", 0),
                 size = n.integer("K", 0), count = rows * size;
   if (block < 1 || rows < 1 || size < 1 || count % 2 || count % block)
-    return n.fail() << fmt::format(
-               "N {} and K {} in blocks of {} are not supported", rows, size,
-               block);
+    return n.fail("N {} and K {} in blocks of {} are not supported", rows, size,
+                  block);
   Composer c(n);
   HostTensor table(DType::F32, {16});
   for (int64_t i = 0; i < 16; ++i)
@@ -143,7 +142,7 @@ LogicalResult gatherBits(const Node &n) {
   const bool isPacked = n.onnxType(0) == onnx::TensorProto::UINT8;
   const int64_t bits = isPacked ? n.integer("bits", 4) : 8;
   if (!llvm::is_contained({2, 4, 8}, bits))
-    return c.fail(fmt::format("bits is {}, expected 2, 4 or 8", bits));
+    return c.fail("bits is {}, expected 2, 4 or 8", bits);
   auto rows = [&](size_t i) {
     return c.add("Gather", {c.in(i), c.in(1)}, {{"axis", 0}});
   };

@@ -18,8 +18,8 @@ LogicalResult checkBodyOutputs(const Node &n, const onnx::GraphProto &graph,
                                const char *name, int count) {
   if (graph.output_size() == count)
     return success();
-  return n.fail() << name << " has " << graph.output_size()
-                  << " outputs, expected " << count;
+  return n.fail("{} has {} outputs, expected {}", name, graph.output_size(),
+                count);
 }
 
 //===--- If ---------------------------------------------------------------===//
@@ -53,14 +53,14 @@ LogicalResult chooseBetween(const BodyExpander &e, const onnx::GraphProto &yes,
     auto &[a, b] = names;
     RankedTensorType ta = e.type(a), tb = e.type(b);
     if (!ta || !tb)
-      return n.fail() << "output " << i << " is a sequence, and the condition "
-                      << "depends on the model's data";
+      return n.fail("output {} is a sequence, and the condition depends on the "
+                    "model's data",
+                    i);
     if (ta != tb)
-      return n.fail() << "the condition depends on the model's data, and "
-                      << "output " << i << " is "
-                      << toString(Shape(ta.getShape())) << " in one branch, "
-                      << toString(Shape(tb.getShape()))
-                      << " in the other; expected one type and shape";
+      return n.fail(
+          "the condition depends on the model's data, and output {} is {} in "
+          "one branch, {} in the other; expected one type and shape",
+          i, Shape(ta.getShape()), Shape(tb.getShape()));
     auto chosen = choose(e, n.inputName(0), a, b);
     if (failed(chosen) || failed(e.give(int(i), *chosen)))
       return failure();
@@ -77,7 +77,7 @@ LogicalResult ifElse(const Node &n) {
       failed(checkBodyOutputs(n, no, "else_branch", count)))
     return failure();
   if (!n.type(0) || n.type(0).getNumElements() != 1)
-    return n.fail() << "expected a condition of one element";
+    return n.fail("expected a condition of one element");
   if (const HostTensor *known = n.host(0))
     return known->number(0) != 0 ? expandKnown(e, yes, "then_branch")
                                  : expandKnown(e, no, "else_branch");
@@ -92,13 +92,13 @@ FailureOr<std::string> stackIterations(const BodyExpander &e,
                                        int64_t axis, const char *what) {
   const Node &n = e.n;
   if (parts.empty())
-    return n.fail() << what
-                    << " of a loop without iterations are not supported";
+    return n.fail("{} of a loop without iterations are not supported", what);
   RankedTensorType type = e.type(parts.front());
   for (const std::string &part : parts)
     if (!type || e.type(part) != type)
-      return n.fail() << what << " differ in type or shape between iterations, "
-                      << "or are sequences";
+      return n.fail(
+          "{} differ in type or shape between iterations, or are sequences",
+          what);
   DLC_GET(auto at, n.checked(normalizeAxis(axis, type.getRank() + 1)));
   Shape shape(type.getShape());
   shape.insert(shape.begin() + at, 1);
@@ -134,12 +134,13 @@ FailureOr<int64_t> mostTrips(const Node &n) {
   if (!n.has(0))
     return INT64_MAX;
   if (!n.type(0) || n.type(0).getNumElements() != 1)
-    return n.fail() << "expected a trip count of one element";
+    return n.fail("expected a trip count of one element");
   if (const HostTensor *known = n.host(0))
     return known->integer(0);
-  return n.fail() << "the trip count, input '" << n.inputName(0)
-                  << "', depends on the model's data; only loops whose number "
-                     "of iterations is known at compile time are supported";
+  return n.fail(
+      "the trip count, input '{}', depends on the model's data; only loops "
+      "whose number of iterations is known at compile time are supported",
+      n.inputName(0));
 }
 
 /// Whether a loop continues, if known.
@@ -151,10 +152,11 @@ FailureOr<More> goesOn(const Node &n, const std::string &condition,
       return known->number(0) != 0 ? More::Yes : More::No;
   if (most != INT64_MAX)
     return More::Unknown;
-  return n.fail() << "the loop's condition, '" << printable(condition)
-                  << "', depends on the model's data, and no trip count bounds "
-                     "its iterations; only loops with a number of iterations "
-                     "at most that is known at compile time are supported";
+  return n.fail(
+      "the loop's condition, '{}', depends on the model's data, and no trip "
+      "count bounds its iterations; only loops with a number of iterations at "
+      "most that is known at compile time are supported",
+      printable(condition));
 }
 
 /// Iterations of a loop whose end depends on data: the maximum number is
@@ -179,10 +181,9 @@ public:
       return success();
     RankedTensorType a = e.type(now), b = e.type(before);
     if (!a || a != b)
-      return e.n.fail() << "the data decides when the loop ends, and '"
-                        << printable(now)
-                        << "' is a sequence or differs in type or shape "
-                           "between iterations";
+      return e.n.fail("the data decides when the loop ends, and '{}' is a "
+                      "sequence or differs in type or shape between iterations",
+                      printable(now));
     DLC_GET(now, choose(e, active, now, before));
     return success();
   }
@@ -219,10 +220,10 @@ LogicalResult unrollLoop(const Node &n) {
             scans = body.output_size() - 1 - states;
   if (body.input_size() != states + 2 || scans < 0 ||
       n.proto.output_size() > states + scans)
-    return n.fail() << "its body has " << body.input_size() << " inputs and "
-                    << body.output_size() << " outputs, expected " << states + 2
-                    << " and at least "
-                    << std::max(states, n.proto.output_size()) + 1;
+    return n.fail(
+        "its body has {} inputs and {} outputs, expected {} and at least {}",
+        body.input_size(), body.output_size(), states + 2,
+        std::max(states, n.proto.output_size()) + 1);
   std::vector<std::string> state;
   for (int i = 0; i < states; ++i)
     state.push_back(n.inputName(i + 2));
@@ -258,10 +259,9 @@ LogicalResult unrollLoop(const Node &n) {
   }
   for (int k = 0; masked.isUsed() && k < scans; ++k)
     if (n.uses(states + k))
-      return n.fail() << "the data decides when the loop ends, and so the size "
-                         "of its scan output '"
-                      << printable(n.proto.output(states + k))
-                      << "'; expected states alone";
+      return n.fail("the data decides when the loop ends, and so the size of "
+                    "its scan output '{}'; expected states alone",
+                    printable(n.proto.output(states + k)));
   return giveResults(e, state, stacked, std::vector<int64_t>(scans, 0));
 }
 
@@ -273,8 +273,7 @@ FailureOr<std::vector<int64_t>> numberEach(const Node &n, const char *name,
   auto numbers = n.integers(name, std::vector<int64_t>(count, 0));
   if (int(numbers.size()) == count)
     return numbers;
-  return n.fail() << name << " has " << numbers.size() << " numbers, expected "
-                  << count;
+  return n.fail("{} has {} numbers, expected {}", name, numbers.size(), count);
 }
 
 /// An input that Scan iterates over.
@@ -292,13 +291,13 @@ FailureOr<std::vector<ScanInput>> scanInputs(const Node &n, int states,
   for (int i = 0; i < count; ++i) {
     RankedTensorType type = n.type(states + i);
     if (!type)
-      return n.fail() << "scan input " << i << " is a sequence";
+      return n.fail("scan input {} is a sequence", i);
     DLC_GET(auto axis, n.checked(normalizeAxis(axes[i], type.getRank())));
     all.push_back({n.inputName(states + i), axis, type.getDimSize(axis),
                    directions[i] != 0});
     if (all[i].steps != all[0].steps)
-      return n.fail() << "scan inputs have " << all[0].steps << " and "
-                      << all[i].steps << " steps, expected one number";
+      return n.fail("scan inputs have {} and {} steps, expected one number",
+                    all[0].steps, all[i].steps);
   }
   return all;
 }
@@ -314,7 +313,7 @@ FailureOr<std::string> stepOf(const BodyExpander &e, const ScanInput &input,
   }
   DLC_GET(Value x, n.table.value(input.name, n.loc));
   const std::string made = n.table.unusedName(name);
-  Expr step = part(Expr(n.b, n.loc, x), input.axis, at, 1);
+  Expr step = part(n.expr(x), input.axis, at, 1);
   n.table.define(made, squeezed(step, input.axis).v);
   return made;
 }
@@ -332,10 +331,10 @@ LogicalResult unrollScan(const Node &n) {
   const int count = int(n.integer("num_scan_inputs", 0)),
             states = int(n.inputs()) - count, outputs = body.output_size();
   if (!fitsScan(n, body, count, states))
-    return n.fail() << "num_scan_inputs is " << count << ", with " << n.inputs()
-                    << " inputs, " << n.proto.output_size()
-                    << " outputs, and a body of " << body.input_size()
-                    << " inputs and " << outputs << " outputs";
+    return n.fail("num_scan_inputs is {}, with {} inputs, {} outputs, and a "
+                  "body of {} inputs and {} outputs",
+                  count, n.inputs(), n.proto.output_size(), body.input_size(),
+                  outputs);
   DLC_GET(auto over, scanInputs(n, states, count));
   DLC_GET(auto axes, numberEach(n, "scan_output_axes", outputs - states));
   DLC_GET(auto directions,

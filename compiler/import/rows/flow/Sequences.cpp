@@ -24,7 +24,7 @@ using Parts = std::vector<Value>;
 const Parts *sequenceOf(const Node &n, size_t i) {
   const Parts *parts = n.has(i) ? n.table.sequence(n.inputName(i)) : nullptr;
   if (!parts)
-    n.fail() << "input '" << n.inputName(i) << "' is no sequence";
+    n.fail("input '{}' is no sequence", n.inputName(i));
   return parts;
 }
 
@@ -33,12 +33,10 @@ FailureOr<size_t> placeOf(const Node &n, size_t i, size_t count, size_t most) {
   DLC_GET(auto at, n.integers(i, "the position"));
   const auto places = int64_t(count);
   if (at.size() != 1)
-    return n.fail() << "the position has " << at.size()
-                    << " numbers, expected one";
+    return n.fail("the position has {} numbers, expected one", at.size());
   const int64_t place = at.front();
   if (place < -places || place > int64_t(most))
-    return n.fail() << "position " << place << " is outside of a sequence of "
-                    << places;
+    return n.fail("position {} is outside of a sequence of {}", place, places);
   return size_t(place < 0 ? place + places : place);
 }
 
@@ -46,7 +44,7 @@ FailureOr<size_t> placeOf(const Node &n, size_t i, size_t count, size_t most) {
 FailureOr<size_t> partOf(const Node &n, size_t i, size_t count) {
   if (count)
     return placeOf(n, i, count, count - 1);
-  return n.fail() << "the sequence is empty";
+  return n.fail("the sequence is empty");
 }
 
 LogicalResult empty(const Node &n) { return giveSequence(n, {}); }
@@ -89,7 +87,7 @@ LogicalResult erase(const Node &n) {
   if (!from)
     return failure();
   if (from->empty())
-    return n.fail() << "the sequence is empty";
+    return n.fail("the sequence is empty");
   Parts parts = *from;
   FailureOr<size_t> place = parts.size() - 1;
   if (n.has(1))
@@ -112,7 +110,7 @@ LogicalResult concat(const Node &n) {
   if (!from)
     return failure();
   if (from->empty())
-    return n.fail() << "the sequence is empty";
+    return n.fail("the sequence is empty");
   const bool isNew = n.integer("new_axis", 0) != 0;
   const auto rank = int64_t(shapeOf(from->front()).size());
   DLC_GET(auto axis, n.axis("axis", 0, rank + isNew));
@@ -120,8 +118,9 @@ LogicalResult concat(const Node &n) {
   for (Value &part : parts) {
     Shape shape = shapeOf(part);
     if (int64_t(shape.size()) != rank)
-      return n.fail() << "the sequence has tensors of rank " << rank << " and "
-                      << shape.size() << ", expected one rank";
+      return n.fail(
+          "the sequence has tensors of rank {} and {}, expected one rank", rank,
+          shape.size());
     if (isNew)
       shape.insert(shape.begin() + axis, 1);
     part = n.reshape(part, shape);

@@ -21,8 +21,7 @@ Value withBias(const Node &n, Value y, size_t input) {
   Shape perChannel(shapeOf(y).size(), 1);
   perChannel[1] = shapeOf(y)[1];
   if (shapeOf(bias) != Shape{perChannel[1]}) {
-    n.fail() << "a bias of shape " << toString(shapeOf(bias)) << " for "
-             << perChannel[1] << " channels";
+    n.fail("a bias of shape {} for {} channels", shapeOf(bias), perChannel[1]);
     return nullptr;
   }
   return n.make<ir::AddOp>(y, n.reshape(bias, perChannel));
@@ -33,14 +32,13 @@ Value convolution(const Node &n, Value x, Value w, Value bias) {
     return nullptr;
   Shape sx = shapeOf(x), sw = shapeOf(w);
   if (sw.size() != sx.size()) {
-    n.fail() << "weights of shape " << toString(sw) << " for an input of shape "
-             << toString(sx);
+    n.fail("weights of shape {} for an input of shape {}", sw, sx);
     return nullptr;
   }
   int64_t group = n.integer("group", 1);
   if (group < 1 || group > std::max<int64_t>(1, sx[1])) {
-    n.fail() << "group is " << group << ", expected 1 to the " << sx[1]
-             << " channels of the input";
+    n.fail("group is {}, expected 1 to the {} channels of the input", group,
+           sx[1]);
     return nullptr;
   }
   auto win = windowOfWeights(n, sx, sw);
@@ -62,9 +60,9 @@ FailureOr<Shape> transposedSizes(const Node &n, ArrayRef<int64_t> in,
   auto wanted = n.integers("output_shape", {});
   std::string mode = n.text("auto_pad", "NOTSET");
   if (extra.size() != dims || (!wanted.empty() && wanted.size() != dims))
-    return n.fail() << "expected " << dims
-                    << " numbers in output_padding and output_shape, found "
-                    << toString(extra) << " and " << toString(wanted);
+    return n.fail("expected {} numbers in output_padding and output_shape, "
+                  "found {} and {}",
+                  dims, extra, wanted);
   Shape out;
   for (size_t i = 0; i < dims; ++i) {
     int64_t whole = (in[i] - 1) * w.strides[i] + extra[i] +
@@ -79,11 +77,9 @@ FailureOr<Shape> transposedSizes(const Node &n, ArrayRef<int64_t> in,
       out.push_back(whole - w.pads[i] - w.pads[dims + i]);
     }
     if (out[i] < 1 || extra[i] < 0 || w.along(i).outputs(out[i]) != in[i])
-      return n.fail() << "output_padding " << toString(extra)
-                      << " or output_shape " << toString(wanted)
-                      << " is not supported for an input of "
-                      << toString(Shape(in)) << " and strides "
-                      << toString(w.strides);
+      return n.fail("output_padding {} or output_shape {} is not supported for "
+                    "an input of {} and strides {}",
+                    extra, wanted, Shape(in), w.strides);
   }
   return out;
 }
@@ -97,8 +93,8 @@ LogicalResult convTranspose(const Node &n) {
   DLC_CHECK(checkImage(n, sx));
   int64_t group = n.integer("group", 1);
   if (sw.size() != sx.size() || sw[0] != sx[1] || group < 1 || sw[0] % group)
-    return n.fail() << "weights of shape " << toString(sw) << " in " << group
-                    << " groups for an input of shape " << toString(sx);
+    return n.fail("weights of shape {} in {} groups for an input of shape {}",
+                  sw, group, sx);
   DLC_GET(auto win, windowOfWeights(n, sx, sw));
   DLC_GET(auto out,
           transposedSizes(n, ArrayRef<int64_t>(sx).drop_front(2), win));

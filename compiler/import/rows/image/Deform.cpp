@@ -28,17 +28,16 @@ FailureOr<Deform> deformOf(const Node &n, const Shape &x, const Shape &w) {
   if (w.size() != x.size() || d.group < 1 || d.offsets < 1 ||
       x[1] % d.group != 0 || x[1] % d.offsets != 0 || w[0] % d.group != 0 ||
       w[1] != x[1] / d.group)
-    return n.fail() << "weights of shape " << toString(w) << " in " << d.group
-                    << " groups and " << d.offsets
-                    << " groups of offsets do not fit to an input of shape "
-                    << toString(x);
+    return n.fail("weights of shape {} in {} groups and {} groups of offsets "
+                  "do not fit to an input of shape {}",
+                  w, d.group, d.offsets, x);
   DLC_GET(auto window, windowOfWeights(n, x, w));
   d.window = std::move(window);
   for (size_t i = 0; i + 2 < x.size(); ++i)
     d.out.push_back(d.window.along(i).outputs(x[2 + i]));
   if (llvm::any_of(d.out, [](int64_t size) { return size < 1; }))
-    return n.fail() << "a window of " << toString(d.window.kernel)
-                    << " does not fit into an input of shape " << toString(x);
+    return n.fail("a window of {} does not fit into an input of shape {}",
+                  d.window.kernel, x);
   return d;
 }
 
@@ -49,9 +48,8 @@ FailureOr<Expr> perTap(const Node &n, const Deform &d, size_t i, int64_t each) {
   Shape expected{d.x[0], d.offsets * d.taps() * each};
   expected.insert(expected.end(), d.out.begin(), d.out.end());
   if (shapeOf(given) != expected)
-    return n.fail() << "input " << i << " has shape "
-                    << toString(shapeOf(given)) << ", expected "
-                    << toString(expected);
+    return n.fail("input {} has shape {}, expected {}", i, shapeOf(given),
+                  expected);
   return given.reshape({d.x[0], d.offsets, d.taps(), each, d.points()});
 }
 
@@ -79,15 +77,14 @@ FailureOr<Expr> columns(const Node &n, const Deform &d, Expr x, Expr offset) {
   Expr rows = transposed(x.reshape({batch, d.offsets, channels, d.pixels()}),
                          {0, 1, 3, 2})
                   .reshape({batch * d.offsets * d.pixels(), channels});
-  const Type element = offset.type().getElementType();
+  const Type element = offset.element();
   std::vector<Tap> taps{{(iota(n, at, 0) * double(d.offsets) + iota(n, at, 1)) *
                              double(d.pixels()),
                          filled(n, at, element, 1)}};
   int64_t stride = d.pixels();
   for (int64_t i = 0; i < d.dims(); ++i) {
     stride /= d.x[2 + i];
-    Expr place =
-        squeezed(part(offset, 3, i, 1), 3) + regularPlaces(n, d, i, element);
+    Expr place = sliceOf(offset, 3, i) + regularPlaces(n, d, i, element);
     taps = combined(taps, tapsOf({"linear", "zeros", true}, place, d.x[2 + i]),
                     stride);
   }
@@ -110,11 +107,9 @@ LogicalResult deformConv(const Node &n) {
   all = transposed(all, {0, 1, 4, 2, 3})
             .reshape({d.x[0], d.group, depth, d.points()});
   Expr weights = w.reshape({1, d.group, outputs, depth});
-  Value y = n.make<ir::MatmulOp>(weights.v, all.v, Value(), false, false,
-                                 StringAttr());
   Shape shape{d.x[0], d.w[0]};
   shape.insert(shape.end(), d.out.begin(), d.out.end());
-  return n.result(withBias(n, n.reshape(y, shape), 3));
+  return n.result(withBias(n, n.reshape(n.matmul(weights, all), shape), 3));
 }
 
 } // namespace

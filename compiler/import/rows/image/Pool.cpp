@@ -4,7 +4,6 @@
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/rows/image/Window.h"
 #include "onnx-ml.pb.h"
-#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 
@@ -30,6 +29,14 @@ bool applyCeil(ArrayRef<int64_t> in, Window &w) {
   return added;
 }
 
+/// Input 0, [N, C, D...] with one to three D.
+FailureOr<Expr> image(const Node &n) {
+  DLC_GET(auto x, input(n, 0));
+  DLC_CHECK(checkImage(n, shapeOf(x)));
+  return x;
+}
+ArrayRef<int64_t> sizesOf(Expr x) { return x.shape().drop_front(2); }
+
 /// The window of a pool over images of spatial sizes `in`, with ceil_mode.
 FailureOr<Window> ceiledWindow(const Node &n, ArrayRef<int64_t> in) {
   auto w = window(n, in, {});
@@ -38,16 +45,23 @@ FailureOr<Window> ceiledWindow(const Node &n, ArrayRef<int64_t> in) {
   return w;
 }
 
-Operation *maxOver(const Node &n, Value x, const Window &w) {
+Value meanOver(const Node &n, Expr x, const Window &w, bool includePad) {
+  return n.make<ir::AvgPoolOp>(
+      x.v, ArrayRef<int64_t>(w.kernel), ArrayRef<int64_t>(w.strides),
+      ArrayRef<int64_t>(w.pads), ArrayRef<int64_t>(w.dilations), "nchw",
+      includePad);
+}
+
+Operation *maxOver(const Node &n, Expr x, const Window &w) {
   return n.makeOp<ir::MaxPoolOp>(
-      2, x, ArrayRef<int64_t>(w.kernel), ArrayRef<int64_t>(w.strides),
+      2, x.v, ArrayRef<int64_t>(w.kernel), ArrayRef<int64_t>(w.strides),
       ArrayRef<int64_t>(w.pads), ArrayRef<int64_t>(w.dilations), "nchw");
 }
 
 /// Flat index in the input of each maximum, from its position in the window.
 /// With storage_order 1 the first spatial dimension varies fastest.
 Expr placesOf(const Node &n, Value taps, const Shape &in, const Window &w) {
-  Expr tap = Expr(n.b, n.loc, taps).cast(n.b.getI64Type());
+  Expr tap = n.expr(taps).cast(n.b.getI64Type());
   const Shape out = shapeOf(tap);
   const int64_t dims = int64_t(w.kernel.size());
   const bool firstIsFastest = n.integer("storage_order", 0);
@@ -86,33 +100,29 @@ Window only(const Window &w, size_t d) {
 /// A window with more positions than an index can distinguish is split by
 /// dimension, the last first; ties still select the first maximum.
 LogicalResult maxPool(const Node &n) {
-  Value x = n.in(0);
-  if (!x || failed(checkImage(n, shapeOf(x))))
-    return failure();
-  const Type element = ir::elementType(x);
+  DLC_GET(auto x, image(n));
+  const Type element = x.element();
   if (!isa<FloatType>(element)) // of 8 bits, according to ONNX
-    x = n.cast(x, n.b.getF32Type());
-  Shape sx = shapeOf(x);
-  auto in = ArrayRef<int64_t>(sx).drop_front(2);
-  DLC_GET(auto w, ceiledWindow(n, in));
+    x = x.cast(n.b.getF32Type());
+  DLC_GET(auto w, ceiledWindow(n, sizesOf(x)));
   if (w.sizes().taps() <= 255) {
     Operation *op = maxOver(n, x, w);
     if (!op)
       return failure();
-    if (n.uses(1) && failed(n.result(1, placesOf(n, op->getResult(1), sx, w))))
-      return failure();
+    if (n.uses(1))
+      DLC_CHECK(n.result(1, placesOf(n, op->getResult(1), shapeOf(x), w)));
     return n.result(n.cast(op->getResult(0), element));
   }
   if (n.uses(1))
-    return n.fail() << "the Indices output of MaxPool is not supported for a "
-                       "window of "
-                    << w.sizes().taps() << " elements, expected at most 255";
-  for (size_t d = in.size(); d-- > 0;)
+    return n.fail("the Indices output of MaxPool is not supported for a window "
+                  "of {} elements, expected at most 255",
+                  w.sizes().taps());
+  for (size_t d = w.kernel.size(); d-- > 0;)
     if (Operation *op = maxOver(n, x, only(w, d)))
-      x = op->getResult(0);
+      x = n.expr(op->getResult(0));
     else
       return failure();
-  return n.result(n.cast(x, element));
+  return n.result(x.cast(element));
 }
 
 /// Whether `image` is at least as large as `least`, with as many samples and
@@ -126,14 +136,13 @@ bool holds(const Shape &image, const Shape &least) {
 }
 
 LogicalResult maxUnpool(const Node &n) {
-  auto x = input(n, 0), index = input(n, 1);
-  if (failed(x) || failed(index) || failed(checkImage(n, shapeOf(*x))))
-    return failure();
-  const Shape shape = shapeOf(*x);
-  DLC_GET(auto w, window(n, ArrayRef<int64_t>(shape).drop_front(2), {}));
-  if (shapeOf(*index) != shape)
-    return n.fail() << "indices of shape " << toString(shapeOf(*index))
-                    << " for an input of shape " << toString(shape);
+  DLC_GET(auto index, input(n, 1));
+  DLC_GET(auto x, image(n));
+  const Shape shape = shapeOf(x);
+  DLC_GET(auto w, window(n, sizesOf(x), {}));
+  if (shapeOf(index) != shape)
+    return n.fail("indices of shape {} for an input of shape {}",
+                  shapeOf(index), shape);
   Shape least = shape;
   for (size_t d = 0; d < w.kernel.size(); ++d) {
     const Sliding along = w.along(d);
@@ -142,12 +151,12 @@ LogicalResult maxUnpool(const Node &n) {
   }
   DLC_GET(auto wanted, n.integersOr(2, "output_shape", least));
   if (!holds(wanted, least))
-    return n.fail() << "output_shape " << toString(wanted)
-                    << " does not fit, expected at least " << toString(least);
+    return n.fail("output_shape {} does not fit, expected at least {}", wanted,
+                  least);
   DLC_CHECK(checkFits(n, wanted, "the result"));
   const int64_t count = sizeOf(shape), places = sizeOf(least);
-  Expr y = overwritten(n, filled(n, {places}, x->type().getElementType(), 0),
-                       index->reshape({count}), x->reshape({count}))
+  Expr y = overwritten(n, filled(n, {places}, x.element(), 0),
+                       index.reshape({count}), x.reshape({count}))
                .reshape(least);
   for (size_t d = 2; d < least.size(); ++d)
     y = padded(y, d, 0, wanted[d] - least[d]);
@@ -181,82 +190,57 @@ Value uncounted(const Node &n, Value y, ArrayRef<int64_t> in,
 }
 
 LogicalResult averagePool(const Node &n) {
-  Value x = n.in(0);
-  if (!x || failed(checkImage(n, shapeOf(x))))
-    return failure();
-  Shape sx = shapeOf(x);
-  auto in = ArrayRef<int64_t>(sx).drop_front(2);
-  DLC_GET(auto w, window(n, in, {}));
+  DLC_GET(auto x, image(n));
+  DLC_GET(auto w, window(n, sizesOf(x), {}));
   bool includePad = n.integer("count_include_pad", 0);
   const Window exact = w;
-  bool added = n.integer("ceil_mode", 0) && applyCeil(in, w);
-  Value y = n.make<ir::AvgPoolOp>(
-      x, ArrayRef<int64_t>(w.kernel), ArrayRef<int64_t>(w.strides),
-      ArrayRef<int64_t>(w.pads), ArrayRef<int64_t>(w.dilations), "nchw",
-      includePad);
+  bool added = n.integer("ceil_mode", 0) && applyCeil(sizesOf(x), w);
+  Value y = meanOver(n, x, w, includePad);
   if (added && includePad)
-    y = uncounted(n, y, in, exact);
+    y = uncounted(n, y, sizesOf(x), exact);
   return n.result(y);
 }
 
-/// |^p, which LpPool sums over windows.
-Value powered(const Node &n, Value x, int64_t p) {
+/// |x|^p, which LpPool sums over windows.
+Expr powered(Expr x, int64_t p) {
   if (p == 2)
-    return n.make<ir::MulOp>(x, x);
-  Value size = n.make<ir::AbsOp>(x);
-  return p == 1 ? size : n.make<ir::PowOp>(size, n.constant(double(p), x));
+    return x * x;
+  return p == 1 ? abs(x) : pow(abs(x), x.scalar(double(p)));
 }
-Value rootOf(const Node &n, Value sum, int64_t p) {
-  if (!sum || p == 1)
+Expr rootOf(Expr sum, int64_t p) {
+  if (p == 1)
     return sum;
-  return p == 2 ? n.make<ir::SqrtOp>(sum)
-                : n.make<ir::PowOp>(sum, n.constant(1.0 / double(p), sum));
+  return p == 2 ? sqrt(sum) : pow(sum, sum.scalar(1.0 / double(p)));
 }
 
-LogicalResult checkPower(const Node &n, int64_t p) {
+FailureOr<int64_t> powerOf(const Node &n) {
+  const int64_t p = n.integer("p", 2);
   if (p >= 1)
-    return success();
-  return n.fail() << "p is " << p << ", expected at least 1";
+    return p;
+  return n.fail("p is {}, expected at least 1", p);
 }
 
 /// Padding contributes zeros.
 LogicalResult lpPool(const Node &n) {
-  Value x = n.in(0);
-  const int64_t p = n.integer("p", 2);
-  if (!x || failed(checkImage(n, shapeOf(x))) || failed(checkPower(n, p)))
-    return failure();
-  Shape sx = shapeOf(x);
-  auto in = ArrayRef<int64_t>(sx).drop_front(2);
-  DLC_GET(auto w, ceiledWindow(n, in));
-  DLC_GET(Value mean,
-          n.make<ir::AvgPoolOp>(powered(n, x, p), ArrayRef<int64_t>(w.kernel),
-                                ArrayRef<int64_t>(w.strides),
-                                ArrayRef<int64_t>(w.pads),
-                                ArrayRef<int64_t>(w.dilations), "nchw", true));
-  Value sum =
-      n.make<ir::MulOp>(mean, n.constant(double(w.sizes().taps()), mean));
-  return n.result(rootOf(n, sum, p));
+  DLC_GET(auto x, image(n));
+  DLC_GET(auto p, powerOf(n));
+  DLC_GET(auto w, ceiledWindow(n, sizesOf(x)));
+  DLC_GET(Value mean, meanOver(n, powered(x, p), w, true));
+  return n.result(rootOf(n.expr(mean) * double(w.sizes().taps()), p));
 }
 
 template <typename Op> LogicalResult globalPool(const Node &n) {
-  DLC_GET(Value x, n.in(0));
-  if (shapeOf(x).size() < 3)
-    return n.fail() << "expected an input of rank 3 or more, found "
-                    << toString(shapeOf(x));
-  auto axes = llvm::to_vector(llvm::seq<int64_t>(2, shapeOf(x).size()));
-  return n.result(n.make<Op>(x, ArrayRef<int64_t>(axes), true));
+  DLC_GET(auto x, input(n, 0));
+  if (x.rank() < 3)
+    return n.fail("expected an input of rank 3 or more, found {}", shapeOf(x));
+  return n.result(n.make<Op>(x.v, ir::axesBetween(2, x.rank()), true));
 }
 
 LogicalResult globalLpPool(const Node &n) {
-  Value x = n.in(0);
-  const int64_t p = n.integer("p", 2);
-  if (!x || failed(checkImage(n, shapeOf(x))) || failed(checkPower(n, p)))
-    return failure();
-  auto axes = llvm::to_vector(llvm::seq<int64_t>(2, shapeOf(x).size()));
-  return n.result(rootOf(
-      n,
-      n.make<ir::ReduceSumOp>(powered(n, x, p), ArrayRef<int64_t>(axes), true),
-      p));
+  DLC_GET(auto x, image(n));
+  DLC_GET(auto p, powerOf(n));
+  Expr sum = powered(x, p).sum(ir::axesBetween(2, x.rank()), true);
+  return n.result(rootOf(sum, p));
 }
 
 } // namespace

@@ -5,7 +5,6 @@
 // of shifted copies.
 #include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
-#include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <numeric>
 
@@ -206,7 +205,7 @@ Expr byPhases(Expr x, const Taps &t, const Axis &a, int64_t phases) {
 
 /// weights [to, from] times x along the axis.
 FailureOr<Expr> byMatrix(const Node &n, Expr x, const Taps &t, const Axis &a) {
-  const DType dtype = toDType(x.type().getElementType());
+  const DType dtype = toDType(x.element());
   DLC_GET(auto lease,
           n.checked(n.table.budget().take(HostTensor::bytesOf(a.to * a.from),
                                           "the weights of a resize")));
@@ -227,12 +226,8 @@ FailureOr<Expr> byMatrix(const Node &n, Expr x, const Taps &t, const Axis &a) {
     (d < a.axis ? outer : inner) *= d == a.axis ? 1 : shape[d];
   Shape result = shape;
   result[a.axis] = a.to;
-  Expr y =
-      inner == 1
-          ? x.make<ir::MatmulOp>(x.reshape({outer, a.from}).v, weights.v,
-                                 Value(), false, true, StringAttr())
-          : x.make<ir::MatmulOp>(weights.v, x.reshape({outer, a.from, inner}).v,
-                                 Value(), false, false, StringAttr());
+  Expr y = inner == 1 ? matmul(x.reshape({outer, a.from}), weights, false, true)
+                      : matmul(weights, x.reshape({outer, a.from, inner}));
   return y.reshape(result);
 }
 
@@ -245,15 +240,13 @@ FailureOr<Expr> extrapolated(const Node &n, Expr y, const Taps &t,
   for (int64_t i = 0; i < a.to; ++i)
     mask.setInteger(i, t.outside[i]);
   DLC_GET(auto outside, known(n, std::move(mask), "outside"));
-  Shape line(y.rank(), 1);
-  line[a.axis] = a.to;
-  return select(outside.reshape(line), y.scalar(value), y);
+  return select(outside.reshape(lineShape(y.rank(), a.axis, a.to)), value, y);
 }
 
 FailureOr<Expr> resizeAxis(const Node &n, Expr x, const Form &f,
                            const Axis &a) {
   if (a.from == 0 && a.to > 0)
-    return n.fail() << "dimension " << a.axis << " is empty";
+    return n.fail("dimension {} is empty", a.axis);
   const bool isWhole =
       f.coordinates != "tf_crop_and_resize" ||
       (std::abs(a.roiStart) < 1e-9 && std::abs(a.roiEnd - 1) < 1e-9);
@@ -278,33 +271,26 @@ FailureOr<Expr> resizeAxis(const Node &n, Expr x, const Form &f,
 
 FailureOr<Form> formOf(const Node &n) {
   Form f;
-  f.mode = n.text("mode", "nearest");
   // Before opset 11 there was only one coordinate rule.
   const bool isOld = n.opset < 11;
-  f.coordinates = n.text("coordinate_transformation_mode",
-                         isOld ? "asymmetric" : "half_pixel");
-  f.nearest = n.text("nearest_mode", isOld ? "floor" : "round_prefer_floor");
+  DLC_GET(f.mode,
+          n.choice("mode", "nearest",
+                   {"nearest", "linear", "cubic", "bilinear", "trilinear"}));
+  DLC_GET(f.coordinates,
+          n.choice("coordinate_transformation_mode",
+                   isOld ? "asymmetric" : "half_pixel",
+                   {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+                    "align_corners", "asymmetric", "tf_crop_and_resize"}));
+  DLC_GET(
+      f.nearest,
+      n.choice("nearest_mode", isOld ? "floor" : "round_prefer_floor",
+               {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
   f.antialias = n.integer("antialias", 0) != 0;
   f.excludeOutside = n.integer("exclude_outside", 0) != 0;
   f.cubicA = n.number("cubic_coeff_a", -0.75);
   f.extrapolation = n.number("extrapolation_value", 0);
   if (f.mode == "bilinear" || f.mode == "trilinear")
     f.mode = "linear";
-  auto isOne = [&](const char *name, const std::string &value,
-                   std::initializer_list<StringRef> known) -> LogicalResult {
-    if (llvm::is_contained(known, value))
-      return success();
-    return n.fail() << name << " '" << value << "' is not supported, expected "
-                    << llvm::join(known, ", ");
-  };
-  if (failed(isOne("mode", f.mode, {"nearest", "linear", "cubic"})) ||
-      failed(isOne("coordinate_transformation_mode", f.coordinates,
-                   {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-                    "align_corners", "asymmetric", "tf_crop_and_resize"})) ||
-      failed(
-          isOne("nearest_mode", f.nearest,
-                {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})))
-    return failure();
   return f;
 }
 
@@ -313,12 +299,11 @@ FailureOr<std::vector<double>> numbers(const Node &n, size_t i,
                                        const char *what, size_t count) {
   const HostTensor *host = n.host(i);
   if (!host)
-    return n.fail() << "expected " << what
-                    << " to be known at compile time, but input '"
-                    << n.inputName(i) << "' depends on the model's data";
+    return n.fail("expected {} to be known at compile time, but input '{}' "
+                  "depends on the model's data",
+                  what, n.inputName(i));
   if (host->elements() != int64_t(count))
-    return n.fail() << host->elements() << " " << what << ", expected "
-                    << count;
+    return n.fail("{} {}, expected {}", host->elements(), what, count);
   std::vector<double> values;
   for (size_t k = 0; k < count; ++k)
     values.push_back(host->number(k));
@@ -333,7 +318,9 @@ bool isGiven(const Node &n, size_t i) {
 LogicalResult sizeBySizes(const Node &n, size_t input,
                           std::vector<Axis> &axes) {
   DLC_GET(auto sizes, numbers(n, input, "sizes", axes.size()));
-  const std::string policy = n.text("keep_aspect_ratio_policy", "stretch");
+  DLC_GET(const auto policy,
+          n.choice("keep_aspect_ratio_policy", "stretch",
+                   {"stretch", "not_larger", "not_smaller"}));
   double least = INFINITY, most = 0;
   for (auto [a, size] : llvm::zip_equal(axes, sizes)) {
     a.to = int64_t(size);
@@ -343,10 +330,6 @@ LogicalResult sizeBySizes(const Node &n, size_t input,
   }
   if (policy == "stretch")
     return success();
-  if (policy != "not_larger" && policy != "not_smaller")
-    return n.fail() << "keep_aspect_ratio_policy '" << policy
-                    << "' is not supported, expected stretch, not_larger or "
-                       "not_smaller";
   for (Axis &a : axes) {
     a.scale = policy == "not_larger" ? least : most;
     a.to = int64_t(a.scale * double(a.from) + 0.5);
@@ -359,8 +342,8 @@ LogicalResult sizeByScales(const Node &n, const std::vector<double> &scales,
   constexpr double kMost = 1 << 30;
   for (auto [a, scale] : llvm::zip_equal(axes, scales)) {
     if (!(scale > 0) || scale * double(a.from) > kMost)
-      return n.fail() << "scale " << scale << " of a dimension of " << a.from
-                      << " is not supported";
+      return n.fail("scale {} of a dimension of {} is not supported", scale,
+                    a.from);
     a.scale = scale;
     a.to = int64_t(std::floor(scale * double(a.from)));
   }
@@ -375,7 +358,7 @@ LogicalResult sizeAxes(const Node &n, std::vector<Axis> &axes) {
   if (isGiven(n, 3))
     return sizeBySizes(n, 3, axes);
   if (!isGiven(n, scales))
-    return n.fail() << "expected scales or sizes";
+    return n.fail("expected scales or sizes");
   auto values = numbers(n, scales, "scales", axes.size());
   return failed(values) ? failure() : sizeByScales(n, *values, axes);
 }
@@ -408,12 +391,13 @@ LogicalResult resize(const Node &n) {
   DLC_GET(auto x, input(n, 0));
   DLC_GET(auto form, formOf(n));
   DLC_GET(auto axes, axesOf(n, shapeOf(x), form));
-  const Type element = x.type().getElementType();
+  const Type element = x.element();
   if (form.mode != "nearest" && !isa<FloatType>(element))
-    return n.fail() << "mode " << form.mode << " of " << element
-                    << " is not supported; cast to a float type before it";
+    return n.fail(
+        "mode {} of {} is not supported; cast to a float type before it",
+        form.mode, element);
   if (form.mode == "nearest" && form.antialias)
-    return n.fail() << "antialias of mode nearest is not supported";
+    return n.fail("antialias of mode nearest is not supported");
   Expr y = x;
   for (const Axis &a : axes) {
     DLC_GET(y, resizeAxis(n, y, form, a));

@@ -7,15 +7,6 @@ using namespace mlir;
 
 namespace dlc::import {
 
-Expr floorOf(Expr x) { return x.make<ir::FloorOp>(x.v); }
-
-Expr ramp(const Node &n, int64_t rank, int64_t axis, int64_t size,
-          Type element) {
-  Shape shape(rank, 1);
-  shape[axis] = size;
-  return iota(n, shape, axis).cast(element);
-}
-
 namespace {
 
 /// Maps floats with integral values into the dimension, by the padding mode.
@@ -24,12 +15,11 @@ Expr inDimension(const Grid &g, Expr at, int64_t size) {
     const double period = g.align ? 2 * (size - 1) : 2 * size;
     if (period == 0)
       return at * 0.0;
-    Expr phase = at - floorOf(at / period) * period;
+    Expr phase = at - floor(at / period) * period;
     Expr back = (g.align ? period : period - 1) - phase;
-    at = select(compare(ir::Predicate::lt, phase, phase.scalar(size)), phase,
-                back);
+    at = select(phase < size, phase, back);
   }
-  return minimum(maximum(at, at.scalar(0)), at.scalar(size - 1));
+  return minimum(maximum(at, 0), size - 1);
 }
 
 } // namespace
@@ -39,7 +29,7 @@ Expr sampled(Expr rows, const std::vector<Tap> &taps) {
   for (const Tap &tap : taps) {
     Expr value = gathered(rows, tap.index, 0);
     Expr weight = unsqueezed(tap.weight, int64_t(tap.weight.shape().size()))
-                      .cast(value.type().getElementType());
+                      .cast(value.element());
     Expr term = value * weight;
     sum = sum ? *sum + term : term;
   }
@@ -48,9 +38,9 @@ Expr sampled(Expr rows, const std::vector<Tap> &taps) {
 
 std::vector<Tap> tapsOf(const Grid &g, Expr x, int64_t size) {
   std::vector<std::pair<Expr, Expr>> places;
-  Expr low = floorOf(x), t = x - low;
+  Expr low = floor(x), t = x - low;
   if (g.mode == "nearest") {
-    Expr near = x.make<ir::RoundOp>(x.v);
+    Expr near = round(x);
     places.emplace_back(near, near * 0.0 + 1.0);
   } else if (g.mode == "linear") {
     places.emplace_back(low, 1.0 - t);
@@ -69,10 +59,10 @@ std::vector<Tap> tapsOf(const Grid &g, Expr x, int64_t size) {
   std::vector<Tap> taps;
   for (auto [at, weight] : places) {
     if (g.padding == "zeros")
-      weight = select(inside(at, size), weight, weight.scalar(0));
+      weight = select(inside(at, size), weight, 0);
     // NaN coordinates must not become indices.
     Expr index = inDimension(g, at, size).cast(at.b->getI64Type());
-    index = minimum(maximum(index, index.scalar(0)), index.scalar(size - 1));
+    index = minimum(maximum(index, 0), size - 1);
     taps.push_back({index, weight});
   }
   return taps;
@@ -91,21 +81,14 @@ std::vector<Tap> combined(const std::vector<Tap> &taps,
 namespace {
 
 FailureOr<Grid> gridOf(const Node &n) {
-  Grid g{n.text("mode", n.opset < 20 ? "bilinear" : "linear"),
-         n.text("padding_mode", "zeros"), n.integer("align_corners", 0) != 0};
-  if (g.mode == "bilinear")
-    g.mode = "linear";
-  if (g.mode == "bicubic")
-    g.mode = "cubic";
-  if (g.mode != "linear" && g.mode != "nearest" && g.mode != "cubic")
-    return n.fail() << "mode '" << g.mode << "' is not supported, expected "
-                    << "linear, nearest or cubic";
-  if (g.padding != "zeros" && g.padding != "border" &&
-      g.padding != "reflection")
-    return n.fail() << "padding_mode '" << g.padding
-                    << "' is not supported, expected zeros, border or "
-                       "reflection";
-  return g;
+  DLC_GET(auto mode,
+          n.choice("mode", "linear",
+                   {"bilinear", "bicubic", "linear", "nearest", "cubic"}));
+  DLC_GET(auto padding,
+          n.choice("padding_mode", "zeros", {"zeros", "border", "reflection"}));
+  if (mode.starts_with("bi")) // until opset 20
+    mode.erase(0, 2);
+  return Grid{mode, padding, n.integer("align_corners", 0) != 0};
 }
 
 /// X [N, C, D...], grid [N, E..., dims of D] in reversed order: the last number
@@ -118,8 +101,8 @@ LogicalResult gridSample(const Node &n) {
   const int64_t dims = int64_t(shape.size()) - 2;
   if (dims < 1 || dims > 3 || at.size() != shape.size() || at[0] != shape[0] ||
       at.back() != dims || sizeOf(shape) == 0)
-    return n.fail() << "a grid of shape " << toString(at)
-                    << " does not fit to an input of shape " << toString(shape);
+    return n.fail("a grid of shape {} does not fit to an input of shape {}", at,
+                  shape);
   const int64_t batch = shape[0], channels = shape[1],
                 points = sizeOf(at) / std::max<int64_t>(batch * dims, 1),
                 pixels = sizeOf(shape) / (batch * channels);
@@ -127,14 +110,13 @@ LogicalResult gridSample(const Node &n) {
   Expr rows = transposed(x.reshape({batch, channels, pixels}), {0, 2, 1})
                   .reshape({batch * pixels, channels});
   Expr flat = ir::wide(grid).reshape({batch, points, dims});
-  std::vector<Tap> taps{
-      {iota(n, {batch, points}, 0) * double(pixels),
-       filled(n, {batch, points}, flat.type().getElementType(), 1)}};
+  std::vector<Tap> taps{{iota(n, {batch, points}, 0) * double(pixels),
+                         filled(n, {batch, points}, flat.element(), 1)}};
   int64_t stride = pixels;
   for (int64_t d = 0; d < dims; ++d) {
     const int64_t size = shape[2 + d];
     stride /= size;
-    Expr c = squeezed(part(flat, 2, dims - 1 - d, 1), 2);
+    Expr c = sliceOf(flat, 2, dims - 1 - d);
     c = form.align ? (c + 1.0) * (double(size - 1) / 2)
                    : ((c + 1.0) * double(size) - 1.0) * 0.5;
     taps = combined(taps, tapsOf(form, c, size), stride);
@@ -150,14 +132,14 @@ LogicalResult affineGrid(const Node &n) {
   DLC_GET(auto size, n.integers(1, "the size"));
   const int64_t dims = int64_t(size.size()) - 2;
   if (dims < 2 || dims > 3 || shapeOf(theta) != Shape{size[0], dims, dims + 1})
-    return n.fail() << "theta of shape " << toString(shapeOf(theta))
-                    << " does not fit to size " << toString(size);
+    return n.fail("theta of shape {} does not fit to size {}", shapeOf(theta),
+                  size);
   Shape result{size[0]};
   result.insert(result.end(), size.begin() + 2, size.end());
   result.push_back(dims);
   DLC_CHECK(checkFits(n, result, "the grid"));
   const bool align = n.integer("align_corners", 0) != 0;
-  const Type element = theta.type().getElementType();
+  const Type element = theta.element();
   auto column = [&](int64_t j) {
     Shape shape(dims + 2, 1);
     shape[0] = size[0];

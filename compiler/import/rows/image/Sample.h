@@ -27,9 +27,4 @@ std::vector<Tap> combined(const std::vector<Tap> &taps,
 /// [count, channels] to [a tap's shape, channels].
 Expr sampled(Expr rows, const std::vector<Tap> &taps);
 
-Expr floorOf(Expr x);
-/// 0, ..., size - 1 along `axis`; the other dimensions are 1.
-Expr ramp(const Node &n, int64_t rank, int64_t axis, int64_t size,
-          mlir::Type element);
-
 } // namespace dlc::import

@@ -14,33 +14,32 @@ LogicalResult checkWindow(const Node &n, const Window &w) {
   size_t dims = w.kernel.size();
   if (w.strides.size() != dims || w.dilations.size() != dims ||
       w.pads.size() != 2 * dims)
-    return n.fail() << "expected " << dims << " strides and dilations and "
-                    << 2 * dims << " pads, found " << w.strides.size() << ", "
-                    << w.dilations.size() << " and " << w.pads.size();
+    return n.fail(
+        "expected {} strides and dilations and {} pads, found {}, {} and {}",
+        dims, 2 * dims, w.strides.size(), w.dilations.size(), w.pads.size());
   auto outside = [](int64_t least) {
     return [least](int64_t v) { return v < least || v > kMaxWindow; };
   };
   if (llvm::any_of(w.kernel, outside(1)) ||
       llvm::any_of(w.strides, outside(1)) ||
       llvm::any_of(w.dilations, outside(1)) || llvm::any_of(w.pads, outside(0)))
-    return n.fail() << "kernel " << toString(w.kernel) << ", strides "
-                    << toString(w.strides) << ", dilations "
-                    << toString(w.dilations) << " or pads " << toString(w.pads)
-                    << " are out of range";
+    return n.fail(
+        "kernel {}, strides {}, dilations {} or pads {} are out of range",
+        w.kernel, w.strides, w.dilations, w.pads);
   return success();
 }
 
 /// Resolves auto_pad: SAME gives ceil(in / stride) outputs.
 LogicalResult resolvePads(const Node &n, ArrayRef<int64_t> in, Window &w) {
-  std::string mode = n.text("auto_pad", "NOTSET");
+  DLC_GET(const auto mode,
+          n.choice("auto_pad", "NOTSET",
+                   {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}));
   size_t dims = w.kernel.size();
   if (mode == "NOTSET")
     return success();
   w.pads.assign(2 * dims, 0);
   if (mode == "VALID")
     return success();
-  if (mode != "SAME_UPPER" && mode != "SAME_LOWER")
-    return n.fail() << "auto_pad '" << mode << "' is not known";
   for (size_t i = 0; i < dims; ++i) {
     int64_t out = (in[i] + w.strides[i] - 1) / w.strides[i];
     int64_t read = (out - 1) * w.strides[i] + w.along(i).span();
@@ -60,8 +59,7 @@ FailureOr<Window> window(const Node &n, ArrayRef<int64_t> in,
   size_t dims = in.size();
   w.kernel = n.integers("kernel_shape", std::move(kernel));
   if (w.kernel.size() != dims)
-    return n.fail() << "kernel_shape " << toString(w.kernel) << " for " << dims
-                    << " spatial dimensions";
+    return n.fail("kernel_shape {} for {} spatial dimensions", w.kernel, dims);
   w.strides = n.integers("strides", std::vector<int64_t>(dims, 1));
   w.dilations = n.integers("dilations", std::vector<int64_t>(dims, 1));
   w.pads = n.integers("pads", std::vector<int64_t>(2 * dims, 0));
@@ -73,8 +71,7 @@ FailureOr<Window> window(const Node &n, ArrayRef<int64_t> in,
 LogicalResult checkImage(const Node &n, const Shape &shape) {
   if (ImageDims::areImages(shape.size()))
     return success();
-  return n.fail() << "expected an input of rank 3 to 5, found "
-                  << toString(shape);
+  return n.fail("expected an input of rank 3 to 5, found {}", shape);
 }
 
 FailureOr<Window> windowOfWeights(const Node &n, const Shape &x,
@@ -82,8 +79,8 @@ FailureOr<Window> windowOfWeights(const Node &n, const Shape &x,
   const Shape kernel(weights.begin() + 2, weights.end());
   auto w = window(n, ArrayRef<int64_t>(x).drop_front(2), kernel);
   if (succeeded(w) && w->kernel != kernel)
-    return n.fail() << "kernel_shape " << toString(w->kernel)
-                    << " for weights of shape " << toString(weights);
+    return n.fail("kernel_shape {} for weights of shape {}", w->kernel,
+                  weights);
   return w;
 }
 
