@@ -169,9 +169,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
       SmallVector<int64_t> one{1}, all{world};
       llvm::append_range(one, own.shape());
       llvm::append_range(all, own.shape());
-      ir::Expr place = own.make<ir::IotaOp>(
-          RankedTensorType::get(all, b.getI64Type()), uint64_t(0));
-      return select(place == Expr(b, own.loc, rank),
+      return select(iota(own, all, 0) == ir::Expr(b, own.loc, rank),
                     own.reshape(one).broadcast(all), 0);
     };
     auto joined = [&](Value v) {

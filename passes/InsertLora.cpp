@@ -277,8 +277,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
 
   /// Rows of B, times A; or of A', times B'.
   static Expr lookUp(ir::GatherOp op, Expr a, Expr up, bool inputsFirst) {
-    const int64_t swapped[] = {1, 0};
-    Expr table = inputsFirst ? a.make<ir::TransposeOp>(a.v, swapped) : up;
+    Expr table = inputsFirst ? transposed(a, {1, 0}) : up;
     Expr rows = table.make<ir::GatherOp>(table.v, op.getIndices(), uint64_t(0),
                                          op.getPaddingAttr());
     return matmul(rows, inputsFirst ? up : a, false, inputsFirst);

@@ -151,6 +151,36 @@ inline llvm::SmallVector<int64_t> axesBetween(int64_t from, int64_t to) {
   return axes;
 }
 
+// Moves of elements. One that changes nothing creates no op.
+
+/// Indices along `axis`, as i64 by default.
+Expr iota(mlir::OpBuilder &b, mlir::Location loc, Ints shape, int64_t axis,
+          mlir::Type element = {});
+/// The same where `at` is built.
+inline Expr iota(Expr at, Ints shape, int64_t axis, mlir::Type element = {}) {
+  return iota(*at.b, at.loc, shape, axis, element);
+}
+
+Expr transposed(Expr x, Ints perm);
+/// Moves dimension `from` to position `to`; the others keep their order.
+Expr moved(Expr x, int64_t from, int64_t to);
+/// Inserts a dimension of 1 at `axis`.
+Expr unsqueezed(Expr x, int64_t axis);
+/// Removes the dimension of 1 at `axis`.
+Expr squeezed(Expr x, int64_t axis);
+/// Slices one axis: `size` elements from `start`.
+Expr part(Expr x, int64_t axis, int64_t start, int64_t size, int64_t step = 1);
+/// Element `i` along the axis, without that dimension.
+Expr sliceOf(Expr x, int64_t axis, int64_t i);
+/// Pads one axis with `value`: `low` elements before, `high` after.
+Expr padded(Expr x, int64_t axis, int64_t low, int64_t high, double value = 0,
+            int64_t interior = 0);
+Expr joined(llvm::ArrayRef<Expr> parts, int64_t axis);
+/// Joins along a new dimension.
+Expr stacked(llvm::ArrayRef<Expr> parts, int64_t axis);
+/// Slices of `data` along `axis`, at `indices`.
+Expr gathered(Expr data, Expr indices, int64_t axis);
+
 /// The additive form of a mask: a boolean mask becomes 0 or -inf in f32.
 Expr addedMask(Expr mask);
 

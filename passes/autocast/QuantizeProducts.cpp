@@ -105,8 +105,8 @@ private:
                     .reshape(tensorType(op.getA()).getShape());
     Expr right = Expr(builder, op.getLoc(), b.codes)
                      .reshape(tensorType(op.getB()).getShape());
-    left = op.getTransA() ? transposed(left) : rows(left);
-    right = op.getTransB() ? right : transposed(right);
+    left = op.getTransA() ? ir::transposed(left, {1, 0}) : rows(left);
+    right = op.getTransB() ? right : ir::transposed(right, {1, 0});
     const auto type = tensorType(op.getY());
     Expr y = left.make<ir::ScaledMatmulOp>(
         type.clone({left.shape()[0], right.shape()[0]}), left.v, right.v,
@@ -143,32 +143,22 @@ private:
     }
     return success();
   }
-  static Expr elementOf(Expr x, int64_t i) {
-    return x.make<ir::SliceOp>(x.v, ir::Ints{i}, ir::Ints{1}, ir::Ints{1})
-        .reshape({});
-  }
+  static Expr elementOf(Expr x, int64_t i) { return ir::sliceOf(x, 0, i); }
 
   void writeAmaxes() {
     builder.setInsertionPoint(f.front().getTerminator());
-    SmallVector<Value> all;
+    SmallVector<Expr> all;
     for (auto &[key, tensor] : tensors)
-      all.push_back(Expr(builder, f.getLoc(), tensor.amax).reshape({1, 1}).v);
-    Expr amax(builder, f.getLoc(), all[0]);
-    amax = amax.make<ir::ConcatOp>(ValueRange(all), uint64_t(0));
+      all.push_back(Expr(builder, f.getLoc(), tensor.amax).reshape({1, 1}));
+    Expr amax = ir::joined(all, 0);
     amax = ir::select(amax.make<ir::IsFiniteOp>(amax.v), amax, amax.scalar(0));
     const int64_t n = amax.shape()[0], kept = amp.float8History - 1;
     if (kept > 0) {
       Expr history = amax.make<ir::ReadOp>(
           amax.type().clone({n, amp.float8History}), kAmax);
-      Expr rest = history.make<ir::SliceOp>(history.v, ir::Ints{0, 0},
-                                            ir::Ints{n, kept}, ir::Ints{1, 1});
-      amax = amax.make<ir::ConcatOp>(ValueRange{amax.v, rest.v}, uint64_t(1));
+      amax = ir::joined({amax, ir::part(history, 1, 0, kept)}, 1);
     }
     ir::WriteOp::create(builder, f.getLoc(), kAmax, amax.v);
-  }
-
-  static Expr transposed(Expr x) {
-    return x.make<ir::TransposeOp>(x.v, ir::Ints{1, 0});
   }
 
   func::FuncOp f;

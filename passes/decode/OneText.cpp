@@ -108,9 +108,8 @@ void Writer::pick(Row &row, int64_t axis, const Dim &as, Location loc) {
   for (auto [i, factor] : llvm::enumerate(as)) {
     const int64_t at = axis + i;
     if (factor.axis == Axis::Batch) {
-      SmallVector<int64_t> starts(parts.size(), 0), steps(parts.size(), 1);
       parts[at] = 1;
-      x = x.make<ir::SliceOp>(x.v, starts, parts, steps);
+      x = part(x, at, 0, 1);
     } else if (factor.axis == Axis::Time && one) {
       parts[at] = 1;
       x = x.make<ir::GatherOp>(x.v, position, uint64_t(at), IntegerAttr());
@@ -173,8 +172,7 @@ FailureOr<Row> Writer::all(const Row &row, Operation *op) {
     SmallVector<int64_t> along(type.getRank(), 1);
     along[*axis] = model.length;
     Expr row(b, op->getLoc(), result.value),
-        index = row.make<ir::IotaOp>(
-            RankedTensorType::get(along, b.getI64Type()), uint64_t(*axis)),
+        index = iota(row, along, *axis),
         here = index == Expr(b, op->getLoc(), position),
         old = row.make<ir::ReadOp>(type, state.getSymName());
     result.value = select(here, row, old);

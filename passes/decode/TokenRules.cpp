@@ -251,10 +251,7 @@ LogicalResult Writer::rewrite(ir::AttentionOp op, Rows &operands) {
 void Writer::see(ir::AttentionOp op, Rows &operands) {
   const Location loc = op.getLoc();
   const int64_t keys = model.length;
-  Expr place(b, loc, position),
-      key = place.make<ir::IotaOp>(
-          RankedTensorType::get({1, 1, 1, keys}, b.getI64Type()), uint64_t(3)),
-      seen = key <= place;
+  Expr place(b, loc, position), seen = iota(place, {1, 1, 1, keys}, 3) <= place;
   const Dims dims = freeDims({1, 1, 1, keys});
   if (operands.size() == 3)
     return operands.push_back({seen, dims});

@@ -23,24 +23,12 @@ Expr statesBefore(Expr states, Expr first, bool reverse) {
   Expr initial = first.reshape({1, rows, units});
   if (steps == 1)
     return initial;
-  Expr others = states.make<SliceOp>(
-      states.v, ArrayRef<int64_t>{reverse ? 1 : 0, 0, 0},
-      ArrayRef<int64_t>{steps - 1, rows, units}, ArrayRef<int64_t>{1, 1, 1});
-  SmallVector<Value> parts{initial, others};
-  if (reverse)
-    std::swap(parts[0], parts[1]);
-  return states.make<ConcatOp>(ValueRange(parts), uint64_t(0));
+  Expr others = part(states, 0, reverse ? 1 : 0, steps - 1);
+  return reverse ? joined({others, initial}, 0) : joined({initial, others}, 0);
 }
 
 /// d^T x over all steps and rows.
 Expr overSteps(Expr d, Expr x) { return matmul(rows(d), rows(x), true); }
-
-/// Columns [from, to) of units in the last dimension.
-Expr gateRange(Expr x, int64_t from, int64_t to) {
-  SmallVector<int64_t> starts{0, 0, from}, sizes(x.shape()), steps{1, 1, 1};
-  sizes[2] = to - from;
-  return x.make<SliceOp>(x.v, starts, sizes, steps);
-}
 
 Values lstm(Gradient<LstmOp> &g) {
   LstmOp op = g.op;
@@ -66,17 +54,13 @@ Values gru(Gradient<GruOp> &g) {
   const int64_t units = dp.shape()[2] / 3;
   Expr before =
       statesBefore(g.expr(op.getH()), g.expr(op.getH0()), op.getReverse());
-  Expr dn = gateRange(dp, 2 * units, 3 * units), dr = dp;
+  Expr dn = part(dp, 2, 2 * units, units), dr = dp;
   if (op.getResetAfter()) {
     dr = overSteps(dp, before);
   } else { // the candidate's product is that of r h'
-    SmallVector<int64_t> starts{3, 0, 0, 0}, sizes(gates.shape()),
-        steps{1, 1, 1, 1};
-    sizes[0] = 1;
-    Expr taken = gates.make<SliceOp>(gates.v, starts, sizes, steps);
-    SmallVector<Value> parts{overSteps(gateRange(dp, 0, 2 * units), before),
-                             overSteps(dn, taken)};
-    dr = dp.make<ConcatOp>(ValueRange(parts), uint64_t(0));
+    dr = joined({overSteps(part(dp, 2, 0, 2 * units), before),
+                 overSteps(dn, part(gates, 0, 3, 1))},
+                0);
   }
   Values values{backward.getDx(), dr, sumTo(dn, {units}), backward.getDh0()};
   values.resize(op->getNumOperands());

@@ -79,16 +79,7 @@ Value belowSigmoid(Value out, const LossOptions &) {
 Value itself(Value out, const LossOptions &) { return out; }
 
 Expr rowsOfClasses(Expr x, const LossOptions &options) {
-  const int64_t axis = *classAxis(x.rank(), options), last = x.rank() - 1;
-  if (axis != last) {
-    SmallVector<int64_t> perm;
-    for (int64_t d = 0; d <= last; ++d)
-      if (d != axis)
-        perm.push_back(d);
-    perm.push_back(axis);
-    x = x.make<ir::TransposeOp>(x.v, perm);
-  }
-  return ir::rows(x);
+  return ir::rows(moved(x, *classAxis(x.rank(), options), x.rank() - 1));
 }
 
 Expr constantOf(Expr like, const std::vector<double> &numbers) {
@@ -109,8 +100,7 @@ ClassTargets::ClassTargets(Expr x, Expr y, const LossOptions &options)
   if (options.ignoreIndex)
     ignored = labels == *options.ignoreIndex;
   if (!options.classWeights.empty())
-    weights = x.make<ir::GatherOp>(constantOf(x, options.classWeights).v,
-                                   known(0).v, uint64_t(0), IntegerAttr());
+    weights = gathered(constantOf(x, options.classWeights), known(0), 0);
   else if (ignored)
     weights = (!*ignored).cast(x.element());
   if (weights && ignored)
@@ -195,9 +185,8 @@ Expr logProbabilities(Expr x) {
 LossRows negativeLogLikelihood(Expr x, Expr y, const LossOptions &options) {
   x = rowsOfClasses(logProbabilities(x), options);
   ClassTargets targets(x, y, options);
-  auto type = RankedTensorType::get(x.shape(), x.b->getI64Type());
-  Expr index = x.make<ir::IotaOp>(type, 1), labels = targets.known(-1);
-  Expr hit = index == labels.reshape({x.shape()[0], 1});
+  Expr hit =
+      iota(x, x.shape(), 1) == targets.known(-1).reshape({x.shape()[0], 1});
   Expr loss = -select(hit, x, 0).sum({1});
   Expr outside = outsideOf(targets.known(0), x.shape()[1]);
   loss = select(outside, std::numeric_limits<double>::quiet_NaN(), loss);

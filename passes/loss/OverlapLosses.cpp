@@ -59,12 +59,10 @@ struct Shares {
 private:
   static Expr hits(Expr x, Expr y, int64_t axis,
                    const std::optional<Expr> &ignored) {
-    auto type = RankedTensorType::get(x.shape(), x.b->getI64Type());
-    Expr classes = x.make<ir::IotaOp>(type, uint64_t(axis));
     Expr known = ignored ? select(*ignored, 0, y) : y;
     return select(outsideOf(known, x.shape()[axis]),
                   std::numeric_limits<double>::quiet_NaN(),
-                  (classes == y).cast(x.element()));
+                  (iota(x, x.shape(), axis) == y).cast(x.element()));
   }
 };
 

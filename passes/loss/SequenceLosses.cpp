@@ -43,39 +43,23 @@ FailureOr<LossInputs> ctcInputs(func::FuncOp predict, OutputTypes outs,
   return takes;
 }
 
-Expr indexAlong(Expr like, ir::Ints shape, uint64_t axis) {
-  return like.make<ir::IotaOp>(
-      RankedTensorType::get(shape, like.b->getI64Type()), axis);
-}
-Expr join(ArrayRef<Expr> parts, uint64_t axis) {
-  SmallVector<Value> values;
-  for (const Expr &part : parts)
-    values.push_back(part);
-  return parts[0].make<ir::ConcatOp>(ValueRange(values), axis);
-}
-
 /// [B, L] from labels [B, S]: blanks at even positions, and padding.
 Expr placesOf(Expr labels, int64_t blank) {
   const int64_t rows = labels.shape()[0], most = labels.shape()[1];
   const int64_t behind =
       llvm::alignTo(2 * most + 1, kPlacesTogether) - 2 * most;
   Expr none = labels.scalar(double(blank));
-  Expr pairs = join(
+  Expr pairs = ir::joined(
       {none.broadcast({rows, most, 1}), labels.reshape({rows, most, 1})}, 2);
-  return join({pairs.reshape({rows, 2 * most}), none.broadcast({rows, behind})},
-              1);
+  return ir::joined(
+      {pairs.reshape({rows, 2 * most}), none.broadcast({rows, behind})}, 1);
 }
 
 /// Where a path may skip the blank before it: [B, L].
 Expr mayJump(Expr places) {
-  const int64_t rows = places.shape()[0], count = places.shape()[1];
-  Expr before = places.make<ir::SliceOp>(places.v, ArrayRef<int64_t>{0, 0},
-                                         ArrayRef<int64_t>{rows, count - 2},
-                                         ArrayRef<int64_t>{1, 1});
-  Expr first = places.make<ir::SliceOp>(places.v, ArrayRef<int64_t>{0, 0},
-                                        ArrayRef<int64_t>{rows, 2},
-                                        ArrayRef<int64_t>{1, 1});
-  return places != join({first, before}, 1);
+  Expr first = part(places, 1, 0, 2),
+       before = part(places, 1, 0, places.shape()[1] - 2);
+  return places != ir::joined({first, before}, 1);
 }
 
 Value belowLastSoftmax(Value out, const LossOptions &) {
@@ -102,7 +86,7 @@ struct CtcTargets {
       steps = inputs[1];
       count = inputs[2];
     }
-    Expr inUse = indexAlong(labels, {rows, most}, 1) < count.reshape({rows, 1});
+    Expr inUse = iota(labels, {rows, most}, 1) < count.reshape({rows, 1});
     Expr odd = both(inUse, outsideOf(labels, classes));
     labels = select(both(inUse, !odd), labels, options.ctcBlank);
     Expr found = odd.cast(Float32Type::get(labels.b->getContext())).max({1});
@@ -116,17 +100,17 @@ struct CtcTargets {
 Expr emissionsOf(Expr logs, Expr places) {
   const int64_t steps = logs.shape()[0], rows = logs.shape()[1],
                 classes = logs.shape()[2], count = places.shape()[1];
-  Expr at = indexAlong(logs, {steps, rows, 1}, 0) * double(rows * classes) +
-            indexAlong(logs, {steps, rows, 1}, 1) * double(classes) +
+  Expr at = iota(logs, {steps, rows, 1}, 0) * double(rows * classes) +
+            iota(logs, {steps, rows, 1}, 1) * double(classes) +
             places.reshape({1, rows, count});
   Expr flat = logs.reshape({steps * rows * classes});
-  return flat.make<ir::GatherOp>(flat.v, at.v, uint64_t(0), IntegerAttr());
+  return gathered(flat, at, 0);
 }
 
 /// The log of the sum of paths that end in states 2 count and 2 count - 1: [B].
 Expr endOf(Expr last, Expr count) {
   const int64_t rows = last.shape()[0], places = last.shape()[1];
-  Expr place = indexAlong(last, {rows, places}, 1),
+  Expr place = iota(last, {rows, places}, 1),
        end = count.reshape({rows, 1}) * 2.0;
   Expr isEnd = either(place == end, place == end - 1.0);
   Expr among = select(isEnd, last, -10 * kImpossible);
@@ -139,13 +123,12 @@ Expr endOf(Expr last, Expr count) {
 LossRows ctcLoss(ExprList x, ExprList inputs, const LossOptions &options) {
   Expr logs = x[0].make<ir::LogSoftmaxOp>(x[0].v, uint64_t(2));
   if (options.ctcLayout == CtcLayout::rowsFirst)
-    logs = logs.make<ir::TransposeOp>(logs.v, ArrayRef<int64_t>{1, 0, 2});
+    logs = transposed(logs, {1, 0, 2});
   const int64_t steps = logs.shape()[0], rows = logs.shape()[1];
   CtcTargets targets(inputs, steps, logs.shape()[2], options);
   Expr places = placesOf(targets.labels, options.ctcBlank);
   Expr emissions = emissionsOf(logs, places);
-  Expr valid =
-      indexAlong(logs, {steps, rows}, 0) < targets.steps.reshape({1, rows});
+  Expr valid = iota(logs, {steps, rows}, 0) < targets.steps.reshape({1, rows});
   Expr last =
       logs.make<ir::CtcPathsOp>(emissions.v, mayJump(places).v, valid.v);
   Expr loss = -endOf(last, targets.count);

@@ -69,11 +69,7 @@ public:
       OpBuilder b(division);
       const Location loc = division.getLoc();
       auto part = [&](size_t at) {
-        Expr all(b, loc, sums);
-        return all
-            .make<ir::SliceOp>(sums, ArrayRef<int64_t>{int64_t(at)},
-                               ArrayRef<int64_t>{1}, ArrayRef<int64_t>{1})
-            .reshape({});
+        return ir::sliceOf(Expr(b, loc, sums), 0, int64_t(at));
       };
       const Divisor &divisor = mean->divisor;
       const auto place = llvm::find(wholes, divisor.whole) - wholes.begin();
@@ -107,15 +103,14 @@ private:
         wholes.push_back(mean->divisor.whole);
     OpBuilder b(moveToBegin(f.front(), wholes));
     const Type f64 = b.getF64Type();
-    SmallVector<Value> parts;
+    SmallVector<Expr> parts;
     for (Value whole : wholes)
       parts.push_back(Expr(b, whole.getLoc(), whole).cast(f64).reshape({1}));
-    Expr first(b, wholes[0].getLoc(), parts[0]);
     parts.push_back(
-        first.make<ir::ConstantOp>(1, RankedTensorType::get({1}, f64)));
-    Expr joined = first.make<ir::ConcatOp>(ValueRange(parts), uint64_t(0));
-    sums = ir::AllReduceOp::create(b, first.loc, joined.type(), joined, nullptr,
-                                   nullptr, ir::Combine::sum);
+        parts[0].make<ir::ConstantOp>(1, RankedTensorType::get({1}, f64)));
+    Expr joined = ir::joined(parts, 0);
+    sums = ir::AllReduceOp::create(b, joined.loc, joined.type(), joined,
+                                   nullptr, nullptr, ir::Combine::sum);
   }
 
   func::FuncOp f;

@@ -22,22 +22,15 @@ Expr Blocks::rows(Expr x) const {
     return rows(Expr(*x.b, x.loc, factor.getA())) *
            Expr(*x.b, x.loc, factor.getB());
   const int64_t size = whole.getNumElements(), rest = count() * kSize - size;
-  if (rest) {
-    const int64_t none = 0;
-    x = x.reshape({size});
-    x = x.make<ir::PadOp>(x.v, ir::Ints(none), ir::Ints(rest), ir::Ints(none),
-                          llvm::APFloat(0.0));
-  }
+  if (rest)
+    x = padded(x.reshape({size}), 0, 0, rest);
   return x.reshape({count(), kSize});
 }
 
 Expr Blocks::tensor(Expr rows) const {
-  const int64_t size = whole.getNumElements(), first = 0, step = 1;
-  if (size < count() * kSize) {
-    rows = rows.reshape({count() * kSize});
-    rows = rows.make<ir::SliceOp>(rows.v, ir::Ints(first), ir::Ints(size),
-                                  ir::Ints(step));
-  }
+  const int64_t size = whole.getNumElements();
+  if (size < count() * kSize)
+    rows = part(rows.reshape({count() * kSize}), 0, 0, size);
   return rows.reshape(whole.getShape());
 }
 

@@ -56,11 +56,7 @@ public:
                                ir::Role::step, FloatAttr::get(f64, 0));
     if (!state)
       return failure();
-    const int64_t first = 0, one = 1;
-    Expr all = step.read(state);
-    return all
-        .make<ir::SliceOp>(all.v, ir::Ints(first), ir::Ints(one), ir::Ints(one))
-        .reshape({});
+    return part(step.read(state), 0, 0, 1).reshape({});
   }
 
 private:

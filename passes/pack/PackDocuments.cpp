@@ -83,9 +83,7 @@ LogicalResult Documents::takeArguments() {
   }
   // Positions count from 0 in each document, so index - position is its start.
   ir::Expr position(b, f.getLoc(), positions);
-  ir::Expr index = position.make<ir::IotaOp>(
-      RankedTensorType::get({1, length}, type.getElementType()), uint64_t(1));
-  document = index - position;
+  document = iota(position, {1, length}, 1, type.getElementType()) - position;
   return success();
 }
 

@@ -46,10 +46,8 @@ struct ReduceAmax : impl::ReduceAmaxBase<ReduceAmax> {
     Expr rank = own.make<ir::ReadOp>(state.getType(), state.getSymName());
     const int64_t world = options.allReduce.partners(), n = own.shape()[0];
     rank = rank - rank / double(world) * double(world);
-    Expr row = own.make<ir::IotaOp>(
-        RankedTensorType::get({world, n}, b.getI64Type()), uint64_t(0));
-    Expr rows =
-        select(row == rank, own.reshape({1, n}).broadcast({world, n}), 0);
+    Expr rows = select(iota(own, {world, n}, 0) == rank,
+                       own.reshape({1, n}).broadcast({world, n}), 0);
     rows = rows.make<ir::AllReduceOp>(rows.type(), rows.v,
                                       b.getI64IntegerAttr(nextBucket(f)),
                                       FlatSymbolRefAttr(), ir::Combine::sum);

@@ -43,9 +43,7 @@ int64_t sizeOf(const Shape &shape) {
 }
 
 Expr iota(const Node &n, const Shape &shape, int64_t axis, Type element) {
-  auto type =
-      RankedTensorType::get(shape, element ? element : n.b.getI64Type());
-  return n.expr(ir::IotaOp::create(n.b, n.loc, type, axis));
+  return ir::iota(n.b, n.loc, shape, axis, element);
 }
 
 Shape lineShape(int64_t rank, int64_t axis, int64_t size) {
@@ -74,76 +72,9 @@ FailureOr<Expr> known(const Node &n, HostTensor value, const char *what) {
   return n.expr(constant);
 }
 
-Expr transposed(Expr x, const std::vector<int64_t> &perm) {
-  if (llvm::is_sorted(perm))
-    return x;
-  return x.make<ir::TransposeOp>(x.v, ArrayRef<int64_t>(perm));
-}
-
-Expr moved(Expr x, int64_t from, int64_t to) {
-  if (from == to)
-    return x;
-  std::vector<int64_t> perm;
-  for (int64_t d = 0; d < x.rank(); ++d)
-    if (d != from)
-      perm.push_back(d);
-  perm.insert(perm.begin() + to, from);
-  return transposed(x, perm);
-}
-
-Expr part(Expr x, int64_t axis, int64_t start, int64_t size, int64_t step) {
-  if (start == 0 && step == 1 && size == x.shape()[axis])
-    return x;
-  Shape starts(x.rank(), 0), sizes(x.shape()), steps(x.rank(), 1);
-  starts[axis] = start;
-  sizes[axis] = size;
-  steps[axis] = step;
-  return x.make<ir::SliceOp>(x.v, ArrayRef<int64_t>(starts),
-                             ArrayRef<int64_t>(sizes),
-                             ArrayRef<int64_t>(steps));
-}
-
-Expr sliceOf(Expr x, int64_t axis, int64_t i) {
-  return squeezed(part(x, axis, i, 1), axis);
-}
-
 Expr reversed(Expr x, int64_t axis) {
   const int64_t size = x.shape()[axis];
   return size < 2 ? x : part(x, axis, size - 1, size, -1);
-}
-
-Expr padded(Expr x, int64_t axis, int64_t low, int64_t high, double value,
-            int64_t interior) {
-  if (low == 0 && high == 0 && interior == 0)
-    return x;
-  Shape before(x.rank(), 0), after(x.rank(), 0), between(x.rank(), 0);
-  before[axis] = low;
-  after[axis] = high;
-  between[axis] = interior;
-  return x.make<ir::PadOp>(x.v, ArrayRef<int64_t>(before),
-                           ArrayRef<int64_t>(after), ArrayRef<int64_t>(between),
-                           llvm::APFloat(value));
-}
-
-Expr joined(ArrayRef<Expr> parts, int64_t axis) {
-  if (parts.size() == 1)
-    return parts[0];
-  SmallVector<Value> values;
-  for (const Expr &x : parts)
-    values.push_back(x.v);
-  return parts[0].make<ir::ConcatOp>(ValueRange(values), uint64_t(axis));
-}
-
-Expr stacked(ArrayRef<Expr> parts, int64_t axis) {
-  SmallVector<Expr> each;
-  for (const Expr &x : parts)
-    each.push_back(unsqueezed(x, axis));
-  return joined(each, axis);
-}
-
-Expr gathered(Expr data, Expr indices, int64_t axis) {
-  return data.make<ir::GatherOp>(data.v, indices.v, uint64_t(axis),
-                                 IntegerAttr());
 }
 
 Expr scattered(Expr indices, Expr updates, int64_t size) {
@@ -151,18 +82,6 @@ Expr scattered(Expr indices, Expr updates, int64_t size) {
   shape.insert(shape.begin(), size);
   return updates.make<ir::ScatterAddOp>(updates.type().clone(shape), indices.v,
                                         updates.v, uint64_t(0));
-}
-
-Expr unsqueezed(Expr x, int64_t axis) {
-  Shape shape(x.shape());
-  shape.insert(shape.begin() + axis, 1);
-  return x.reshape(shape);
-}
-
-Expr squeezed(Expr x, int64_t axis) {
-  Shape shape(x.shape());
-  shape.erase(shape.begin() + axis);
-  return x.reshape(shape);
 }
 
 /// Multiplies halves pairwise, so the gradient is correct for factors of 0.

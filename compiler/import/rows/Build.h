@@ -8,6 +8,8 @@
 namespace dlc::import {
 
 using ir::Expr;
+using ir::joined;
+using ir::stacked;
 
 /// Input `i`; reports an error when it is missing.
 FailureOr<Expr> input(const Node &n, size_t i);
@@ -41,32 +43,13 @@ Expr filled(const Node &n, const Shape &shape, mlir::Type element,
 /// node. An error if it exceeds the import's budget.
 FailureOr<Expr> known(const Node &n, HostTensor value, const char *what);
 
-Expr transposed(Expr x, const std::vector<int64_t> &perm);
-/// Moves dimension `from` to position `to`; the others keep their order.
-Expr moved(Expr x, int64_t from, int64_t to);
-/// Slices one axis: `size` elements from `start`.
-Expr part(Expr x, int64_t axis, int64_t start, int64_t size, int64_t step = 1);
-/// Element `i` along the axis, without that dimension.
-Expr sliceOf(Expr x, int64_t axis, int64_t i);
 Expr reversed(Expr x, int64_t axis);
-/// Pads one axis with `value`: `low` elements before, `high` after.
-Expr padded(Expr x, int64_t axis, int64_t low, int64_t high, double value = 0,
-            int64_t interior = 0);
-Expr joined(llvm::ArrayRef<Expr> parts, int64_t axis);
-/// Joins along a new dimension.
-Expr stacked(llvm::ArrayRef<Expr> parts, int64_t axis);
-/// Slices of `data` along `axis`, at `indices`.
-Expr gathered(Expr data, Expr indices, int64_t axis);
 /// Zeros [size, S...], to which updates [I..., S...] are added at indices
 /// [I...].
 Expr scattered(Expr indices, Expr updates, int64_t size);
 /// rows [P, S...] with updates [U, S...] stored at indices places [U]; the mean
 /// of updates with equal indices.
 Expr overwritten(const Node &n, Expr rows, Expr places, Expr updates);
-/// Inserts a dimension of 1 at `axis`.
-Expr unsqueezed(Expr x, int64_t axis);
-/// Removes the dimension of 1 at `axis`.
-Expr squeezed(Expr x, int64_t axis);
 Expr productAlong(Expr x, int64_t axis);
 
 /// Adds `size` to negative indices.

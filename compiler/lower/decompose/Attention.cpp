@@ -16,10 +16,7 @@ template <class OpTy> struct Attention {
       : d(d), swapped(d.op.getLayout() == "bthd") {}
 
   /// A value as [B, H, T, D], or back in the op's layout.
-  Expr heads(Expr x) const {
-    const SmallVector<int64_t> perm{0, 2, 1, 3};
-    return swapped ? x.make<TransposeOp>(x.v, perm) : x;
-  }
+  Expr heads(Expr x) const { return swapped ? transposed(x, {0, 2, 1, 3}) : x; }
   Expr heads(Value v) const { return heads(d.expr(v)); }
 
   /// Scores with the mask, -inf where a query does not attend to a key.
@@ -30,10 +27,8 @@ template <class OpTy> struct Attention {
     Expr unseen = s.scalar(-INFINITY);
     if (d.op.getCausal()) {
       Type i32 = IntegerType::get(s.type().getContext(), 32);
-      auto type = RankedTensorType::get(s.shape().take_back(2), i32);
-      Expr query = s.make<IotaOp>(type, uint64_t(0));
-      Expr key = s.make<IotaOp>(type, uint64_t(1));
-      s = select(query >= key, s, unseen);
+      const Ints pairs = s.shape().take_back(2);
+      s = select(iota(s, pairs, 0, i32) >= iota(s, pairs, 1, i32), s, unseen);
     }
     if (Value mask = d.op.getMask()) {
       Expr m = d.expr(mask);

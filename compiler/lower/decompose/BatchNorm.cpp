@@ -16,12 +16,7 @@ using namespace mlir;
 namespace dlc::ir {
 namespace {
 
-Expr firstOf(Expr x, int64_t axis) {
-  SmallVector<int64_t> starts(x.rank(), 0), sizes(x.shape()),
-      steps(x.rank(), 1);
-  sizes[axis] = 1;
-  return x.make<SliceOp>(x.v, starts, sizes, steps);
-}
+Expr firstOf(Expr x, int64_t axis) { return part(x, axis, 0, 1); }
 Expr sumOver(Expr x, int64_t axis) { return x.sum(Ints(axis), true); }
 
 /// Mean, and sum of squared differences from it.
@@ -68,14 +63,13 @@ Sums overRanks(Expr a, Expr b, double n, IntegerAttr bucket) {
   Type f64 = Float64Type::get(bucket.getContext());
   const int64_t channels = a.type().getNumElements();
   Expr count = a.make<ConstantOp>(n, RankedTensorType::get({1}, f64));
-  Value parts[] = {a.cast(f64).reshape({channels}),
-                   b.cast(f64).reshape({channels}), count};
-  Expr sent = a.make<ConcatOp>(ValueRange(parts), 0);
+  Expr sent = joined(
+      {a.cast(f64).reshape({channels}), b.cast(f64).reshape({channels}), count},
+      0);
   Expr sum =
       a.make<AllReduceOp>(sent.type(), sent.v, bucket, nullptr, Combine::sum);
   auto part = [&](int64_t at, int64_t size, Ints shape) {
-    return sum.make<SliceOp>(sum.v, Ints(at), Ints(size), Ints(1))
-        .reshape(shape);
+    return ir::part(sum, 0, at, size).reshape(shape);
   };
   return {part(0, channels, a.shape()), part(channels, channels, a.shape()),
           part(2 * channels, 1, {})};

@@ -28,15 +28,9 @@ auto scatterAdd(Decomposition<ScatterAddOp> &d) {
                                               x.reshape(shape).v);
   };
   Expr index = spread(indices, each);
-  Expr row = indices.make<IotaOp>(integers, 2);
+  Expr row = iota(indices, all, 2, integers.getElementType());
   // Negative indices count from the end.
-  Expr fromEnd =
-      row -
-      indices.make<ConstantOp>(
-          (double)rows, RankedTensorType::get({}, integers.getElementType()));
-  Expr first = index == row;
-  Expr second = index == fromEnd;
-  Expr isChosen = either(first, second);
+  Expr isChosen = either(index == row, index == row - double(rows));
   Expr update = wide(spread(d.expr(op.getUpdates()), ofUpdates));
   return d.results({select(isChosen, update, 0).sum(sums)});
 }
@@ -50,8 +44,7 @@ Expr each(Expr x, bool isColumn) {
 auto groupedMatmul(Decomposition<GroupedMatmulOp> &d) {
   GroupedMatmulOp op = d.op;
   Expr w = d.expr(op.getW());
-  Expr matrices =
-      w.make<GatherOp>(w.v, op.getGroups(), uint64_t(0), IntegerAttr());
+  Expr matrices = gathered(w, d.expr(op.getGroups()), 0);
   return d.results({matmul(each(d.expr(op.getX()), false), matrices, false,
                            op.getTransW())});
 }

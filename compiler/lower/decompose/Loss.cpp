@@ -18,9 +18,7 @@ Expr column(Expr x) {
 /// indices fit into 32 bits.
 Expr isLabel(Expr labels, Ints shape) {
   Type i32 = IntegerType::get(labels.type().getContext(), 32);
-  Expr classes =
-      labels.make<IotaOp>(RankedTensorType::get(shape, i32), uint64_t(1));
-  return classes == column(labels.cast(i32));
+  return iota(labels, shape, 1, i32) == column(labels.cast(i32));
 }
 
 /// x with 0 in rows whose label is ignored.

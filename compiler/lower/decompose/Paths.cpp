@@ -33,22 +33,16 @@ public:
   }
   /// The state before the first step.
   Expr start() const {
-    auto type = RankedTensorType::get({batch, places}, e.b->getI64Type());
-    Expr place = e.make<IotaOp>(type, uint64_t(1));
-    return select(place == 0, e.scalar(0), e.scalar(kNoPath));
+    return select(iota(e, {batch, places}, 1) == 0, e.scalar(0),
+                  e.scalar(kNoPath));
   }
   /// The values of states `by` positions before (by < 0: after), `other` where
   /// there is none.
   Expr shifted(Expr x, int64_t by, double other) const {
     const int64_t far = std::abs(by);
-    Expr kept = x.make<SliceOp>(x.v, ArrayRef<int64_t>{0, by < 0 ? far : 0},
-                                ArrayRef<int64_t>{batch, places - far},
-                                ArrayRef<int64_t>{1, 1});
+    Expr kept = part(x, 1, by < 0 ? far : 0, places - far);
     Expr none = x.scalar(other).broadcast({batch, far});
-    SmallVector<Value> parts{none, kept};
-    if (by < 0)
-      std::swap(parts[0], parts[1]);
-    return x.make<ConcatOp>(ValueRange(parts), uint64_t(1));
+    return by < 0 ? joined({kept, none}, 1) : joined({none, kept}, 1);
   }
   /// The paths before a step that move forward by `by` states.
   Expr from(Expr before, int64_t by) const {

@@ -30,16 +30,8 @@ bool isZero(Value v) {
 
 /// Column block k of a matrix with `of` column blocks.
 Expr columnBlock(Expr x, int64_t k, int64_t of) {
-  const int64_t rows = x.shape()[0], width = x.shape()[1] / of;
-  return x.make<SliceOp>(x.v, ArrayRef<int64_t>{0, k * width},
-                         ArrayRef<int64_t>{rows, width},
-                         ArrayRef<int64_t>{1, 1});
-}
-Expr joinColumns(ArrayRef<Expr> blocks) {
-  SmallVector<Value> values;
-  for (const Expr &block : blocks)
-    values.push_back(block);
-  return blocks.front().make<ConcatOp>(ValueRange(values), uint64_t(1));
+  const int64_t width = x.shape()[1] / of;
+  return part(x, 1, k * width, width);
 }
 
 /// Adds two values, each of which may be missing.
@@ -157,7 +149,7 @@ auto lstmBackward(Decomposition<LstmBackwardOp> &d) {
                     dState * i * (1.0 - g * g)};
     for (Expr &part : parts)
       part = u.narrow(u.keep(t, part, std::nullopt));
-    dx[t] = joinColumns(parts);
+    dx[t] = joined(parts, 1);
     dc = u.keep(t, dState * f, direct.value_or(nothing));
     Expr through = wide(matmul(dx[t], u.r));
     dh = u.valid ? through + u.keep(t, nothing, dy) : through;
@@ -239,9 +231,9 @@ auto gruBackward(Decomposition<GruBackwardOp> &d) {
       next = next + through * r;
     }
     dr = counted(dr * r * (1.0 - r));
-    dx[t] = joinColumns({dz, dr, narrowDn});
-    dp[t] = after ? joinColumns({dz, dr, counted(dn * r)}) : dx[t];
-    Expr taken = after ? dp[t] : joinColumns({dz, dr});
+    dx[t] = joined({dz, dr, narrowDn}, 1);
+    dp[t] = after ? joined({dz, dr, counted(dn * r)}, 1) : dx[t];
+    Expr taken = after ? dp[t] : joined({dz, dr}, 1);
     dh = u.keep(t, next, dy) + wide(matmul(taken, direct));
   });
   Expr all = stackRows(dx);

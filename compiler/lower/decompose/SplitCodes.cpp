@@ -112,7 +112,7 @@ struct SplitCodes : impl::SplitCodesBase<SplitCodes> {
       Value w = weight.piece(b, first, count);
       b.setInsertionPoint(product);
       const bool isWhole = product.getTransB();
-      Expr part = isWhole ? x : columns(x, first, count);
+      Expr part = isWhole ? x : ir::part(x, x.rank() - 1, first, count);
       part = part.make<ir::MatmulOp>(part.v, w, Value(), false, isWhole,
                                      StringAttr());
       results.push_back(part);
@@ -127,13 +127,6 @@ struct SplitCodes : impl::SplitCodesBase<SplitCodes> {
     product.erase();
   }
 
-  static Expr columns(Expr x, int64_t first, int64_t count) {
-    SmallVector<int64_t> sizes(x.shape()), starts(x.rank(), 0),
-        steps(x.rank(), 1);
-    sizes.back() = count;
-    starts.back() = first;
-    return x.make<ir::SliceOp>(x.v, starts, sizes, steps);
-  }
   /// Accumulates in the memory of the previous sum.
   static Expr sum(OpBuilder &b, Location loc, ArrayRef<Value> parts) {
     Expr sum = ir::wide(Expr(b, loc, parts.front()));
