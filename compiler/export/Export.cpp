@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/export/Export.h"
+#include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/numbers/FloatCast.h"
@@ -18,51 +20,6 @@ namespace {
 
 constexpr size_t kAlignment = 4096;
 
-std::optional<DType> dtypeOf(const onnx::TensorProto &tensor) {
-  switch (tensor.data_type()) {
-  case onnx::TensorProto::FLOAT:
-    return DType::F32;
-  case onnx::TensorProto::FLOAT16:
-    return DType::F16;
-  case onnx::TensorProto::BFLOAT16:
-    return DType::BF16;
-  case onnx::TensorProto::DOUBLE:
-    return DType::F64;
-  case onnx::TensorProto::INT64:
-    return DType::I64;
-  case onnx::TensorProto::INT32:
-    return DType::I32;
-  case onnx::TensorProto::UINT8:
-    return DType::U8;
-  case onnx::TensorProto::BOOL:
-    return DType::Bool;
-  default:
-    return std::nullopt;
-  }
-}
-
-/// Bytes of integers that the program stores in a wider type; 0 for others.
-size_t narrowSize(const onnx::TensorProto &tensor) {
-  switch (tensor.data_type()) {
-  case onnx::TensorProto::INT8:
-    return 1;
-  case onnx::TensorProto::INT16:
-  case onnx::TensorProto::UINT16:
-    return 2;
-  case onnx::TensorProto::UINT32:
-    return 4;
-  case onnx::TensorProto::UINT64:
-    return 8;
-  default:
-    return 0;
-  }
-}
-
-const Packed *packedType(const onnx::TensorProto &tensor) {
-  return findPacked(onnx::TensorProto::DataType_Name(
-      static_cast<onnx::TensorProto::DataType>(tensor.data_type())));
-}
-
 /// From F32 or I32.
 std::string repacked(const Packed &type, const TensorView &held) {
   std::vector<float> values(held.bytes / sizeof(float));
@@ -78,16 +35,15 @@ std::string repacked(const Packed &type, const TensorView &held) {
   return pack(type, values);
 }
 
-/// Whether the program stores its values in a wider type.
-bool isNarrow(const onnx::TensorProto &tensor) {
-  return narrowSize(tensor) || packedType(tensor);
-}
-
-/// In its own type: the low bytes of each integer.
+/// A tensor whose values the program stores in a wider type, in its own: the
+/// low bytes of each integer.
 std::string narrowed(const onnx::TensorProto &tensor, const TensorView &held) {
-  if (const Packed *type = packedType(tensor))
+  const int own = tensor.data_type();
+  if (const Packed *type = findPacked(import::onnxTypeName(own)))
     return repacked(*type, held);
-  const size_t size = narrowSize(tensor), wide = sizeOf(held.dtype);
+  const auto *integer = import::smallInteger(own);
+  const size_t wide = sizeOf(held.dtype),
+               size = integer ? size_t(integer->bits / 8) : wide;
   std::string bytes;
   for (size_t at = 0; at < held.bytes; at += wide)
     bytes.append(static_cast<const char *>(held.data) + at, size);
@@ -145,21 +101,19 @@ void dropStaleValueInfo(onnx::GraphProto &graph) {
 
 Status checkState(const onnx::TensorProto &tensor, const TensorView &state) {
   std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
-  if (dtypeOf(tensor) == state.dtype && dims == state.shape)
+  if (import::toDType(tensor.data_type()) == state.dtype && dims == state.shape)
     return Status();
-  return corrupt("tensor '{}': found {} [{}], expected type {} and shape [{}] "
-                 "as in the source model",
-                 tensor.name(), nameOf(state.dtype),
-                 fmt::join(state.shape, ", "),
-                 onnx::TensorProto::DataType_Name(
-                     onnx::TensorProto::DataType(tensor.data_type())),
-                 fmt::join(dims, ", "));
+  return corrupt(
+      "tensor '{}': found {} [{}], expected type {} and shape [{}] "
+      "as in the source model",
+      tensor.name(), nameOf(state.dtype), fmt::join(state.shape, ", "),
+      import::onnxTypeName(tensor.data_type()), fmt::join(dims, ", "));
 }
 
 /// Converts floats back to the model's type.
 TensorView inOwnType(const onnx::TensorProto &tensor, TensorView state,
                      std::vector<std::byte> &converted) {
-  std::optional<DType> own = dtypeOf(tensor);
+  const auto own = import::toDType(tensor.data_type());
   if (!own || *own == state.dtype || !isFloat(*own) || !isFloat(state.dtype))
     return state;
   converted = castFloats(state.data, state.bytes / sizeOf(state.dtype),
@@ -256,7 +210,7 @@ Status fill(onnx::GraphProto &graph, const Tensors &states, DataFile *data) {
                        tensor.name());
       continue;
     }
-    if (isNarrow(tensor)) {
+    if (import::isNarrow(tensor.data_type())) {
       clearData(tensor);
       tensor.set_raw_data(narrowed(tensor, it->second));
       continue;
@@ -308,7 +262,7 @@ Result<std::string> makeSkeleton(const onnx::ModelProto &source,
     auto it = weights.find(tensor.name());
     if (it == weights.end())
       return failed("no data for initializer '{}'", tensor.name());
-    if (isNarrow(tensor))
+    if (import::isNarrow(tensor.data_type()))
       copy.set_raw_data(narrowed(tensor, it->second));
     else
       copy.set_raw_data(it->second.data, it->second.bytes);

@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "compiler/import/repair": RUNTIME + [IMPORT, *(IMPORT + room for room in ("tensor", "file", "roles", "bind", "rows"))],
     "compiler/import/fold": RUNTIME + ["compiler/reference", IMPORT + "tensor", IMPORT + "file"],
     "compiler/import/rows": RUNTIME + ["compiler/dialect", IMPORT + "tensor", IMPORT + "file", IMPORT + "fold"],
-    "compiler/export": RUNTIME + ["compiler/dialect"],
+    "compiler/export": RUNTIME + ["compiler/dialect", IMPORT + "tensor", IMPORT + "file"],
     "compiler/kernel": IR,
     "compiler/placement": IR + ["compiler/target/"],
     "compiler/lower": RUNTIME + ["compiler/dialect", "compiler/kernel", "compiler/options", "compiler/target/", "compiler/placement"],

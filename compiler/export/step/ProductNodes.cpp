@@ -45,8 +45,8 @@ void addMatmul(StepNodes &s, ir::MatmulOp op) {
 }
 
 template <class OpTy>
-std::vector<Attribute> windowAttributes(OpTy op, ArrayRef<int64_t> strides,
-                                        ArrayRef<int64_t> dilations) {
+Settings windowAttributes(OpTy op, ArrayRef<int64_t> strides,
+                          ArrayRef<int64_t> dilations) {
   return {{"strides", strides.vec()},
           {"pads", op.getPads().vec()},
           {"dilations", dilations.vec()},

@@ -25,7 +25,7 @@ struct Words {
   std::string high(const std::string &x) const {
     return g.add("Cast",
                  {g.add("BitShift", {unsignedOf(x), unsignedOf(number(32))},
-                        {{"direction", std::string("RIGHT")}})},
+                        {{"direction", "RIGHT"}})},
                  {{"to", int64_t(onnxType(i64))}});
   }
   std::string product(const std::string &x, uint32_t by) const {

@@ -110,7 +110,7 @@ void addScatterAdd(StepNodes &s, ir::ScatterAddOp op) {
       "Expand", {g.number(0, wideType(type.getElementType())), g.ints(shape)});
   std::string y = g.add(
       "ScatterND", {zeros, g.reshape(s.raw(op.getIndices()), each), updates},
-      {{"reduction", std::string("add")}});
+      {{"reduction", "add"}});
   s.round(op, axis == 0 ? y : g.transpose(y, back));
 }
 

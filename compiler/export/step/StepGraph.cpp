@@ -20,21 +20,6 @@ void setType(onnx::ValueInfoProto &value, const std::string &name,
     shape.add_dim()->set_dim_value(size);
 }
 
-void setAttribute(onnx::AttributeProto &to, const Attribute &from) {
-  to.set_name(from.name);
-  if (const auto *i = std::get_if<int64_t>(&from.value)) {
-    to.set_type(onnx::AttributeProto::INT);
-    to.set_i(*i);
-  } else if (const auto *s = std::get_if<std::string>(&from.value)) {
-    to.set_type(onnx::AttributeProto::STRING);
-    to.set_s(*s);
-  } else {
-    to.set_type(onnx::AttributeProto::INTS);
-    for (int64_t value : std::get<std::vector<int64_t>>(from.value))
-      to.add_ints(value);
-  }
-}
-
 /// The elements in the format of files.
 std::string bytesOf(DenseElementsAttr value) {
   std::string bytes;
@@ -85,23 +70,16 @@ std::string StepGraph::freeName(StringRef stem) {
 }
 
 std::string StepGraph::add(StringRef op, const Names &inputs,
-                           const std::vector<Attribute> &attributes) {
+                           const Settings &attributes) {
   std::string name = freeName(op);
   addAs(name, op, inputs, attributes);
   return name;
 }
 
 void StepGraph::addAs(const std::string &name, StringRef op,
-                      const Names &inputs,
-                      const std::vector<Attribute> &attributes) {
-  onnx::NodeProto &node = *graph.add_node();
-  node.set_name(name);
-  node.set_op_type(op.str());
-  for (const std::string &input : inputs)
-    node.add_input(input);
-  node.add_output(name);
-  for (const Attribute &attribute : attributes)
-    setAttribute(*node.add_attribute(), attribute);
+                      const Names &inputs, const Settings &attributes) {
+  *graph.add_node() =
+      import::newNode(op.str(), name, inputs, {name}, attributes);
 }
 
 onnx::TensorProto &StepGraph::addTensor(const std::string &name, Type element,
@@ -163,7 +141,7 @@ std::string StepGraph::cast(const std::string &x, Type element) {
 }
 
 std::string StepGraph::reshape(const std::string &x, ArrayRef<int64_t> shape) {
-  return add("Reshape", {x, ints(shape)}, {{"allowzero", int64_t(1)}});
+  return add("Reshape", {x, ints(shape)}, {{"allowzero", 1}});
 }
 
 std::string StepGraph::transpose(const std::string &x, ArrayRef<int64_t> perm) {

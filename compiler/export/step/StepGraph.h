@@ -3,11 +3,11 @@
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
+#include "compiler/import/file/NodeView.h"
 
 #include <map>
 #include <set>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace onnx {
@@ -20,10 +20,7 @@ namespace dlc::exporter {
 
 using Names = std::vector<std::string>;
 
-struct Attribute {
-  const char *name;
-  std::variant<int64_t, std::vector<int64_t>, std::string> value;
-};
+using import::Settings;
 
 /// ONNX's code of an element type; 8-bit integers of dlc are unsigned.
 int32_t onnxType(mlir::Type element);
@@ -39,10 +36,10 @@ public:
 
   /// Adds a node with one result, and returns the result's name.
   std::string add(llvm::StringRef op, const Names &inputs,
-                  const std::vector<Attribute> &attributes = {});
+                  const Settings &attributes = {});
   /// The same, with a name that has been reserved.
   void addAs(const std::string &name, llvm::StringRef op, const Names &inputs,
-             const std::vector<Attribute> &attributes = {});
+             const Settings &attributes = {});
 
   /// Constants: a list of integers; a number; the value of an attribute.
   std::string ints(llvm::ArrayRef<int64_t> values);
