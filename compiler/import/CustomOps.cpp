@@ -110,8 +110,7 @@ FailureOr<Type> typeOf(const Node &n, size_t i, const dlc_op_tensor &t) {
     return n.fail("output {}: the library gave no valid type and shape for it",
                   i);
   Shape shape(t.shape, t.shape + t.rank);
-  if (failed(checkFits(n, shape, "output of")))
-    return failure();
+  DLC_CHECK(checkFits(n, shape, "output of"));
   return Type(
       RankedTensorType::get(shape, toMlir(dtype->first, n.b.getContext())));
 }
@@ -167,18 +166,15 @@ LogicalResult CustomOps::import(const Node &n, const Found &found) {
   if (!code)
     return n.fail("'{}' has no implementation of '{}.{}' for {}",
                   loaded->library.name(), op->domain, op->name, device_);
-  auto attributes = attributesOf(n);
-  if (failed(attributes))
-    return failure();
-  const std::string text = attributesText(*attributes);
+  DLC_GET(auto attributes, attributesOf(n));
+  const std::string text = attributesText(attributes);
   auto call = OpCall::make(text);
   if (!call)
     return n.fail(badModel("{}", call.status().message()));
   std::deque<std::string> kept;
   SmallVector<Value> operands;
   for (size_t i = 0; i < n.inputs(); ++i) {
-    if (failed(addInput(n, i, *call, kept)))
-      return failure();
+    DLC_CHECK(addInput(n, i, *call, kept));
     operands.push_back(n.in(i));
   }
   call->outputs.assign(n.outputs(), unsetTensor());
@@ -187,18 +183,15 @@ LogicalResult CustomOps::import(const Node &n, const Found &found) {
     return n.fail(badModel("{}", status.message()));
   SmallVector<Type> types;
   for (size_t i = 0; i < n.outputs(); ++i) {
-    auto type = typeOf(n, i, call->outputs[i]);
-    if (failed(type))
-      return failure();
-    types.push_back(*type);
+    DLC_GET(auto type, typeOf(n, i, call->outputs[i]));
+    types.push_back(type);
   }
   auto made = ir::CustomOp::create(n.b, n.loc, types, operands, loaded->file,
                                    op->domain, op->name, text,
                                    /*backward=*/false, bool(code->backward));
   used_.try_emplace(loaded->file, loaded->bytes); // copies the bytes once
   for (size_t i = 0; i < n.outputs(); ++i)
-    if (failed(n.result(i, made.getResult(i))))
-      return failure();
+    DLC_CHECK(n.result(i, made.getResult(i)));
   return success();
 }
 

@@ -311,8 +311,7 @@ FailureOr<bool> Importer::fold(const Node &node) {
   if (!results.ok())
     return node.fail(results.status());
   for (size_t i = 0; i < results->size(); ++i)
-    if (failed(node.result(i, std::move((*results)[i]))))
-      return failure();
+    DLC_CHECK(node.result(i, std::move((*results)[i])));
   return true;
 }
 
@@ -337,8 +336,7 @@ LogicalResult Importer::build(const onnx::NodeProto &proto) {
   auto folded = fold(node);
   if (!overBudget.ok())
     return node.fail(overBudget);
-  if (failed(folded))
-    return failure();
+  DLC_CHECK(folded);
   const std::string op = operatorName(proto);
   const CustomOps::Found *own = *folded ? nullptr : custom.find(op);
   if (own && failed(custom.import(node, *own)))
@@ -351,20 +349,17 @@ LogicalResult Importer::build(const onnx::NodeProto &proto) {
     LogicalResult built = row->second(node);
     if (!overBudget.ok())
       return node.fail(overBudget);
-    if (failed(built))
-      return failure();
+    DLC_CHECK(built);
   }
   if (Status status = node.problem(); !status.ok())
     return node.fail(status);
   for (const std::string &output : proto.output())
     if (!output.empty() && isUsed(output) && !entries.count(output))
       return node.fail("output '{}' is not supported", output);
-  if (failed(narrowResults(node, types, narrow)))
-    return failure();
+  DLC_CHECK(narrowResults(node, types, narrow));
   if (Status status = types.outputs(typeOf); !status.ok())
     return node.fail(status);
-  if (failed(dropOut(node)))
-    return failure();
+  DLC_CHECK(dropOut(node));
   for (const std::string &output : proto.output())
     if (Status status = checkDeclared(output); !status.ok())
       return node.fail(status);
@@ -459,13 +454,12 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
 
   builder.setInsertionPointToEnd(body);
   for (const auto *node : file.nodes)
-    if (failed(importNode(*node)))
-      return failure();
+    DLC_CHECK(importNode(*node));
   if (std::string stale = declared.staleShapes();
       !stale.empty() && !rebatch.isNeeded())
     emitWarning(here()) << stale;
-  if (failed(addReturn(func)) || failed(verify(module)))
-    return failure();
+  DLC_CHECK(addReturn(func));
+  DLC_CHECK(verify(module));
   return owned;
 }
 

@@ -8,8 +8,7 @@ namespace dlc {
 
 /// torch's clip_grad_norm_: min(1, most / (norm + 1e-6)).
 inline ir::Expr clipFactor(ir::Expr norm, double most) {
-  ir::Expr ratio = norm.scalar(most) / (norm + 1e-6);
-  return ratio.make<ir::MinOp>(ratio.v, ratio.scalar(1).v);
+  return minimum(most / (norm + 1e-6), 1);
 }
 
 } // namespace dlc

@@ -72,7 +72,7 @@ template <bool decoupled> Exprs adam(const Update &u) {
   Exprs moments{average(u.moments[0], g, share),
                 averageOfSquares(u.moments[1], g, *o.beta2)};
   if (o.amsgrad)
-    moments.push_back(w.make<ir::MaxOp>(u.moments[2].v, moments[1].v));
+    moments.push_back(maximum(u.moments[2], moments[1]));
   Expr root = sqrt(moments.back()) / correction;
   Exprs result{w - size * (moments[0] / (root + *o.epsilon))};
   result.append(moments);

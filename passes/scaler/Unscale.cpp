@@ -79,13 +79,12 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     Expr full = steps == step.scalar(i32, o.interval);
     Expr larger = scaleNow * o.growthFactor;
     if (o.maxScale > 0)
-      larger = larger.make<ir::MinOp>(larger.v, larger.scalar(o.maxScale).v);
+      larger = minimum(larger, o.maxScale);
     Expr grown =
         select(larger.make<ir::IsFiniteOp>(larger.v), larger, scaleNow);
     Expr smaller = scaleNow * o.backoffFactor;
     if (o.minScale > 0)
-      smaller =
-          smaller.make<ir::MaxOp>(smaller.v, smaller.scalar(o.minScale).v);
+      smaller = maximum(smaller, o.minScale);
     if (o.hysteresis > 1) {
       FailureOr<Expr> used = useHysteresis(step, finite, full);
       if (failed(used))

@@ -14,8 +14,6 @@ namespace {
 
 constexpr int kMaxCallDepth = 64;
 constexpr int kMaxGraphDepth = 16;
-/// Estimated bytes that the import uses for a node, apart from its message.
-constexpr size_t kNodeBytes = 2048;
 
 using Key = std::string; // domain, name and overload
 
@@ -136,7 +134,7 @@ bodyOf(const onnx::FunctionProto &function, const onnx::NodeProto &call,
     nodes.push_back(instantiate(inner, names, given, prefix));
     // Calls are charged as well: empty functions can call each other 2^64
     // times.
-    DLC_TRY(budget.keep(spaceOf(nodes.back()) + kNodeBytes,
+    DLC_TRY(budget.keep(spaceOf(nodes.back()) + kMadeNodeBytes,
                         fmt::format("inlining function '{}'", key)));
   }
   return nodes;

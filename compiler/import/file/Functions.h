@@ -10,6 +10,9 @@
 
 namespace dlc::import {
 
+/// Estimated bytes that the import uses for a node, apart from its message.
+inline constexpr size_t kMadeNodeBytes = 2048;
+
 /// Inlines every call of a model-local function in the main graph except
 /// ai.dlc.StopGradient, with unique names for the body's values. Errors:
 /// recursion (also through subgraphs), call depth above 64, graphs nested

@@ -314,18 +314,15 @@ LogicalResult flexAttention(const Node &n) {
   DLC_GET(auto heads, headsOf(n));
   Heads h = heads;
   const Type type = ir::elementType(h.q);
-  auto precision = precisionOf(n, type);
-  if (failed(precision) || failed(spreadGroups(n, h)))
-    return failure();
-  if (!n.has("score_mod") && !n.has("prob_mod") && !ir::isHalf(*precision)) {
-    Value y = fused(n, h, Value(), false);
-    return y ? n.result(y) : failure();
-  }
+  DLC_GET(auto precision, precisionOf(n, type));
+  DLC_CHECK(spreadGroups(n, h));
+  if (!n.has("score_mod") && !n.has("prob_mod") && !ir::isHalf(precision))
+    return n.result(fused(n, h, Value(), false));
   DLC_GET(Value scores, scoresOf(n, h));
-  DLC_GET(auto bent, modified(n, n.cast(scores, *precision), "score_mod"));
+  DLC_GET(auto bent, modified(n, n.cast(scores, precision), "score_mod"));
   DLC_GET(auto p,
           modified(n, n.make<ir::SoftmaxOp>(bent, uint64_t(3)), "prob_mod"));
-  return n.result(n.cast(n.matmul(p, n.cast(h.v, *precision)), type));
+  return n.result(n.cast(n.matmul(p, n.cast(h.v, precision)), type));
 }
 
 /// Rotates each pair: the first element becomes (cos, -sin) times the pair, the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Imports the nodes of a subgraph in place of the node that contains it.
 #pragma once
+#include "compiler/import/file/Functions.h"
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/rows/Rows.h"
@@ -8,9 +9,6 @@
 #include "runtime/base/Text.h"
 
 namespace dlc::import {
-
-/// Estimated bytes that the import uses for a node, apart from its message.
-inline constexpr size_t kMadeNodeBytes = 2048;
 
 using GraphNames = std::map<std::string, std::string>;
 

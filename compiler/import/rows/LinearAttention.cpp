@@ -43,23 +43,17 @@ FailureOr<Expr> byHead(const Node &n, size_t i, int64_t heads) {
 /// Decay is per head or per key, beta per head or shared.
 LogicalResult addGates(const Node &n, LinearAttention &l) {
   if (n.has(4)) {
-    auto decay = byHead(n, 4, l.heads);
-    if (failed(decay) ||
-        failed(checkInputShape(
-            n, 4, "decay",
-            {l.batch, l.steps,
-             shapeOf(*decay)[3] == 1 ? l.heads : l.heads * l.keys})))
-      return failure();
-    l.decay = *decay;
+    DLC_GET(l.decay, byHead(n, 4, l.heads));
+    const bool isPerHead = l.decay->shape()[3] == 1;
+    DLC_CHECK(checkInputShape(
+        n, 4, "decay",
+        {l.batch, l.steps, isPerHead ? l.heads : l.heads * l.keys}));
   }
   if (n.has(5)) {
-    auto beta = byHead(
-        n, 5, n.shape(5).size() == 3 && n.shape(5)[2] == 1 ? 1 : l.heads);
-    if (failed(beta) ||
-        failed(checkInputShape(n, 5, "beta",
-                               {l.batch, l.steps, shapeOf(*beta)[1]})))
-      return failure();
-    l.beta = *beta;
+    const bool isShared = n.shape(5).size() == 3 && n.shape(5)[2] == 1;
+    DLC_GET(l.beta, byHead(n, 5, isShared ? 1 : l.heads));
+    DLC_CHECK(
+        checkInputShape(n, 5, "beta", {l.batch, l.steps, l.beta->shape()[1]}));
   }
   return success();
 }

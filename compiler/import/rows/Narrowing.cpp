@@ -13,16 +13,11 @@ namespace {
 using onnx::TensorProto;
 
 /// (x + half) mod range - half
-Value wrapped(const Node &n, const SmallInteger &to, Value x) {
+Expr wrapped(const SmallInteger &to, Expr x) {
   const double range = std::ldexp(1.0, to.bits);
   const double half = to.isSigned ? range / 2 : 0;
-  Value moved = half ? n.make<ir::AddOp>(x, n.constant(half, x)) : x;
-  Value low = n.make<ir::AndOp>(moved, n.constant(range - 1, x));
-  return half ? n.make<ir::SubOp>(low, n.constant(half, x)) : low;
-}
-
-Expr choose(ir::Predicate p, Expr a, double b, double then, Expr otherwise) {
-  return select(compare(p, a, a.scalar(b)), then, otherwise);
+  Expr low = both(half ? x + half : x, x.scalar(range - 1));
+  return half ? low - half : low;
 }
 
 Expr straightRound(Expr x) {
@@ -33,18 +28,18 @@ Expr straightRound(Expr x) {
 }
 
 /// Like roundTo; the quantum is selected by comparisons, so it is exact.
-Value rounded(const Node &n, const SmallFloat &to, Value value, bool saturate) {
-  Expr x = n.expr(value), size = abs(x);
+Expr rounded(const SmallFloat &to, Expr x, bool saturate) {
+  Expr size = abs(x);
   Expr step = x.scalar(std::ldexp(1.0, to.lowest - to.digits));
   for (int e = to.lowest + 1; e <= to.highest + 1; ++e)
-    step = choose(ir::Predicate::ge, size, std::ldexp(1.0, e),
-                  std::ldexp(1.0, e - to.digits), step);
+    step = select(size >= std::ldexp(1.0, e), std::ldexp(1.0, e - to.digits),
+                  step);
   Expr y = straightRound(x / step) * step;
   const double excess = saturate ? to.most : to.tooMuch;
-  Expr bounded = choose(ir::Predicate::gt, y, to.most, excess, y);
-  bounded = choose(ir::Predicate::lt, y, -to.most, -excess, bounded);
+  Expr bounded = select(y > to.most, excess, y);
+  bounded = select(y < -to.most, -excess, bounded);
   if (!to.hasNegativeZero)
-    bounded = choose(ir::Predicate::eq, y, 0, 0, bounded);
+    bounded = select(y == 0, 0, bounded);
   return select(x == x, bounded, to.ofNan);
 }
 
@@ -60,13 +55,8 @@ Result<PowerRounding> powerRounding(const Node &n) {
 }
 
 /// Like roundToPower: scales |x| to [1, 2) by powers of two, which is exact.
-Value roundedToPower(const Node &n, Value value, bool saturate) {
-  auto rounding = powerRounding(n);
-  if (!rounding.ok()) {
-    (void)n.fail(rounding.status());
-    return nullptr;
-  }
-  Expr x = n.expr(value), size = abs(x), rest = size, power = x.scalar(1);
+Expr roundedToPower(Expr x, PowerRounding rounding, bool saturate) {
+  Expr size = abs(x), rest = size, power = x.scalar(1);
   auto scale = [&](Expr condition, int exponent) {
     auto scaled = [&](Expr y, int by) {
       return select(condition, y * std::ldexp(1.0, by), y);
@@ -79,16 +69,16 @@ Value roundedToPower(const Node &n, Value value, bool saturate) {
   for (int e = 64; e; e /= 2)
     scale(rest < std::ldexp(1.0, 1 - e), -e);
   Expr y = power;
-  if (*rounding == PowerRounding::Up)
+  if (rounding == PowerRounding::Up)
     y = select(rest > 1, y * 2, y);
-  else if (*rounding == PowerRounding::Nearest)
+  else if (rounding == PowerRounding::Nearest)
     y = select(rest >= 1.5, y * 2, y);
   // Rounding has gradient 1. The difference is exact, since the numbers differ
   // by at most a factor of two.
   y = size + y.make<ir::StopGradientOp>((y - size).v);
   const double least = 0x1p-127, most = 0x1p127;
-  y = choose(ir::Predicate::lt, size, least, saturate ? least : NAN, y);
-  y = choose(ir::Predicate::gt, size, most, saturate ? most : NAN, y);
+  y = select(size < least, saturate ? least : NAN, y);
+  y = select(size > most, saturate ? most : NAN, y);
   return select(x == x, y, NAN);
 }
 
@@ -98,11 +88,14 @@ Value narrowed(const Node &n, Value x, int onnxType, bool saturate) {
   if (!x)
     return nullptr;
   if (const SmallInteger *to = smallInteger(onnxType))
-    return wrapped(n, *to, x);
+    return wrapped(*to, n.expr(x));
   if (const SmallFloat *to = smallFloat(onnxType))
-    return rounded(n, *to, x, saturate);
-  return onnxType == TensorProto::FLOAT8E8M0 ? roundedToPower(n, x, saturate)
-                                             : x;
+    return rounded(*to, n.expr(x), saturate);
+  if (onnxType != TensorProto::FLOAT8E8M0)
+    return x;
+  auto rounding = n.checked(powerRounding(n));
+  return succeeded(rounding) ? roundedToPower(n.expr(x), *rounding, saturate).v
+                             : Value();
 }
 
 Result<HostTensor> narrowed(const Node &n, const HostTensor &x, int onnxType,

@@ -160,8 +160,8 @@ LogicalResult dynamicQuantizeLinear(const Node &n) {
   Type type = toMlir(DType::U8, n.b.getContext());
   Expr middle = quantized(-low / scale, zero, range, type);
   Expr point = middle.cast(x.element());
-  if (failed(n.result(1, scale)) || failed(n.result(2, middle)))
-    return failure();
+  DLC_CHECK(n.result(1, scale));
+  DLC_CHECK(n.result(2, middle));
   return n.result(quantized(x / scale, point, range, type));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropout and random tensors.
-#include "compiler/import/rows/Rows.h"
+#include "compiler/import/rows/Build.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
 
@@ -9,17 +9,17 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
+Expr dropped(const Node &n, Expr x, double ratio) {
+  return x.make<ir::DropoutOp>(x.v, llvm::APFloat(ratio), ArrayRef<int64_t>(),
+                               n.proto.output(0));
+}
+
 /// x times the dropout of ones, from which the mask is computed.
-LogicalResult dropoutWithMask(const Node &n, Value x, double ratio) {
-  if (!x)
-    return failure();
-  Value ones = n.broadcast(n.constant(1, x), shapeOf(x));
-  Value factor = n.make<ir::DropoutOp>(
-      ones, llvm::APFloat(ratio), llvm::ArrayRef<int64_t>(), n.proto.output(0));
-  Value kept =
-      n.make<ir::CompareOp>(ir::Predicate::ne, factor, n.constant(0, factor));
-  DLC_CHECK(n.result(1, kept));
-  return n.result(n.make<ir::MulOp>(x, factor));
+LogicalResult dropoutWithMask(const Node &n, Expr x, double ratio) {
+  Expr ones = filled(n, shapeOf(x), x.element(), 1);
+  Expr factor = dropped(n, ones, ratio);
+  DLC_CHECK(n.result(1, factor != 0));
+  return n.result(x * factor);
 }
 
 /// The training form is a dlc op, the inference form the identity.
@@ -32,17 +32,12 @@ LogicalResult dropout(const Node &n) {
     training = true;
     ratio = asked->value_or(ratio);
   }
-  Value x = n.in(0);
-  if (training && ratio > 0) {
-    if (n.uses(1))
-      return dropoutWithMask(n, x, ratio);
-    return n.result(n.make<ir::DropoutOp>(
-        x, llvm::APFloat(ratio), llvm::ArrayRef<int64_t>(), n.proto.output(0)));
-  }
-  if (x && n.uses(1)) {
-    Value kept = n.constant(HostTensor::scalar(DType::Bool, 1));
-    DLC_CHECK(n.result(1, n.broadcast(kept, shapeOf(x))));
-  }
+  DLC_GET(auto x, input(n, 0));
+  if (training && ratio > 0)
+    return n.uses(1) ? dropoutWithMask(n, x, ratio)
+                     : n.result(dropped(n, x, ratio));
+  if (n.uses(1))
+    DLC_CHECK(n.result(1, filled(n, shapeOf(x), n.b.getI1Type(), 1)));
   return n.result(x);
 }
 
@@ -56,20 +51,23 @@ FailureOr<Type> elementOf(const Node &n, Type like) {
   return n.fail("type {} is not supported", onnxTypeName(int(number)));
 }
 
-/// scale * number + offset, with uniform or normal numbers in f32.
+/// Uniform or normal numbers in f32.
+Expr numbers(const Node &n, const Shape &shape, bool normal) {
+  auto type = RankedTensorType::get(shape, n.b.getF32Type());
+  return n.expr(
+      ir::NoiseOp::create(n.b, n.loc, type, normal, n.proto.output(0)));
+}
+
+/// scale * number + offset
 LogicalResult noise(const Node &n, const Shape &shape, Type like, bool normal,
                     double scale, double offset) {
   DLC_GET(auto element, elementOf(n, like));
   if (!llvm::isa<FloatType>(element))
     return n.fail("expected a float type of random numbers, found {}", element);
   DLC_CHECK(n.check(countElements(shape, "the result").status()));
-  auto type = RankedTensorType::get(shape, n.b.getF32Type());
-  Value x = ir::NoiseOp::create(n.b, n.loc, type, normal, n.proto.output(0));
-  if (scale != 1)
-    x = n.make<ir::MulOp>(x, n.constant(scale, x));
-  if (offset != 0)
-    x = n.make<ir::AddOp>(x, n.constant(offset, x));
-  return n.result(n.cast(x, element));
+  Expr x = numbers(n, shape, normal);
+  x = scale == 1 ? x : x * scale;
+  return n.result((offset == 0 ? x : x + offset).cast(element));
 }
 
 LogicalResult uniform(const Node &n, const Shape &shape, Type like) {
@@ -94,13 +92,10 @@ template <Maker make> LogicalResult shaped(const Node &n) {
 
 /// 1 if a uniform number is below the probability.
 LogicalResult bernoulli(const Node &n) {
-  DLC_GET(Value p, n.in(0));
-  auto type = RankedTensorType::get(shapeOf(p), n.b.getF32Type());
-  Value u = ir::NoiseOp::create(n.b, n.loc, type, false, n.proto.output(0));
-  Value hit =
-      n.make<ir::CompareOp>(ir::Predicate::lt, u, n.cast(p, n.b.getF32Type()));
-  auto element = elementOf(n, ir::elementType(p));
-  return failed(element) ? failure() : n.result(n.cast(hit, *element));
+  DLC_GET(auto p, input(n, 0));
+  DLC_GET(auto element, elementOf(n, p.element()));
+  Expr hit = numbers(n, shapeOf(p), false) < p.cast(n.b.getF32Type());
+  return n.result(hit.cast(element));
 }
 
 } // namespace
@@ -116,8 +111,7 @@ LogicalResult dropOut(const Node &n) {
   if (!x || !llvm::isa<FloatType>(ir::elementType(x)))
     return n.fail("--dropout: expected a result of floats that depends on the "
                   "model's data");
-  n.table.define(name, n.make<ir::DropoutOp>(x, llvm::APFloat(**ratio),
-                                             llvm::ArrayRef<int64_t>(), name));
+  n.table.define(name, dropped(n, n.expr(x), **ratio));
   return success();
 }
 

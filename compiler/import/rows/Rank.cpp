@@ -108,8 +108,7 @@ LogicalResult topK(const Node &n) {
   const int64_t lines = sizeOf(shapeOf(rows)) / std::max<int64_t>(size, 1);
   Expr places = at.reshape({lines, k}) + iota(n, {lines, k}, 0) * double(size);
   Expr values = gathered(rows.reshape({lines * size}), places, 0);
-  if (failed(n.result(0, moved(values.reshape(shapeOf(at)), last, axis))))
-    return failure();
+  DLC_CHECK(n.result(0, moved(values.reshape(shapeOf(at)), last, axis)));
   return n.result(1, moved(at, last, axis));
 }
 

@@ -181,11 +181,8 @@ LogicalResult splitToSequence(const Node &n) {
   DLC_GET(auto parts,
           partsOf(n, axis, splitSizes(size, sizes, 0, sizes.size())));
   if (!n.has(1) && !n.integer("keepdims", 1))
-    for (Value &part : parts) {
-      Shape squeezed = shapeOf(part);
-      squeezed.erase(squeezed.begin() + axis);
-      part = n.reshape(part, squeezed);
-    }
+    for (Value &part : parts)
+      part = squeezed(n.expr(part), axis);
   n.table.define(n.proto.output(0), std::move(parts));
   return success();
 }
@@ -214,17 +211,14 @@ LogicalResult gather(const Node &n) {
 
 /// A triangle of the last two dimensions: a select with a constant mask.
 LogicalResult trilu(const Node &n) {
-  DLC_GET(Value x, n.in(0));
-  Shape shape = shapeOf(x);
-  if (shape.size() < 2)
-    return n.fail("rank {}, expected at least 2", shape.size());
+  DLC_GET(auto x, input(n, 0));
+  if (x.rank() < 2)
+    return n.fail("rank {}, expected at least 2", x.rank());
   DLC_GET(auto k, n.numberOr(1, "k", 0));
-  const auto order =
-      n.integer("upper", 1) ? ir::Predicate::ge : ir::Predicate::le;
-  const Shape matrix(shape.end() - 2, shape.end());
+  const Shape matrix(x.shape().take_back(2));
   Expr distance = iota(n, matrix, 1) - iota(n, matrix, 0);
-  Expr keep = compare(order, distance, distance.scalar(k));
-  return n.result(n.make<ir::SelectOp>(keep.v, x, n.constant(0, x)));
+  Expr keep = n.integer("upper", 1) ? distance >= k : distance <= k;
+  return n.result(select(keep, x, 0));
 }
 
 } // namespace

@@ -49,8 +49,7 @@ struct Statistics {
   Expr mean, var, running;
 };
 Statistics ofThisRank(const Moments &moments, double n, bool unbiased) {
-  Expr zero = moments.mean.scalar(0);
-  Expr squares = zero.make<MaxOp>(moments.squares.v, zero.v);
+  Expr squares = maximum(moments.squares, 0);
   Expr var = squares / n;
   return {moments.mean, var, unbiased && n > 1 ? squares / (n - 1) : var};
 }
@@ -84,8 +83,8 @@ Statistics ofAllRanks(const Moments &moments, double n, bool unbiased,
   Expr mean = moments.mean.cast(f64);
   Sums sums = overRanks(mean * n, moments.squares.cast(f64) + mean * mean * n,
                         n, bucket);
-  Expr all = sums.a / sums.n, zero = all.scalar(0);
-  Expr squares = maximum(sums.b - all * sums.a, zero);
+  Expr all = sums.a / sums.n;
+  Expr squares = maximum(sums.b - all * sums.a, 0);
   Expr var = squares / sums.n;
   Expr running = unbiased ? squares / maximum(sums.n - 1.0, 1) : var;
   return {all.cast(own), var.cast(own), running.cast(own)};

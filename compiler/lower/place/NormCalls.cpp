@@ -121,7 +121,7 @@ private:
     auto expr = [&](Value v) { return Expr(b, op.getLoc(), v); };
     Expr mean = expr(made.getSavedMean()), rstd = expr(made.getSavedRstd());
     Expr exact = 1.0 / (rstd * rstd) - op.getEpsilon().convertToDouble();
-    Expr var = exact.make<ir::MaxOp>(exact.v, exact.scalar(0).v);
+    Expr var = maximum(exact, 0);
     const double n =
         double(ir::tensorType(op.getX()).getNumElements() / mean.shape()[0]);
     const double momentum = op.getMomentum().convertToDouble();

@@ -11,9 +11,9 @@ namespace {
 /// Splits calls of norms or linear layers with equal parameters and the same
 /// operand, which the exporter merged. Readers note the value of the removed
 /// call, which no node computes, or that is the sum of a product and its bias.
-class CallParter {
+class CallParter : GraphRepair {
 public:
-  explicit CallParter(Restoring &work) : work(work), edit(work.edit) {}
+  using GraphRepair::GraphRepair;
 
   void run() {
     for (int i = 0, count = edit.graph.node_size(); i < count; ++i) {
@@ -157,9 +157,6 @@ private:
                 fmt::format("from {}: the exporter merged the nodes of {}",
                             from, what));
   }
-
-  Restoring &work;
-  GraphEdit &edit;
 };
 
 } // namespace

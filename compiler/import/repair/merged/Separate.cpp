@@ -10,9 +10,9 @@ namespace {
 
 constexpr int kLongestWay = 4; // nodes from a tensor to its reader
 
-class Separator {
+class Separator : GraphRepair {
 public:
-  explicit Separator(Restoring &work) : work(work), edit(work.edit) {}
+  using GraphRepair::GraphRepair;
 
   Status run(const std::vector<std::string> &names) {
     for (const std::string &name : names)
@@ -158,8 +158,6 @@ private:
     }
   }
 
-  Restoring &work;
-  GraphEdit &edit;
   std::set<std::string> gone; // copies that are no longer tied
 };
 

@@ -16,10 +16,10 @@ namespace {
 
 using Names = std::set<std::string>;
 
-class Unfolder {
+class Unfolder : GraphRepair {
 public:
   explicit Unfolder(Restoring &work)
-      : work(work), edit(work.edit), pieces(findPieces(work)) {
+      : GraphRepair(work), pieces(findPieces(work)) {
     if (edit.graph.input_size()) {
       const auto &shape = edit.graph.input(0).type().tensor_type().shape();
       if (shape.dim_size())
@@ -477,8 +477,6 @@ private:
     work.file.roles[state] = Role::Param;
   }
 
-  Restoring &work;
-  GraphEdit &edit;
   Names guessed, cut;          // parameters; parameters with known slices
   std::vector<Folded> numbers; // constants
   ScoreReaders scoreReaders{edit};

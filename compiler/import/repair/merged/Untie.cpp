@@ -42,9 +42,9 @@ std::string withoutCount(const std::string &path) {
 
 namespace {
 
-class Untier {
+class Untier : GraphRepair {
 public:
-  explicit Untier(Restoring &work) : work(work), edit(work.edit) {}
+  using GraphRepair::GraphRepair;
 
   Status run() {
     if (hasUnnamed())
@@ -323,8 +323,6 @@ private:
     return keys[value] = key;
   }
 
-  Restoring &work;
-  GraphEdit &edit;
   std::optional<ScopeNames> scopes;
   std::unordered_map<std::string, std::string> keys; // of folded values
   std::unordered_map<std::string, bool> splats;

@@ -15,9 +15,9 @@ constexpr double kZeroMean = 1e-5;     // relative to the mean magnitude, in f32
 
 constexpr const char *kFoldedFrom = "pkg.onnxscript.optimizer.folded_from";
 
-class FoldedFrom {
+class FoldedFrom : GraphRepair {
 public:
-  explicit FoldedFrom(Restoring &work) : work(work), edit(work.edit) {}
+  using GraphRepair::GraphRepair;
 
   void run() {
     std::set<std::string> settled; // notes may repeat a value
@@ -153,9 +153,6 @@ private:
         return false;
     return true;
   }
-
-  Restoring &work;
-  GraphEdit &edit;
 };
 
 } // namespace

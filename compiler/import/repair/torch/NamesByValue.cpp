@@ -10,11 +10,11 @@
 namespace dlc::import {
 namespace {
 
-class Namer {
+class Namer : GraphRepair {
 public:
   Namer(Restoring &work, const std::string &path,
         const std::map<std::string, Weight> &given)
-      : work(work), edit(work.edit), path(path), given(given) {}
+      : GraphRepair(work), path(path), given(given) {}
 
   Status run() {
     std::unordered_set<size_t> sizes;
@@ -177,8 +177,6 @@ private:
     return {};
   }
 
-  Restoring &work;
-  GraphEdit &edit;
   const std::string &path;
   const std::map<std::string, Weight> &given;
   std::map<uint64_t, Group> groups;

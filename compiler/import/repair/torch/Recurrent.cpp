@@ -20,9 +20,9 @@ bool isRecurrent(const onnx::NodeProto &node) {
 }
 
 /// Splits a layer's packs into torch's tensors, for both directions.
-class Recurrent {
+class Recurrent : GraphRepair {
 public:
-  explicit Recurrent(Restoring &work) : work(work), edit(work.edit) {}
+  using GraphRepair::GraphRepair;
 
   void run() {
     std::vector<const onnx::NodeProto *> nodes;
@@ -189,8 +189,6 @@ private:
                     pack.parts[0] + "/packed");
   }
 
-  Restoring &work;
-  GraphEdit &edit;
   std::map<std::string, size_t> layers; // by the first name in a call
 };
 

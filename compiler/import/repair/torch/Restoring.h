@@ -95,6 +95,13 @@ struct Restoring {
   void close();
 };
 
+/// A repair of the open graph.
+struct GraphRepair {
+  explicit GraphRepair(Restoring &work) : work(work), edit(work.edit) {}
+  Restoring &work;
+  GraphEdit &edit;
+};
+
 /// StopGradients.cpp: finds inputs that the source reads through detach(), for
 /// which ONNX has no operator, by torch's notes or by sums x + (q - x). Returns
 /// their number.

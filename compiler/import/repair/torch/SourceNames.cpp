@@ -25,9 +25,9 @@ bool isStoredPerChannel(const TorchNotes &notes, const Use &use,
 
 namespace {
 
-class Adopter {
+class Adopter : GraphRepair {
 public:
-  explicit Adopter(Restoring &work) : work(work), edit(work.edit) {}
+  using GraphRepair::GraphRepair;
 
   void run() {
     for (const std::string &name : std::vector(edit.initializers())) {
@@ -222,9 +222,6 @@ private:
     work.decide(name, "tied",
                 "holds the values of " + found.name + text(found.how));
   }
-
-  Restoring &work;
-  GraphEdit &edit;
 };
 
 } // namespace

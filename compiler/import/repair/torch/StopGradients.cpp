@@ -20,9 +20,9 @@ bool isDetached(const std::string &value) {
          value.find_first_not_of("_0123456789", op.size()) == std::string::npos;
 }
 
-class StopFinder {
+class StopFinder : GraphRepair {
 public:
-  explicit StopFinder(Restoring &work) : work(work), edit(work.edit) {
+  explicit StopFinder(Restoring &work) : GraphRepair(work) {
     for (const auto &input : edit.graph.input())
       if (input.type().tensor_type().elem_type() == kFloat)
         floats.insert(input.name());
@@ -187,8 +187,6 @@ private:
     return true;
   }
 
-  Restoring &work;
-  GraphEdit &edit;
   std::set<std::string> floats; // inputs
 };
 

@@ -61,9 +61,8 @@ LogicalResult chooseBetween(const BodyExpander &e, const onnx::GraphProto &yes,
           "the condition depends on the model's data, and output {} is {} in "
           "one branch, {} in the other; expected one type and shape",
           i, Shape(ta.getShape()), Shape(tb.getShape()));
-    auto chosen = choose(e, n.inputName(0), a, b);
-    if (failed(chosen) || failed(e.give(int(i), *chosen)))
-      return failure();
+    DLC_GET(auto chosen, choose(e, n.inputName(0), a, b));
+    DLC_CHECK(e.give(int(i), chosen));
   }
   return success();
 }
@@ -73,9 +72,8 @@ LogicalResult ifElse(const Node &n) {
   const auto &yes = graphAttribute(n, "then_branch"),
              &no = graphAttribute(n, "else_branch");
   const int count = n.proto.output_size();
-  if (failed(checkBodyOutputs(n, yes, "then_branch", count)) ||
-      failed(checkBodyOutputs(n, no, "else_branch", count)))
-    return failure();
+  DLC_CHECK(checkBodyOutputs(n, yes, "then_branch", count));
+  DLC_CHECK(checkBodyOutputs(n, no, "else_branch", count));
   if (!n.type(0) || n.type(0).getNumElements() != 1)
     return n.fail("expected a condition of one element");
   if (const HostTensor *known = n.host(0))
@@ -205,9 +203,8 @@ LogicalResult giveResults(BodyExpander &e,
   for (auto [k, parts] : llvm::enumerate(stacked)) {
     if (!e.n.uses(states + k))
       continue;
-    auto whole = stackIterations(e, parts, axes[k], "the scan outputs");
-    if (failed(whole) || failed(e.give(states + int(k), *whole)))
-      return failure();
+    DLC_GET(auto whole, stackIterations(e, parts, axes[k], "the scan outputs"));
+    DLC_CHECK(e.give(states + int(k), whole));
   }
   return success();
 }

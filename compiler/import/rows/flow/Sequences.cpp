@@ -20,11 +20,16 @@ namespace {
 
 using Parts = std::vector<Value>;
 
-/// Input `i`; reports an error and returns null if it is no sequence.
-const Parts *sequenceOf(const Node &n, size_t i) {
-  const Parts *parts = n.has(i) ? n.table.sequence(n.inputName(i)) : nullptr;
-  if (!parts)
-    n.fail("input '{}' is no sequence", n.inputName(i));
+/// Input 0.
+FailureOr<const Parts *> given(const Node &n) {
+  if (const Parts *parts = n.table.sequence(n.inputName(0)))
+    return parts;
+  return n.fail("input '{}' is no sequence", n.inputName(0));
+}
+FailureOr<const Parts *> givenParts(const Node &n) {
+  auto parts = given(n);
+  if (succeeded(parts) && (*parts)->empty())
+    return n.fail("the sequence is empty");
   return parts;
 }
 
@@ -40,13 +45,6 @@ FailureOr<size_t> placeOf(const Node &n, size_t i, size_t count, size_t most) {
   return size_t(place < 0 ? place + places : place);
 }
 
-/// The index of an existing element.
-FailureOr<size_t> partOf(const Node &n, size_t i, size_t count) {
-  if (count)
-    return placeOf(n, i, count, count - 1);
-  return n.fail("the sequence is empty");
-}
-
 LogicalResult empty(const Node &n) { return giveSequence(n, {}); }
 
 LogicalResult construct(const Node &n) {
@@ -60,57 +58,45 @@ LogicalResult construct(const Node &n) {
 }
 
 LogicalResult at(const Node &n) {
-  const Parts *parts = sequenceOf(n, 0);
-  if (!parts)
-    return failure();
-  auto place = partOf(n, 1, parts->size());
-  return failed(place) ? failure() : n.result((*parts)[*place]);
+  DLC_GET(const Parts *parts, givenParts(n));
+  DLC_GET(auto place, placeOf(n, 1, parts->size(), parts->size() - 1));
+  return n.result((*parts)[place]);
 }
 
 /// Inserts before a position, or at the end.
 LogicalResult insert(const Node &n) {
-  const Parts *from = sequenceOf(n, 0);
-  DLC_GET(Value part, from ? n.in(1) : Value());
-  FailureOr<size_t> place = from->size();
-  if (n.has(2))
-    place = placeOf(n, 2, from->size(), from->size());
-  DLC_CHECK(place);
+  DLC_GET(const Parts *from, given(n));
+  DLC_GET(Value part, n.in(1));
+  size_t place = from->size();
+  if (n.has(2)) {
+    DLC_GET(place, placeOf(n, 2, from->size(), from->size()));
+  }
   Parts parts;
   parts.reserve(from->size() + 1); // an insert could allocate twice as much
   parts = *from;
-  parts.insert(parts.begin() + ptrdiff_t(*place), part);
+  parts.insert(parts.begin() + ptrdiff_t(place), part);
   return giveSequence(n, std::move(parts));
 }
 
 LogicalResult erase(const Node &n) {
-  const Parts *from = sequenceOf(n, 0);
-  if (!from)
-    return failure();
-  if (from->empty())
-    return n.fail("the sequence is empty");
+  DLC_GET(const Parts *from, givenParts(n));
   Parts parts = *from;
-  FailureOr<size_t> place = parts.size() - 1;
-  if (n.has(1))
-    place = partOf(n, 1, parts.size());
-  DLC_CHECK(place);
-  parts.erase(parts.begin() + ptrdiff_t(*place));
+  size_t place = parts.size() - 1;
+  if (n.has(1)) {
+    DLC_GET(place, placeOf(n, 1, parts.size(), parts.size() - 1));
+  }
+  parts.erase(parts.begin() + ptrdiff_t(place));
   return giveSequence(n, std::move(parts));
 }
 
 LogicalResult length(const Node &n) {
-  const Parts *parts = sequenceOf(n, 0);
-  if (!parts)
-    return failure();
+  DLC_GET(const Parts *parts, given(n));
   return n.result(0, HostTensor::scalar(DType::I64, double(parts->size())));
 }
 
 /// Along an existing dimension, or a new one.
 LogicalResult concat(const Node &n) {
-  const Parts *from = sequenceOf(n, 0);
-  if (!from)
-    return failure();
-  if (from->empty())
-    return n.fail("the sequence is empty");
+  DLC_GET(const Parts *from, givenParts(n));
   const bool isNew = n.integer("new_axis", 0) != 0;
   const auto rank = int64_t(shapeOf(from->front()).size());
   DLC_GET(auto axis, n.axis("axis", 0, rank + isNew));

@@ -63,8 +63,8 @@ FailureOr<Window> window(const Node &n, ArrayRef<int64_t> in,
   w.strides = n.integers("strides", std::vector<int64_t>(dims, 1));
   w.dilations = n.integers("dilations", std::vector<int64_t>(dims, 1));
   w.pads = n.integers("pads", std::vector<int64_t>(2 * dims, 0));
-  if (failed(checkWindow(n, w)) || failed(resolvePads(n, in, w)))
-    return failure();
+  DLC_CHECK(checkWindow(n, w));
+  DLC_CHECK(resolvePads(n, in, w));
   return w;
 }
 
