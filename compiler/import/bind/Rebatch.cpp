@@ -31,7 +31,7 @@ std::string Rebatch::shapeFor(const std::string &shape, ValueTable &table) {
 std::string Rebatch::repeated(const onnx::NodeProto &node, int input,
                               size_t axis, ValueTable &table,
                               std::vector<onnx::NodeProto> &made) {
-  const std::string name = node.input_size() > input ? node.input(input) : "";
+  const std::string name = inputOf(node, input);
   if (name.empty() || isOfBatch(name) || !table.type(name))
     return name;
   std::vector<int64_t> dims(table.type(name).getShape());

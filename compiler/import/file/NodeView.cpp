@@ -17,6 +17,10 @@ std::string nodeLabel(const onnx::NodeProto &node) {
                                                    : node.name();
 }
 
+std::string inputOf(const onnx::NodeProto &node, int i) {
+  return i < node.input_size() ? node.input(i) : "";
+}
+
 void addAttributes(onnx::NodeProto &node, const Settings &settings) {
   for (const auto &[name, value] : settings) {
     auto &attribute = *node.add_attribute();

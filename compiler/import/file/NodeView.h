@@ -17,6 +17,9 @@ std::string operatorName(const onnx::NodeProto &node);
 /// The node's name, or else its first output.
 std::string nodeLabel(const onnx::NodeProto &node);
 
+/// Input `i`; "" if it is omitted.
+std::string inputOf(const onnx::NodeProto &node, int i);
+
 /// An attribute of a new node.
 struct Setting {
   Setting(const char *name, int value) : Setting(name, int64_t(value)) {}

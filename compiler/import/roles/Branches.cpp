@@ -100,8 +100,7 @@ private:
 
   bool isOfBareConv(const std::string &value) const {
     const auto *maker = flow.maker(value);
-    return maker && maker->op_type() == "Conv" &&
-           (maker->input_size() < 3 || maker->input(2).empty());
+    return maker && maker->op_type() == "Conv" && inputOf(*maker, 2).empty();
   }
 
   bool isKnown(const std::string &value) const {

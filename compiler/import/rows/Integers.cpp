@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer and bit ops that have no dlc op, composed of others. Integers wrap in
 // the type that stores them.
+#include "compiler/import/fold/HostEval.h"
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/tensor/DataType.h"
@@ -232,11 +233,8 @@ SomeCodes codesOf(int onnxType) {
 
 Result<HostTensor> castBits(const Node &n, const HostTensor &x, int to,
                             DType dtype) {
-  DLC_TRY(n.table.budget().work(uint64_t(x.elements()), "folding a value"));
-  DLC_ASSIGN(Lease lease,
-             n.table.budget().take(HostTensor::bytesOf(x.elements()),
-                                   "folding a value"));
-  HostTensor y(dtype, x.shape, std::move(lease));
+  HostCall call{n, {&x}, n.table.budget()};
+  DLC_ASSIGN(HostTensor y, call.make(dtype, x.shape));
   const SomeCodes from = codesOf(n.onnxType(0)), into = codesOf(to);
   for (int64_t i = 0, count = y.elements(); i < count; ++i) {
     const uint64_t bits = from ? from->of(x.number(i)) : bitsOf(x, i);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wraps or rounds values to a type that is stored in a wider one.
+#include "compiler/import/fold/HostEval.h"
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
@@ -108,10 +109,8 @@ Result<HostTensor> narrowed(const Node &n, const HostTensor &x, int onnxType,
   if (onnxType == TensorProto::FLOAT8E8M0) {
     DLC_ASSIGN(rounding, powerRounding(n));
   }
-  DLC_ASSIGN(Lease lease,
-             n.table.budget().take(HostTensor::bytesOf(x.elements()),
-                                   "folding a value"));
-  HostTensor y(x.dtype, x.shape, std::move(lease));
+  HostCall call{n, {&x}, n.table.budget()};
+  DLC_ASSIGN(HostTensor y, call.make(x.dtype, x.shape));
   for (int64_t i = 0, count = x.elements(); i < count; ++i)
     if (integer)
       y.setInteger(i, wrapTo(*integer, x.integer(i)));

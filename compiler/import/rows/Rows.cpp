@@ -22,9 +22,7 @@ LogicalResult Node::fail(const Status &status) const {
 size_t Node::inputs() const { return proto.input_size(); }
 size_t Node::outputs() const { return proto.output_size(); }
 
-std::string Node::inputName(size_t i) const {
-  return i < inputs() ? proto.input(i) : "";
-}
+std::string Node::inputName(size_t i) const { return inputOf(proto, int(i)); }
 
 bool Node::uses(size_t output) const {
   return output < outputs() && !proto.output(output).empty() &&

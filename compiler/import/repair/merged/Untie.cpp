@@ -372,8 +372,7 @@ static std::optional<std::string> biasOf(const Restoring &work,
 }
 
 static bool lostItsBias(const onnx::NodeProto &node) {
-  return node.input_size() > 1 &&
-         (node.input_size() == 2 || node.input(2).empty()) &&
+  return node.input_size() > 1 && inputOf(node, 2).empty() &&
          isRewritten(node, "RemoveOptionalBias");
 }
 

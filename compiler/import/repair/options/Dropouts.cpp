@@ -42,10 +42,10 @@ bool isDropout(const onnx::NodeProto &node) {
 
 /// In inference form, unless other nodes determine this.
 bool isIdle(const onnx::NodeProto &node, const OnnxFile &file) {
-  if (node.input_size() < 3 || node.input(2).empty())
-    return true;
-  const Weight *training = file.weights.find(node.input(2));
-  return training && training->bytes == 1 && isZero(training->view());
+  const std::string flag = inputOf(node, 2);
+  const Weight *training = file.weights.find(flag);
+  return flag.empty() ||
+         (training && training->bytes == 1 && isZero(training->view()));
 }
 
 void choose(OnnxFile &file, const onnx::NodeProto &node,

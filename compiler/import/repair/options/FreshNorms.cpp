@@ -179,9 +179,7 @@ private:
   /// Moves the layer's bias to the norm; "" if there is none, or if both have
   /// one in the source.
   std::string takeBias(onnx::NodeProto &layer, const FoldedNorm &norm) {
-    if (layer.input_size() < 3 || layer.input(2).empty())
-      return "";
-    const std::string name = layer.input(2), own = norm.name + ".bias";
+    const std::string name = inputOf(layer, 2), own = norm.name + ".bias";
     const Weight *bias = edit.weight(name);
     if (!bias || edit.isFixed(name) || bias->dtype != DType::F32 ||
         bias->shape.size() != 1 || notes.isParameterTarget(name))
@@ -207,9 +205,9 @@ std::vector<const onnx::NodeProto *> foldedNorms(const OnnxFile &file) {
       return false;
     const std::string &weight = node.input(1);
     // A folded norm gives the layer a bias with a generated name.
-    const bool isFolded = weight.starts_with("onnx::Conv") &&
-                          node.input_size() > 2 && !node.input(2).empty() &&
-                          !node.input(2).ends_with(".bias");
+    const std::string bias = inputOf(node, 2);
+    const bool isFolded = weight.starts_with("onnx::Conv") && !bias.empty() &&
+                          !bias.ends_with(".bias");
     return weight.starts_with("ConvBnFusion_W_") || // onnxruntime's
            (isTorch && (file.foldedNorms.count(weight) || isFolded));
   };

@@ -80,14 +80,11 @@ private:
     const auto *maker = flow.maker(value);
     return maker && isCore(*maker) ? maker : nullptr;
   }
-  static std::string inputOf(const NodeProto &node, int i) {
-    return i < node.input_size() ? node.input(i) : "";
-  }
 
   Status takeGemm(const NodeProto &node) {
     DLC_TRY(
         takeWeight(node, 1, NodeView(node, 0).integer("transB", 0) ? 0 : 1));
-    if (node.input_size() > 2 && !node.input(2).empty() && !takeBias(node, 2))
+    if (!inputOf(node, 2).empty() && !takeBias(node, 2))
       return badModel("--replace-head: the bias '{}' of '{}' is not a weight",
                       node.input(2), node.name());
     return {};

@@ -117,8 +117,7 @@ private:
     const Weight whole = *edit.weight(name);
     const int type = edit.typeOf(name);
     const Weight *scale = edit.weight(node.input(1));
-    const Weight *zero =
-        node.input_size() > 2 ? edit.weight(node.input(2)) : nullptr;
+    const Weight *zero = edit.weight(inputOf(node, 2));
     if (type != TensorProto::INT8 && type != TensorProto::UINT8 &&
         type != TensorProto::INT32)
       return badModel("{} reads '{}' of type {}, expected INT8, UINT8 or "
@@ -182,9 +181,9 @@ private:
     const Weight *scale = edit.weight(node.input(1));
     if (!scale || scale->dtype != DType::F32)
       return;
-    const int type = node.input_size() > 2 && edit.weight(node.input(2))
-                         ? edit.typeOf(node.input(2))
-                         : int(TensorProto::UINT8);
+    const std::string zero = inputOf(node, 2);
+    const int type =
+        edit.weight(zero) ? edit.typeOf(zero) : int(TensorProto::UINT8);
     edit.redirect({&node, 1},
                   learned(node.input(1), node.input(0), type, false));
   }

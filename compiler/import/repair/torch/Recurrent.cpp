@@ -47,7 +47,7 @@ private:
     const Weight *r = packed(node, 2);
     if (!r || r->shape.size() != 3 || !packed(node, 1))
       return;
-    const bool biased = node.input_size() > 3 && !node.input(3).empty();
+    const bool biased = !inputOf(node, 3).empty();
     const auto names = namesOf(node, size_t(r->shape[0]), biased);
     if (names.empty() || r->shape[0] > 2 ||
         std::ranges::any_of(names, [&](const std::string &name) {

@@ -55,9 +55,7 @@ ScopeNames::ScopeNames(const Restoring &work) : work(work) {
 /// has no other reader, the weight or matrix is that module's.
 std::optional<std::string>
 ScopeNames::besideBias(const onnx::NodeProto &product, int64_t width) const {
-  std::string bias;
-  if (product.op_type() != "MatMul" && product.input_size() > 2)
-    bias = product.input(2);
+  std::string bias = product.op_type() == "MatMul" ? "" : inputOf(product, 2);
   auto readers = work.edit.uses(product.output(0));
   if (bias.empty() && readers.size() == 1 &&
       readers[0].node->op_type() == "Add" && readers[0].node->input_size() == 2)

@@ -60,9 +60,7 @@ public:
   }
 
   std::string unique(std::string name) const { return unused(std::move(name)); }
-  std::string input(int i) const {
-    return i < node.input_size() ? node.input(i) : "";
-  }
+  std::string input(int i) const { return inputOf(node, i); }
   /// Adds a copy of the node itself, which must be the last.
   onnx::NodeProto &same() { return nodes.emplace_back(node); }
 
