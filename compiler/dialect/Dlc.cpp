@@ -19,8 +19,17 @@ using namespace mlir;
 #include "compiler/dialect/DlcEnums.cpp.inc"
 #include "compiler/dialect/DlcInterfaces.cpp.inc"
 
+// Thousands of functions of a few instructions: optimizing them would take half
+// a minute of a build, and saves no time that can be measured.
+#ifndef __clang__
+#pragma GCC push_options
+#pragma GCC optimize("O0")
+#endif
 #define GET_OP_CLASSES
 #include "compiler/dialect/DlcOps.cpp.inc"
+#ifndef __clang__
+#pragma GCC pop_options
+#endif
 
 namespace dlc::ir {
 

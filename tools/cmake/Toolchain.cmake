@@ -18,7 +18,7 @@ endif()
 # build takes two thirds of the time. Names in unnamed namespaces must therefore differ within a room or test program.
 option(DLC_UNITY "compile several files of a room as one" ON)
 set(CMAKE_UNITY_BUILD ${DLC_UNITY})
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 14)
 
 find_program(MOLD mold)
 find_program(LLD ld.lld)

@@ -30,7 +30,7 @@ Result<const Json *> list(const Json &object, const char *key) {
   return &*found;
 }
 
-Result<std::optional<double>> seconds(const Json &object, const char *key) {
+Result<std::optional<double>> readSeconds(const Json &object, const char *key) {
   const auto found = object.find(key);
   if (found == object.end() || !(found->is_number() || found->is_null()))
     return corrupt("'{}' is neither a number nor null", key);
@@ -63,11 +63,11 @@ Result<FlightCall> callFrom(const Json &json, size_t subjects) {
     if (static_cast<uint64_t>(call.subject) >= subjects)
       return corrupt("'subject' is {} of {}", call.subject, subjects);
   }
-  DLC_ASSIGN(const auto begin, seconds(json, "begin"));
+  DLC_ASSIGN(const auto begin, readSeconds(json, "begin"));
   if (!begin)
     return corrupt("'begin' is null");
   call.begin = *begin;
-  DLC_ASSIGN(call.end, seconds(json, "end"));
+  DLC_ASSIGN(call.end, readSeconds(json, "end"));
   return call;
 }
 

@@ -40,13 +40,13 @@ std::string firstNodes(std::string_view nodes) {
                         : text;
 }
 
-double seconds(int64_t nanoseconds) {
+double inSeconds(int64_t nanoseconds) {
   return static_cast<double>(nanoseconds / 1000) * 1e-6;
 }
 
 } // namespace
 
-FlightLog::FlightLog() : started_(seconds(clockNow())), ring_(kKept) {}
+FlightLog::FlightLog() : started_(inSeconds(clockNow())), ring_(kKept) {}
 
 int FlightLog::addSubject(int64_t bucket, std::string nodes) {
   std::lock_guard lock(mutex_);
@@ -117,7 +117,7 @@ std::string FlightLog::toJson(const Owner &owner) const {
                                    {"host", owner.host},
                                    {"step", step_.load()},
                                    {"error", owner.error.message()},
-                                   {"written", seconds(clockNow())},
+                                   {"written", inSeconds(clockNow())},
                                    {"begun", begun_.load()}};
   auto &subjects = object["subjects"] = Json::array();
   for (const Subject &subject : subjects_)
@@ -133,8 +133,8 @@ std::string FlightLog::toJson(const Owner &owner) const {
                    {"operation", e.operation},
                    {"bytes", e.bytes},
                    {"subject", e.subject < 0 ? Json() : Json(e.subject)},
-                   {"begin", seconds(e.beginning)},
-                   {"end", e.end ? Json(seconds(e.end)) : Json()},
+                   {"begin", inSeconds(e.beginning)},
+                   {"end", e.end ? Json(inSeconds(e.end)) : Json()},
                    {"state", kStates[static_cast<size_t>(e.state)]}});
   }
   return dumpJson(object) + "\n";

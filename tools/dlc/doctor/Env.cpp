@@ -55,7 +55,7 @@ void printObject(const Launch &launch) {
   printJson(object);
 }
 
-Status show(EnvArguments &arguments) {
+Status showRank(EnvArguments &arguments) {
   DLC_ASSIGN(Launch launch,
              findLaunch(arguments.launch, std::chrono::seconds(60)));
   if (launch.isRank())
@@ -75,7 +75,7 @@ void addEnv(CommandLine &line, CLI::App &parent) {
   CLI::App *command = parent.add_subcommand(
       "env", "print the rank of a job that this process would have, and why");
   auto arguments = std::make_shared<EnvArguments>();
-  addFlagCommand(line, *command, arguments, show);
+  addFlagCommand(line, *command, arguments, showRank);
   command->footer(
       R"(Reads what dlc train would read, in this order, and starts nothing: flags; RANK and
 WORLD_SIZE with MASTER_ADDR and MASTER_PORT (dlc train itself, torchrun, Ray Train,

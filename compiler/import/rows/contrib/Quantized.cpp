@@ -8,7 +8,7 @@
 using namespace mlir;
 
 namespace dlc::import {
-namespace quantized {
+namespace integers {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -192,10 +192,10 @@ constexpr std::pair<const char *, Row> all[] = {
 };
 
 } // namespace
-} // namespace quantized
+} // namespace integers
 
 void addContribQuantizedRows(Rows &rows) {
-  for (const auto &[op, row] : quantized::all)
+  for (const auto &[op, row] : integers::all)
     rows[std::string("com.microsoft.") + op] = row;
 }
 
