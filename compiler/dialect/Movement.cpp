@@ -117,8 +117,9 @@ struct TransposeThroughReshape : OpRewritePattern<TransposeOp> {
   }
 };
 
-/// matmul(reshape(transpose(x))) -> matmul(reshape(x)) with the other flag, if
-/// a swap of the last two dimensions is all that the transpose does.
+/// matmul(transpose(x)), with or without a reshape in between -> matmul of x,
+/// or of a reshape of x, with the other flag, if the last two dimensions are
+/// swapped.
 struct MatmulOfTransposed : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op,
@@ -142,14 +143,16 @@ struct MatmulOfTransposed : OpRewritePattern<MatmulOp> {
 
 private:
   static Value swapped(PatternRewriter &rewriter, Value v) {
-    auto view = v.getDefiningOp<ReshapeOp>();
-    auto inner = view ? view.getX().getDefiningOp<TransposeOp>() : nullptr;
     const int64_t rank = tensorType(v).getRank();
-    if (!inner || rank < 2)
+    if (rank < 2)
       return nullptr;
     auto perm = llvm::to_vector(llvm::seq<int64_t>(0, rank));
     std::swap(perm[rank - 2], perm[rank - 1]);
-    const auto all = composed(inner, view, perm);
+    if (auto transpose = v.getDefiningOp<TransposeOp>())
+      return transpose.getPerm() == Ints(perm) ? transpose.getX() : Value();
+    auto view = v.getDefiningOp<ReshapeOp>();
+    auto inner = view ? view.getX().getDefiningOp<TransposeOp>() : nullptr;
+    const auto all = inner ? composed(inner, view, perm) : std::nullopt;
     if (!all || !all->isNone())
       return nullptr;
     const auto type = tensorType(v);

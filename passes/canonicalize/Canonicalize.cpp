@@ -95,39 +95,6 @@ struct AddToConvBias : OpRewritePattern<ir::AddOp> {
   }
 };
 
-/// matmul(transpose of the last two dimensions) -> the flag
-struct TransposeToMatmulFlag : OpRewritePattern<ir::MatmulOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ir::MatmulOp op,
-                                PatternRewriter &rewriter) const override {
-    Value a = swapped(op.getA()), b = swapped(op.getB());
-    if (!a && !b)
-      return failure();
-    rewriter.modifyOpInPlace(op, [&] {
-      if (a) {
-        op.getAMutable().assign(a);
-        op.setTransA(!op.getTransA());
-      }
-      if (b) {
-        op.getBMutable().assign(b);
-        op.setTransB(!op.getTransB());
-      }
-    });
-    return success();
-  }
-  static Value swapped(Value v) {
-    auto transpose = v.getDefiningOp<ir::TransposeOp>();
-    if (!transpose)
-      return nullptr;
-    ir::Ints perm = transpose.getPerm();
-    int64_t rank = perm.size();
-    for (int64_t i = 0; i < rank - 2; ++i)
-      if (perm[i] != i)
-        return nullptr;
-    return rank >= 2 && perm[rank - 1] == rank - 2 ? transpose.getX() : Value();
-  }
-};
-
 /// 1 / sqrt(x) and reciprocal(sqrt(x))  ->  rsqrt(x);  x / 1 -> x
 struct SimplifyDiv : OpRewritePattern<ir::DivOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -291,10 +258,9 @@ struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
     RewritePatternSet set(context);
     for (RegisteredOperationName op : context->getRegisteredOperations())
       op.getCanonicalizationPatterns(set, context);
-    set.add<AddToMatmulBias, AddToConvBias, TransposeToMatmulFlag, SimplifyDiv,
-            ReciprocalOfRoot, SubtractZero, PowOfConstant, MergeScales,
-            MaskBeforePool, MoveSplat<ir::ReshapeOp>, MoveSplat<ir::CastOp>>(
-        context);
+    set.add<AddToMatmulBias, AddToConvBias, SimplifyDiv, ReciprocalOfRoot,
+            SubtractZero, PowOfConstant, MergeScales, MaskBeforePool,
+            MoveSplat<ir::ReshapeOp>, MoveSplat<ir::CastOp>>(context);
     foldSplats<ir::AddOp>(set, [](double a, double b) { return a + b; });
     foldSplats<ir::SubOp>(set, [](double a, double b) { return a - b; });
     foldSplats<ir::MulOp>(set, [](double a, double b) { return a * b; });
