@@ -26,10 +26,13 @@ DLC_DATA = os.path.join(BUILD, "bin", "dlc-data")
 MODELS = os.path.join(ROOT, "models")
 REFS = os.path.join(ROOT, "test", "refs")
 
-# Caches of runs are not shared between tests.
+# Caches of runs are not shared between tests, but for the objects of kernels, whose names are hashes of LLVM's input.
 if "DLC_CACHE_DIR" not in os.environ:
     CACHE = tempfile.TemporaryDirectory(prefix="dlc-cache-")
     os.environ["DLC_CACHE_DIR"] = CACHE.name
+    OBJECTS = os.path.join(BUILD, "test", "objects")
+    os.makedirs(OBJECTS, exist_ok=True)
+    os.symlink(OBJECTS, os.path.join(CACHE.name, "objects"))
 
 # Only test/gpu uses a GPU of this machine: elsewhere --target=auto is the CPU.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")

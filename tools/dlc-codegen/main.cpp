@@ -38,6 +38,8 @@ cl::opt<unsigned> level("O", cl::Prefix, cl::init(3),
                         cl::desc("optimization level"));
 cl::opt<unsigned> jobs("jobs", cl::init(0), cl::desc("threads"));
 cl::opt<std::string> cache("cache", cl::desc("folder of compiled objects"));
+cl::opt<uint64_t> cacheBytes("cache-bytes", cl::init(uint64_t(512) << 20),
+                             cl::desc("its size afterwards, at most"));
 
 LogicalResult runCuda(ModuleOp module, llvm::raw_ostream &os) {
   std::string why;
@@ -85,6 +87,7 @@ LogicalResult run(ModuleOp module, llvm::raw_ostream &os) {
   options.optLevel = level;
   options.jobs = jobs;
   options.cacheDir = cache;
+  options.cacheBytes = cacheBytes;
   if (emit == "llvm")
     options.dumpLlvm = [&](llvm::StringRef text) { os << text; };
   llvm::SmallVector<char> so;

@@ -4,6 +4,7 @@
 #include "compiler/dialect/ops/Ranks.h"
 #include "compiler/target/cpu/ConvWays.h"
 #include "compiler/target/cpu/codegen/CpuCodegen.h"
+#include "runtime/base/files/CacheFolder.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -22,6 +23,14 @@ void addsMaskInF32(ir::AttentionOp op) {
   OpBuilder b(op);
   ir::Expr mask = ir::addedMask({b, op.getLoc(), op.getMask()});
   op.getMaskMutable().assign(mask.cast(b.getF32Type()).v);
+}
+
+/// Where objects of earlier compilations are; empty if there is no cache, or
+/// others could have written to it.
+std::string objectFolder() {
+  const std::string folder = cacheFolder("");
+  const bool isOwn = !folder.empty() && checkCacheOwner(folder).ok();
+  return isOwn ? folder + "/objects" : "";
 }
 
 /// On a CPU most ops can be computed in one way only; `chooses` has the others.
@@ -91,9 +100,10 @@ public:
                                    plan::Plan &plan) const override {
     if (mlir::failed(target))
       return usageError("--cpu: {}", why);
+    CpuCodegenOptions options;
+    options.cacheDir = objectFolder();
     SmallVector<char> code;
-    if (mlir::failed(
-            compileKernels(module, *target, CpuCodegenOptions(), code)))
+    if (mlir::failed(compileKernels(module, *target, options, code)))
       return failed("the kernels cannot be compiled");
     plan.set_cpu(target->cpu);
     for (const std::string &feature : target->features)

@@ -27,7 +27,7 @@ struct Part {
   std::vector<exec::KernelOp> kernels;
   ObjectBytes object;
   std::string llvmText;
-  bool failed = false;
+  bool failed = false, isStored = false;
 };
 
 /// Ignores LLVM's reports on hints that it could not follow.
@@ -62,6 +62,8 @@ public:
         options.dumpLlvm(part.llvmText);
       objects.push_back(std::move(part.object));
     }
+    if (llvm::any_of(parts, [](const Part &part) { return part.isStored; }))
+      ObjectCache::prune(options.cacheDir, options.cacheBytes);
     std::string why;
     if (failed(linkSharedObject(objects, sharedObject, why)))
       return module.emitError("cannot link the kernels: ") << why;
@@ -111,6 +113,7 @@ private:
     if (!compileToObject(*code, *machine, part.object))
       return module.emitError("the machine cannot write objects");
     cache.store(part.object);
+    part.isStored = !options.cacheDir.empty();
     return success();
   }
 

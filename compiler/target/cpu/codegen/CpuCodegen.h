@@ -13,6 +13,7 @@ struct CpuCodegenOptions {
   unsigned jobs =
       0; // threads; 0: one per core. The result does not depend on it
   std::string cacheDir; // folder of the object cache; empty: none
+  uint64_t cacheBytes = uint64_t(512) << 20; // at most, after a compilation
   /// Receives the optimized LLVM IR, one call per LLVM module, in order.
   std::function<void(llvm::StringRef)> dumpLlvm;
 };

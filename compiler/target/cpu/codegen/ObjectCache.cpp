@@ -10,6 +10,11 @@
 #include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
 namespace dlc {
 
 ObjectCache::ObjectCache(llvm::StringRef folder, const llvm::Module &module,
@@ -45,6 +50,7 @@ bool ObjectCache::find(ObjectBytes &object) const {
     return false;
   bytes = bytes.drop_back(32);
   object.assign(bytes.begin(), bytes.end());
+  (void)::utimensat(AT_FDCWD, path.c_str(), nullptr, 0); // for prune()
   return true;
 }
 
@@ -54,6 +60,32 @@ void ObjectCache::store(const ObjectBytes &object) const {
   llvm::StringRef bytes(object.data(), object.size());
   // Without the entry the object is compiled again.
   (void)writeFileAtomically(path, bytes.str() + seal(bytes)).ok();
+}
+
+void ObjectCache::prune(llvm::StringRef folder, uint64_t most) {
+  namespace fs = std::filesystem;
+  struct Entry {
+    fs::file_time_type used;
+    uint64_t bytes;
+    fs::path path;
+  };
+  std::vector<Entry> entries;
+  std::error_code error; // another process may remove entries, too
+  for (fs::directory_iterator at(folder.str(), error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code gone;
+    Entry entry{at->last_write_time(gone), 0, at->path()};
+    if (!gone)
+      entry.bytes = at->file_size(gone);
+    if (!gone && entry.path.extension() == ".o")
+      entries.push_back(std::move(entry));
+  }
+  llvm::sort(entries,
+             [](const Entry &a, const Entry &b) { return a.used > b.used; });
+  uint64_t bytes = 0;
+  for (const Entry &entry : entries)
+    if ((bytes += entry.bytes) > most)
+      fs::remove(entry.path, error);
 }
 
 } // namespace dlc

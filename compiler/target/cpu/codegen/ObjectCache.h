@@ -18,6 +18,10 @@ public:
   bool find(ObjectBytes &object) const;
   void store(const ObjectBytes &object) const;
 
+  /// Removes the entries of `folder` that were found or stored longest ago,
+  /// until the others have at most `most` bytes.
+  static void prune(llvm::StringRef folder, uint64_t most);
+
 private:
   std::string path;
 };
