@@ -46,16 +46,21 @@ std::optional<SmallVector<Factor>> commonFactors(Ints before, Ints after) {
   }
 }
 
-/// A permutation of the elements of a tensor that has `shape`.
+/// A permutation of the elements of inner's operand, in `shape`.
 struct Permutation {
+  TransposeOp inner;
   SmallVector<int64_t> shape, perm;
   bool isNone() const { return perm.size() <= 1; }
 };
 
-/// transpose(reshape(inner)) with `perm` as a permutation of inner's operand,
-/// of as few dimensions as possible; nothing if it is none of dimensions.
-std::optional<Permutation> composed(TransposeOp inner, ReshapeOp view,
-                                    Ints perm) {
+/// transpose(v) with `perm` as one permutation, of as few dimensions as
+/// possible, if v is a reshape of a transpose; nothing if it is not, or their
+/// shapes have no common factors.
+std::optional<Permutation> composed(Value v, Ints perm) {
+  auto view = v.getDefiningOp<ReshapeOp>();
+  auto inner = view ? view.getX().getDefiningOp<TransposeOp>() : nullptr;
+  if (!inner)
+    return std::nullopt;
   const auto factors =
       commonFactors(tensorType(inner).getShape(), tensorType(view).getShape());
   if (!factors)
@@ -73,8 +78,8 @@ std::optional<Permutation> composed(TransposeOp inner, ReshapeOp view,
         to.push_back(f);
 
   // Factors that stay side by side are one dimension.
-  Permutation result;
-  SmallVector<int64_t> firsts; // factors, of the dimensions
+  Permutation result{inner, {}, {}};
+  SmallVector<int64_t> firsts; // the first factor of each
   for (size_t k = 0; k < from.size(); ++k) {
     const auto at = llvm::find(to, from[k]);
     const int64_t size = (*factors)[from[k]].size;
@@ -98,12 +103,10 @@ struct TransposeThroughReshape : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(TransposeOp op,
                                 PatternRewriter &rewriter) const override {
-    auto view = op.getX().getDefiningOp<ReshapeOp>();
-    auto inner = view ? view.getX().getDefiningOp<TransposeOp>() : nullptr;
-    const auto all = inner ? composed(inner, view, op.getPerm()) : std::nullopt;
-    if (!all || (!all->isNone() && !inner->hasOneUse()))
+    auto all = composed(op.getX(), op.getPerm());
+    if (!all || (!all->isNone() && !all->inner->hasOneUse()))
       return failure();
-    Value moved = inner.getX();
+    Value moved = all->inner.getX();
     if (!all->isNone()) {
       const Location loc = op.getLoc();
       const auto type = tensorType(moved);
@@ -150,15 +153,13 @@ private:
     std::swap(perm[rank - 2], perm[rank - 1]);
     if (auto transpose = v.getDefiningOp<TransposeOp>())
       return transpose.getPerm() == Ints(perm) ? transpose.getX() : Value();
-    auto view = v.getDefiningOp<ReshapeOp>();
-    auto inner = view ? view.getX().getDefiningOp<TransposeOp>() : nullptr;
-    const auto all = inner ? composed(inner, view, perm) : std::nullopt;
+    auto all = composed(v, perm);
     if (!all || !all->isNone())
       return nullptr;
     const auto type = tensorType(v);
     return ReshapeOp::create(rewriter, v.getLoc(),
                              type.clone(permuted(type.getShape(), perm)),
-                             inner.getX());
+                             all->inner.getX());
   }
 };
 

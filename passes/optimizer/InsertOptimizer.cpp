@@ -219,8 +219,7 @@ private:
   static Expr rowsOf(Expr whole, Value rows) {
     Expr number(*whole.b, whole.loc, rows);
     number = minimum(number, whole.shape()[0] - 1);
-    return whole.make<ir::GatherOp>(whole.v, number.v, uint64_t(0),
-                                    IntegerAttr());
+    return gathered(whole, number, 0);
   }
 
   /// Moments have the parameter's type unless 16-bit moments were requested.
