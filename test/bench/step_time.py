@@ -105,17 +105,25 @@ def processor_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def peak_mib(pid):
+    """Of a running process; wait4's figure includes the memory of the process that started it."""
+    with open(f"/proc/{pid}/status") as file:
+        peaks = [line.split()[1] for line in file if line.startswith("VmHWM")]
+    return int(peaks[0]) / 1024 if peaks else 0  # none: it has ended
+
+
 def train_dlc(artifact, data, run, row, options):
     """As torch_step.py prints it."""
     steps = options.steps or row.steps
     command = [dlc.DLC, "train", artifact, *dlc.flags(dict(data=data, run=run, steps=steps, save_every=steps,
                                                            threads=options.threads, shuffle="off"))]
-    metrics, first, used, began = os.path.join(run, "metrics.jsonl"), None, 0, time.time()
+    metrics, first, used, peak, began = os.path.join(run, "metrics.jsonl"), None, 0, 0, time.time()
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
         while True:
             if first is None and os.path.exists(metrics) and os.path.getsize(metrics):
                 first, used = time.time() - began, processor_seconds(process.pid)
+            peak = max(peak, peak_mib(process.pid))
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break
@@ -128,7 +136,7 @@ def train_dlc(artifact, data, run, row, options):
         raise AssertionError("the run had ended before its first step was seen")
     steps = 1e3 * row.batch / dlc.Run(run).metrics("samples_per_second")
     cpu = 1e3 * (usage.ru_utime + usage.ru_stime - used) / (steps.size - 1)
-    return dict(steps=steps.tolist(), cpu_ms=cpu, first=first, import_mib=0, peak_mib=usage.ru_maxrss / 1024)
+    return dict(steps=steps.tolist(), cpu_ms=cpu, first=first, import_mib=0, peak_mib=peak)
 
 
 def train_torch(name, form, data, options, python):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests the figures of step_time.py with a peer whose step times this test sets."""
 
+import argparse
+import importlib.util
 import json
 import os
 import stat
@@ -63,6 +65,19 @@ class StepTimeTest(dlc.TestCase):
         # The best peer's is judged.
         ratio = f"{1000 / ours['median_ms']:.2f}"
         self.assertIn(f"geometric mean of the best peer's / dlc, 1 models: {ratio}, worst {ratio}\n", out)
+
+    def test_memory_is_that_of_the_run_alone(self):
+        spec = importlib.util.spec_from_file_location("step_time", SCRIPT)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        held = b"x" * (300 << 20)  # of the process that starts the run
+        data = self.path("data.npz")
+        module.write_data(data, "mlp")
+        artifact = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), loss="cross_entropy", batch=module.MODELS["mlp"].batch)
+        found = module.train_dlc(artifact, data, self.path("run"), module.MODELS["mlp"],
+                                 argparse.Namespace(steps=20, threads=1))
+        self.assertLess(1, found["peak_mib"])
+        self.assertLess(found["peak_mib"], len(held) >> 20)
 
     def test_words_that_are_wrong(self):
         for words, text in [(["nothing"], "unknown model nothing; there are seven also small mlp"),

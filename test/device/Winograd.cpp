@@ -101,6 +101,20 @@ TEST(Winograd, SumsManyTiles) {
         tile);
 }
 
+// Threads beyond the parts of the tiles share a part; 80 channels have an odd
+// number of blocks.
+TEST(Winograd, SharesPartsAmongManyThreads) {
+  for (int64_t tile : {2, 4}) {
+    const Case c =
+        winogradCase({"", 2, 80, 48, 21, 26}, "conv_backward_filter", tile);
+    expectNearForAnyThreads(c, tile);
+    const auto one = run(c, plan::F32, 1)[0].raw();
+    for (int threads : {9, 20, 60})
+      EXPECT_TRUE(std::ranges::equal(one, run(c, plan::F32, threads)[0].raw()))
+          << threads << " threads";
+  }
+}
+
 // The filters' gradient as plain products, of any window.
 TEST(Winograd, ComputesFilterGradientsOfAnyWindow) {
   struct Window {

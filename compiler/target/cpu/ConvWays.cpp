@@ -18,7 +18,7 @@ constexpr double kLibrary = 75e9, kProducts = 70e9, kGenerated = 20e9,
 /// filter gradients) and with AMX tiles. Winograd's products are always f32. On
 /// a Zen 4, ms on two cores, batch 8, 3x3:
 ///                   library: forward data filter   4x4 tiles: the same
-///    64->64  @56           4.2  4.0  4.9                3.2  3.1  4.7
+///    64->64  @56           4.2  4.0  4.9                3.2  3.1  3.7
 ///   128->128 @28           4.2  4.1  4.4                3.2  2.9  3.1
 ///   256->256 @14           4.4  3.9  4.3                4.5  4.5  3.8
 ///   512->512 @7            5.4  4.0  5.9                4.6  4.8  4.9

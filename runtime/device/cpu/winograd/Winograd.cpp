@@ -15,8 +15,11 @@ constexpr int64_t kLeastTiles = 10;        // to reuse filters from an L3 cache
 constexpr int64_t kManyTiles = 128;        // to reuse filters just computed
 constexpr int64_t kChunk = 32; // channels summed before they are added: the
                                // error grows with the root of a chain's length
-constexpr int64_t kGradientTiles = 192;  // of two or three blocks: an L1 cache
-constexpr int64_t kWaveFloats = 2 << 20; // of both operands: an L3 cache
+constexpr int64_t kGradientTiles = 192;   // of two or three blocks: an L1 cache
+constexpr int64_t kWaveFloats = 2 << 20;  // of both operands: an L3 cache
+constexpr int64_t kOwnFloats = 160 << 10; // of sums: half of an L2 cache
+constexpr int64_t kOwnTiles = 16;         // beside them
+constexpr int64_t kOwnParts = 8; // each of which costs a pass over sums
 
 int64_t blocksOf(const WinogradImage &image) {
   return image.channels / kWinogradLanes;
@@ -171,22 +174,35 @@ void WinogradForward::filtersOutside(const void *x, const void *w,
   }
 }
 
-// An item has all planes of some blocks of inputs and of outputs. Inputs and
-// gradients of many tiles are transformed once by all threads and come from L3.
+// An item has all planes of some blocks of inputs and of outputs.
 WinogradFilter::WinogradFilter(const WinogradConv &conv,
                                const WinogradLoops &loops,
                                const Threads &threads)
     : c_(conv), threads_(threads), loops_(loops) {
+  const int64_t ins = blocksOf(c_.in), outs = blocksOf(c_.out);
+  if (conv.tile > 1 &&
+      c_.planes() * c_.in.channels * c_.out.channels <= kOwnFloats) {
+    together_ = std::min(kOwnTiles, c_.tiles());
+    parts_ = std::min(kOwnParts, (c_.tiles() - 1) / together_ + 1);
+    inputs_ = (ins - 1) / std::min(ins, sharing()) + 1;
+    outputs_ = outs;
+    return;
+  }
   const int64_t fit = kWaveFloats / (c_.planes() * c_.in.channels +
                                      c_.gradientPlanes() * c_.out.channels);
   if (conv.tile == 1)
     inputs_ = 8, outputs_ = 4;
   together_ = std::min(std::max(fit, kGradientTiles), c_.tiles());
   waves_ = (c_.tiles() - 1) / together_ + 1;
-  inputs_ = std::min(inputs_, blocksOf(c_.in));
-  outputs_ = std::min(outputs_, blocksOf(c_.out));
+  inputs_ = std::min(inputs_, ins);
+  outputs_ = std::min(outputs_, outs);
   while (items() < 2 * threads_.count() && (inputs_ > 1 || outputs_ > 1))
     --(outputs_ > loops_.columns || inputs_ == 1 ? outputs_ : inputs_);
+}
+
+// Threads per part of the tiles.
+int64_t WinogradFilter::sharing() const {
+  return (threads_.count() - 1) / parts_ + 1;
 }
 
 int64_t WinogradFilter::items() const {
@@ -194,49 +210,104 @@ int64_t WinogradFilter::items() const {
          ((blocksOf(c_.out) - 1) / outputs_ + 1);
 }
 
-WinogradPlanes WinogradFilter::sumsAt(float *data) const {
-  return planesAt(data, kWinogradLanes, inputs_ * outputs_);
+WinogradFilter::Item WinogradFilter::itemAt(int64_t index) const {
+  const int64_t across = (blocksOf(c_.out) - 1) / outputs_ + 1,
+                in = index / across * inputs_, out = index % across * outputs_;
+  return {in, std::min(inputs_, blocksOf(c_.in) - in), out,
+          std::min(outputs_, blocksOf(c_.out) - out)};
+}
+
+int64_t WinogradFilter::inputFloats() const {
+  return planeFloats(c_, together_, blocksOf(c_.in));
+}
+int64_t WinogradFilter::outputFloats() const {
+  return gradientFloats(c_, together_);
+}
+int64_t WinogradFilter::sumFloats() const {
+  return planeFloats(c_, kWinogradLanes, inputs_ * outputs_);
 }
 
 int64_t WinogradFilter::floats() const {
-  return planeFloats(c_, together_, blocksOf(c_.in)) +
-         gradientFloats(c_, together_) +
-         (waves_ > 1 ? items() : threads_.count()) *
-             planeFloats(c_, kWinogradLanes, inputs_ * outputs_);
+  const int64_t operands = inputFloats() + outputFloats();
+  return parts_ ? threads_.count() * operands + parts_ * items() * sumFloats()
+                : operands +
+                      (waves_ > 1 ? items() : threads_.count()) * sumFloats();
 }
 
 void WinogradFilter::multiply(const WinogradPlanes &x, const WinogradPlanes &dy,
-                              int64_t item, int64_t tiles,
-                              const WinogradPlanes &sums, bool adds,
-                              void *dw) const {
-  const int64_t across = (blocksOf(c_.out) - 1) / outputs_ + 1,
-                in = item / across * inputs_, out = item % across * outputs_,
-                ins = std::min(inputs_, blocksOf(c_.in) - in),
-                outs = std::min(outputs_, blocksOf(c_.out) - out);
+                              const Item &item, int64_t tiles,
+                              const WinogradPlanes &sums, bool adds) const {
   for (int64_t p = 0; p < c_.planes(); ++p)
     for (int64_t t = 0; t < tiles; t += kGradientTiles)
-      for (int64_t o = 0; o < outs; o += loops_.columns)
-        for (int64_t i = 0; i < ins; ++i)
-          loops_.product({x.at(p, in + i, t), 1, kWinogradLanes, 0,
+      for (int64_t o = 0; o < item.outs; o += loops_.columns)
+        for (int64_t i = 0; i < item.ins; ++i)
+          loops_.product({x.at(p, item.in + i, t), 1, kWinogradLanes, 0,
                           kWinogradLanes, std::min(kGradientTiles, tiles - t),
-                          1, dy.at(p % c_.gradientPlanes(), out + o, t),
-                          sums.at(p, o * ins + i, 0), adds || t > 0,
-                          std::min(loops_.columns, outs - o),
+                          1, dy.at(p % c_.gradientPlanes(), item.out + o, t),
+                          sums.at(p, o * item.ins + i, 0), adds || t > 0,
+                          std::min(loops_.columns, item.outs - o),
                           dy.rows * kWinogradLanes,
-                          ins * sums.rows * kWinogradLanes});
-  for (int64_t block = 0; dw && block < ins * outs; ++block)
-    loops_.filterGradients(c_, sums, block, in + block % ins, out + block / ins,
-                           dw);
+                          item.ins * sums.rows * kWinogradLanes});
+}
+
+void WinogradFilter::write(const WinogradSums &sums, const Item &item,
+                           int64_t block, void *dw) const {
+  if (block < item.blocks())
+    loops_.filterGradients(c_, sums, block, item.in + block % item.ins,
+                           item.out + block / item.ins, dw);
 }
 
 void WinogradFilter::run(const void *x, const void *dy, void *dw,
                          float *scratch) const {
-  float *const gradients =
-      scratch + planeFloats(c_, together_, blocksOf(c_.in));
-  float *const sums = gradients + gradientFloats(c_, together_);
+  parts_ ? sumApart(x, dy, dw, scratch) : sumJointly(x, dy, dw, scratch);
+}
+
+// With few channels all sums fit into a core's L2 cache, beside some tiles:
+// each thread transforms and multiplies tiles by itself. Threads that share a
+// part of the tiles transform them all, for sums of different inputs.
+void WinogradFilter::sumApart(const void *x, const void *dy, void *dw,
+                              float *scratch) const {
+  const int64_t operands = inputFloats() + outputFloats();
+  float *const sums = scratch + threads_.count() * operands;
+  const auto sumsOf = [&](int64_t part, int64_t item) {
+    return planesAt(sums + (part * items() + item) * sumFloats(),
+                    kWinogradLanes, inputs_ * outputs_);
+  };
+  threads_.parallelParts(
+      parts_ * items(), 1, [&](int thread, int64_t begin, int64_t end) {
+        float *const mine = scratch + thread * operands;
+        const auto in = planesAt(mine, together_, blocksOf(c_.in)),
+                   out = planesAt(mine + inputFloats(), together_,
+                                  blocksOf(c_.out));
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t part = i / items(), item = i % items(),
+                        first = c_.tiles() * part / parts_,
+                        last = c_.tiles() * (part + 1) / parts_;
+          for (int64_t t = first; t < last; t += together_) {
+            const int64_t next = std::min(t + together_, last);
+            loops_.inputs(c_, x, t, next, in);
+            loops_.gradients(c_, dy, t, next, out);
+            multiply(in, out, itemAt(item), next - t, sumsOf(part, item),
+                     t > first);
+          }
+        }
+      });
+  const int64_t blocks = inputs_ * outputs_;
+  threads_.parallelFor(items() * blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      write({sumsOf(0, i / blocks), parts_, items() * sumFloats()},
+            itemAt(i / blocks), i % blocks, dw);
+  });
+}
+
+// Inputs and gradients of many tiles are transformed once by all threads and
+// come from L3.
+void WinogradFilter::sumJointly(const void *x, const void *dy, void *dw,
+                                float *scratch) const {
+  float *const gradients = scratch + inputFloats();
+  float *const sums = gradients + outputFloats();
   const auto in = planesAt(scratch, together_, blocksOf(c_.in)),
              out = planesAt(gradients, together_, blocksOf(c_.out));
-  const int64_t own = planeFloats(c_, kWinogradLanes, inputs_ * outputs_);
   for (int64_t wave = 0; wave < waves_; ++wave) {
     const int64_t first = wave * together_,
                   tiles = std::min(together_, c_.tiles() - first);
@@ -248,10 +319,15 @@ void WinogradFilter::run(const void *x, const void *dy, void *dw,
     });
     threads_.parallelParts(
         items(), 1, [&](int part, int64_t begin, int64_t end) {
-          for (int64_t item = begin; item < end; ++item)
-            multiply(in, out, item, tiles,
-                     sumsAt(sums + (waves_ > 1 ? item : part) * own), wave > 0,
-                     wave + 1 == waves_ ? dw : nullptr);
+          for (int64_t i = begin; i < end; ++i) {
+            const Item item = itemAt(i);
+            const auto to =
+                planesAt(sums + (waves_ > 1 ? i : part) * sumFloats(),
+                         kWinogradLanes, inputs_ * outputs_);
+            multiply(in, out, item, tiles, to, wave > 0);
+            for (int64_t b = 0; b < item.blocks() && wave + 1 == waves_; ++b)
+              write({to}, item, b, dw);
+          }
         });
   }
 }

@@ -60,17 +60,36 @@ public:
   void run(const void *x, const void *dy, void *dw, float *scratch) const;
 
 private:
+  // Blocks of inputs and of outputs, numbered from the first of each.
+  struct Item {
+    int64_t in, ins, out, outs;
+
+    int64_t blocks() const { return ins * outs; }
+  };
+
+  int64_t sharing() const;
   int64_t items() const;
-  WinogradPlanes sumsAt(float *data) const;
-  void multiply(const WinogradPlanes &x, const WinogradPlanes &dy, int64_t item,
-                int64_t tiles, const WinogradPlanes &sums, bool adds,
-                void *dw) const;
+  Item itemAt(int64_t index) const;
+  // Of all blocks of some rows of x's and of dy's planes.
+  int64_t inputFloats() const;
+  int64_t outputFloats() const;
+  int64_t sumFloats() const; // of an item
+  void multiply(const WinogradPlanes &x, const WinogradPlanes &dy,
+                const Item &item, int64_t tiles, const WinogradPlanes &sums,
+                bool adds) const;
+  void write(const WinogradSums &sums, const Item &item, int64_t block,
+             void *dw) const;
+  void sumApart(const void *x, const void *dy, void *dw, float *scratch) const;
+  void sumJointly(const void *x, const void *dy, void *dw,
+                  float *scratch) const;
 
   WinogradConv c_;
   const Threads &threads_;
   const WinogradLoops &loops_;
-  int64_t together_, waves_;
+  int64_t together_;                 // tiles transformed together
+  int64_t waves_ = 1;                // of all threads
   int64_t inputs_ = 4, outputs_ = 2; // blocks per item
+  int64_t parts_ = 0; // of the tiles, with sums of their own; 0: joint sums
 };
 
 enum class ConvResult { Images, Data, Filter };

@@ -256,16 +256,25 @@ void filters(const WinogradConv &c, const void *w, int64_t block, int64_t begin,
   }
 }
 
+inline Vec sumAt(const WinogradSums &from, const float *first) {
+  Vec sum = load(first);
+  for (int64_t i = 1; i < from.count; ++i)
+    sum += load(first + i * from.distance);
+  return sum;
+}
+
 template <int M, class E>
-void filterGradients(const WinogradConv &c, const WinogradPlanes &from,
+void filterGradients(const WinogradConv &c, const WinogradSums &from,
                      int64_t at, int64_t inputs, int64_t outputs, void *dw) {
   constexpr int N = M + 2;
   float taps[9][kWinogradLanes];
   for (int64_t i = 0; i < kWinogradLanes; ++i) {
     for (int64_t lane = 0; lane < kWinogradLanes; lane += kLanes) {
-      const float *const get = from.at(0, at, i) + lane;
+      const float *const get = from.first.at(0, at, i) + lane;
       twice<Matrices<M>::filterGradients, N, 3>(
-          [&](int y, int x) { return load(get + (y * N + x) * from.stride); },
+          [&](int y, int x) {
+            return sumAt(from, get + (y * N + x) * from.first.stride);
+          },
           [&](int y, int x, Vec v) { store(&taps[3 * y + x][lane], v); });
     }
     E *to = static_cast<E *>(dw) + c.first +
@@ -317,9 +326,9 @@ void gradients<1, float>(const WinogradConv &c, const void *dy, int64_t begin,
               c.out.channels, to, 0, t - begin);
 }
 template <>
-void filterGradients<1, float>(const WinogradConv &c,
-                               const WinogradPlanes &from, int64_t at,
-                               int64_t inputs, int64_t outputs, void *dw) {
+void filterGradients<1, float>(const WinogradConv &c, const WinogradSums &from,
+                               int64_t at, int64_t inputs, int64_t outputs,
+                               void *dw) {
   float *const to = static_cast<float *>(dw) + c.first +
                     outputs * kWinogradLanes * c.outer +
                     inputs * kWinogradLanes * c.inner;
@@ -327,7 +336,7 @@ void filterGradients<1, float>(const WinogradConv &c,
     for (int64_t i = 0; i < kWinogradLanes; ++i)
       for (int64_t plane = 0; plane < c.planes(); ++plane)
         to[lane * c.outer + i * c.inner + plane * c.tap] =
-            from.at(plane, at, i)[lane];
+            from.first.at(plane, at, i)[lane];
 }
 
 // Computes `Rows` rows of `Columns` columns of a product, with all sums in

@@ -64,6 +64,13 @@ struct WinogradPlanes {
   }
 };
 
+// Planes of filter gradients as a sum of `count` terms, `distance` floats
+// apart; with m = 1, of one term.
+struct WinogradSums {
+  WinogradPlanes first;
+  int64_t count = 1, distance = 0;
+};
+
 // c[r, :] (+)= sum over blocks and depth of a[r, block, depth] * b[block,
 // depth, :], with rows of kWinogradLanes floats, for each of the columns.
 struct WinogradProduct {
@@ -94,8 +101,9 @@ struct WinogradLoops {
   // the rows of planes.
   void (*filters)(const WinogradConv &conv, const void *w, int64_t block,
                   int64_t begin, int64_t end, const WinogradPlanes &to);
-  // Transforms block `at` of `from` to dw for a block of inputs and of outputs.
-  void (*filterGradients)(const WinogradConv &conv, const WinogradPlanes &from,
+  // Transforms block `at` of the sum of `from`, added in order, to dw for a
+  // block of inputs and of outputs.
+  void (*filterGradients)(const WinogradConv &conv, const WinogradSums &from,
                           int64_t at, int64_t inputs, int64_t outputs,
                           void *dw);
   void (*product)(const WinogradProduct &product);
