@@ -93,6 +93,18 @@ std::function<double(int64_t)> uniform(double low, double high, unsigned seed) {
   };
 }
 
+std::string tensor(const Sizes &shape, const std::string &type) {
+  std::string s = "tensor<";
+  for (int64_t d : shape)
+    s += std::to_string(d) + "x";
+  return s + type + ">";
+}
+std::string list(const Sizes &v) {
+  std::string s = "array<i64";
+  for (size_t i = 0; i < v.size(); ++i)
+    s += (i ? ", " : ": ") + std::to_string(v[i]);
+  return s + ">";
+}
 std::string module(const std::string &kernels) {
   return "module {\n" + kernels + "}\n";
 }

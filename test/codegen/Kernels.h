@@ -12,6 +12,12 @@
 
 namespace dlc::test {
 
+using Sizes = std::vector<int64_t>;
+
+/// A tensor type and an array of integers as text.
+std::string tensor(const Sizes &shape, const std::string &type = "f32");
+std::string list(const Sizes &v);
+
 /// A row-major array of one of MLIR's element types, seen as doubles.
 struct Array {
   Array(std::string type, std::vector<int64_t> shape);

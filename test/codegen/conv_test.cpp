@@ -9,20 +9,6 @@ using namespace dlc::test;
 
 namespace {
 
-using Sizes = std::vector<int64_t>;
-
-std::string tensor(const Sizes &shape, const std::string &type) {
-  std::string s = "tensor<";
-  for (int64_t d : shape)
-    s += std::to_string(d) + "x";
-  return s + type + ">";
-}
-std::string list(const Sizes &v) {
-  std::string s = "array<i64";
-  for (size_t i = 0; i < v.size(); ++i)
-    s += (i ? ", " : ": ") + std::to_string(v[i]);
-  return s + ">";
-}
 int64_t product(const Sizes &v) {
   int64_t n = 1;
   for (int64_t d : v)
@@ -32,7 +18,7 @@ int64_t product(const Sizes &v) {
 
 /// A convolution of images channels last; `own` and `other` are the channels of
 /// a group of y and of x.
-struct Case {
+struct Convolution {
   std::string type;
   int64_t images, group, own, other;
   Sizes size, kernel, strides, pads, dilations;
@@ -127,7 +113,7 @@ struct Case {
   }
 };
 
-const Case kCases[] = {
+const Convolution kConvolutions[] = {
     // One channel a group: no multiple of a vector, odd sizes, no padding.
     {"f32", 2, 19, 1, 1, {7, 5}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}},
     {"f32", 3, 40, 1, 1, {9, 11}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, true},
@@ -199,10 +185,10 @@ void expectNear(const Array &found, const std::vector<double> &sums,
         << what << " at " << i;
 }
 
-class ConvKernels : public testing::TestWithParam<Case> {};
+class ConvKernels : public testing::TestWithParam<Convolution> {};
 
 TEST_P(ConvKernels, AgreeWithPlainLoops) {
-  const Case &c = GetParam();
+  const Convolution &c = GetParam();
   Kernels kernels(module(c.kernels()));
   const Array x(c.type, c.x(), uniform(-1, 1, 1)),
       w(c.type, c.w(), uniform(-1, 1, 2)), dy(c.type, c.y(), uniform(-1, 1, 3)),
@@ -235,6 +221,6 @@ TEST_P(ConvKernels, AgreeWithPlainLoops) {
   expectNear(dw, sw, aw, "dw");
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, ConvKernels, testing::ValuesIn(kCases));
+INSTANTIATE_TEST_SUITE_P(Shapes, ConvKernels, testing::ValuesIn(kConvolutions));
 
 } // namespace

@@ -9,22 +9,8 @@ using namespace dlc::test;
 
 namespace {
 
-std::string tensor(const std::vector<int64_t> &shape,
-                   const std::string &type = "f32") {
-  std::string s = "tensor<";
-  for (int64_t d : shape)
-    s += std::to_string(d) + "x";
-  return s + type + ">";
-}
-std::string list(const std::vector<int64_t> &v) {
-  std::string s = "array<i64";
-  for (size_t i = 0; i < v.size(); ++i)
-    s += (i ? ", " : ": ") + std::to_string(v[i]);
-  return s + ">";
-}
-
 /// A reduction of x over `axes`, as a kernel and in plain loops.
-struct Case {
+struct Reduction {
   std::string op, type;
   std::vector<int64_t> shape, axes;
   bool keepdims = false;
@@ -57,7 +43,7 @@ struct Case {
   }
 };
 
-const Case kCases[] = {
+const Reduction kReductions[] = {
     {"reduce_sum", "f32", {37, 53}, {1}},
     {"reduce_sum", "f32", {37, 53}, {0}},
     {"reduce_sum", "f32", {37, 53}, {0, 1}},
@@ -86,7 +72,7 @@ const Case kCases[] = {
     {"argmax", "f32", {3, 1000, 2}, {1}},
 };
 
-std::vector<double> expected(const Case &c, const Array &x) {
+std::vector<double> expected(const Reduction &c, const Array &x) {
   int64_t n = Array("f32", c.result()).size();
   std::vector<double> y(n, 0), best(n, 0);
   std::vector<int64_t> count(n, 0);
@@ -115,11 +101,11 @@ std::vector<double> expected(const Case &c, const Array &x) {
 
 TEST(Reduce, AllKindsOfAxes) {
   std::string text;
-  for (size_t i = 0; i < std::size(kCases); ++i)
-    text += kCases[i].kernel("k" + std::to_string(i));
+  for (size_t i = 0; i < std::size(kReductions); ++i)
+    text += kReductions[i].kernel("k" + std::to_string(i));
   Kernels kernels(module(text));
-  for (size_t i = 0; i < std::size(kCases); ++i) {
-    const Case &c = kCases[i];
+  for (size_t i = 0; i < std::size(kReductions); ++i) {
+    const Reduction &c = kReductions[i];
     auto values = uniform(-4, 4);
     Array x(c.type, c.shape,
             [&](int64_t j) { return c.type == "i1" ? j % 9 == 3 : values(j); });
@@ -141,8 +127,9 @@ TEST(Reduce, AllKindsOfAxes) {
 }
 
 TEST(Reduce, NanWinsInMaximumAndArgMax) {
-  Kernels kernels(module(Case{"reduce_max", "f32", {4, 50}, {1}}.kernel("max") +
-                         Case{"argmax", "f32", {4, 50}, {1}}.kernel("arg")));
+  Kernels kernels(
+      module(Reduction{"reduce_max", "f32", {4, 50}, {1}}.kernel("max") +
+             Reduction{"argmax", "f32", {4, 50}, {1}}.kernel("arg")));
   Array x("f32", {4, 50}, uniform(-1, 1)), y("f32", {4}), z("i64", {4});
   x.set(50 + 17, NAN);
   x.set(50 + 30, NAN);

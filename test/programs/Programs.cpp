@@ -113,13 +113,6 @@ void compare(size_t number, const Array &got, const reference::Tensor &want,
 
 } // namespace
 
-std::string tensor(const Sizes &shape, const std::string &type) {
-  std::string s = "tensor<";
-  for (int64_t d : shape)
-    s += std::to_string(d) + "x";
-  return s + type + ">";
-}
-
 std::vector<Array> expectSameProgram(const std::string &text,
                                      const std::vector<Array> &inputs,
                                      double relative, double ofLargest) {

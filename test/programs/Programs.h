@@ -7,11 +7,6 @@
 
 namespace dlc::test {
 
-using Sizes = std::vector<int64_t>;
-
-/// A tensor type as text.
-std::string tensor(const Sizes &shape, const std::string &type);
-
 /// Runs the one function of `text`, whose arguments are `inputs`, both ways.
 /// Every result must be within `relative` of the interpreter's value, or of
 /// the result's largest value times `ofLargest`. Returns what the kernels gave.

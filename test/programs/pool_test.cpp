@@ -8,14 +8,7 @@ using namespace dlc::test;
 
 namespace {
 
-std::string list(const Sizes &v) {
-  std::string s;
-  for (int64_t d : v)
-    s += (s.empty() ? "" : ", ") + std::to_string(d);
-  return "array<i64: " + s + ">";
-}
-
-struct Case {
+struct Pooling {
   Sizes image; // n, one to three dimensions, c
   Sizes kernel, strides, pads, dilations;
 
@@ -36,7 +29,7 @@ struct Case {
   }
 };
 
-const Case kCases[] = {
+const Pooling kPoolings[] = {
     {{2, 8, 8, 16}, {2, 2}, {2, 2}, {0, 0, 0, 0}, {1, 1}},
     {{2, 11, 9, 8}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}},
     {{3, 7, 6, 5}, {3, 2}, {1, 3}, {1, 0, 0, 1}, {1, 1}},
@@ -55,7 +48,7 @@ Sizes laidOut(Sizes shape, const std::string &layout) {
   return shape;
 }
 
-double tolerance(const std::string &type) {
+double toleranceOfPools(const std::string &type) {
   return type == "f32" ? 1e-5 : type == "bf16" ? 0x1p-7 : 0x1p-9;
 }
 
@@ -69,14 +62,14 @@ Array coarse(const std::string &type, const Sizes &shape) {
 /// Each window in one type and layout, all of which come.
 template <class F> void forEachCase(F f) {
   size_t count = 0;
-  for (const Case &c : kCases)
+  for (const Pooling &c : kPoolings)
     for (const std::string layout : {"nhwc", "nchw"})
       f(c, std::vector<std::string>{"f32", "bf16", "f16"}[count++ / 2 % 3],
         layout);
 }
 
 TEST(Pool, MaxAndItsGradient) {
-  forEachCase([](const Case &c, const std::string &type,
+  forEachCase([](const Pooling &c, const std::string &type,
                  const std::string &layout) {
     Sizes image = laidOut(c.image, layout), out = laidOut(c.outputs(), layout);
     std::string x = tensor(image, type), y = tensor(out, type),
@@ -89,14 +82,14 @@ TEST(Pool, MaxAndItsGradient) {
             i + ") -> " + x + "\n  return %y, %i, %d : " + y + ", " + i + ", " +
             x + "\n}\n",
         {coarse(type, image), Array(type, out, uniform(-1, 1, 4))},
-        tolerance(type), tolerance(type));
+        toleranceOfPools(type), toleranceOfPools(type));
   });
 }
 
 /// Each window computes what it sees. The gradient passes the ReLU where the
 /// pool's result is as it does where its operand is.
 TEST(Pool, BehindRelu) {
-  forEachCase([](const Case &c, const std::string &type,
+  forEachCase([](const Pooling &c, const std::string &type,
                  const std::string &layout) {
     Sizes image = laidOut(c.image, layout), out = laidOut(c.outputs(), layout);
     std::string x = tensor(image, type), y = tensor(out, type),
@@ -116,14 +109,14 @@ TEST(Pool, BehindRelu) {
             "\n  return %y, %before, %behind : " + y + ", " + x + ", " + x +
             "\n}\n",
         {coarse(type, image), Array(type, out, uniform(-1, 1, 4))},
-        tolerance(type), tolerance(type));
+        toleranceOfPools(type), toleranceOfPools(type));
     for (int64_t k = 0; k < results.at(1).size(); ++k)
       ASSERT_EQ(results[1].get(k), results[2].get(k));
   });
 }
 
 TEST(Pool, MeanAndItsGradient) {
-  forEachCase([](const Case &c, const std::string &type,
+  forEachCase([](const Pooling &c, const std::string &type,
                  const std::string &layout) {
     Sizes image = laidOut(c.image, layout), out = laidOut(c.outputs(), layout);
     std::string x = tensor(image, type), y = tensor(out, type);
@@ -136,7 +129,7 @@ TEST(Pool, MeanAndItsGradient) {
               x + "\n  return %y, %d : " + y + ", " + x + "\n}\n",
           {Array(type, image, uniform(-1, 1, 3)),
            Array(type, out, uniform(-1, 1, 4))},
-          tolerance(type), tolerance(type));
+          toleranceOfPools(type), toleranceOfPools(type));
     }
   });
 }

@@ -7,7 +7,7 @@ using namespace dlc::test;
 
 namespace {
 
-struct Case {
+struct Taken {
   Sizes table, indices;
   int64_t axis;
 
@@ -28,7 +28,7 @@ struct Case {
   }
 };
 
-const Case kCases[] = {
+const Taken kTaken[] = {
     {{11, 64}, {4, 33}, 0}, {{300, 24}, {65}, 0},     {{3, 7, 5}, {2, 3}, 1},
     {{4, 9}, {17}, 1},      {{5, 8}, {}, 0},          {{1, 16}, {40}, 0},
     {{50, 256}, {128}, 0},  {{2, 40, 1100}, {70}, 1}, {{131, 3}, {97}, 0},
@@ -36,7 +36,7 @@ const Case kCases[] = {
 
 TEST(Take, Gather) {
   for (const std::string type : {"f32", "bf16"})
-    for (const Case &c : kCases) {
+    for (const Taken &c : kTaken) {
       std::string x = tensor(c.table, type), i = tensor(c.indices, "i64"),
                   y = tensor(c.picked(), type);
       expectSameProgram(
@@ -53,7 +53,7 @@ TEST(Take, Gather) {
 
 TEST(Take, ScatterAdd) {
   for (const std::string type : {"f32", "bf16"})
-    for (const Case &c : kCases) {
+    for (const Taken &c : kTaken) {
       std::string x = tensor(c.table, type), i = tensor(c.indices, "i64"),
                   y = tensor(c.picked(), type);
       expectSameProgram(

@@ -10,15 +10,15 @@ using namespace dlc::test;
 
 namespace {
 
-constexpr int64_t kPart = 1024; // bytes of memory for an operand
+constexpr int64_t kNormPart = 1024; // bytes of memory for an operand
 const std::vector<int64_t> kImages = {1, 2, 2, 8}, kChannels = {8},
-                           kRows = {2, 2, 8}, kRowStatistics = {2, 2, 1};
-constexpr size_t kCount = 32, kWidth = 8;
+                           kNormRows = {2, 2, 8}, kRowStatistics = {2, 2, 1};
+constexpr size_t kNormElements = 32, kWidth = 8;
 
 class Norms : public CudaCommands {
 protected:
-  Norms() : CudaCommands(12 * kPart) {}
-  std::byte *at(int64_t part) const { return base_ + part * kPart; }
+  Norms() : CudaCommands(12 * kNormPart) {}
+  std::byte *at(int64_t part) const { return base_ + part * kNormPart; }
   void upload(int64_t part, const std::vector<float> &values) {
     ASSERT_TRUE(
         gpu_->upload(at(part), values.data(), values.size() * sizeof(float))
@@ -49,9 +49,10 @@ protected:
 // Each channel's four pixels are m - 2, m - 2, m + 2, m + 2: mean m, variance
 // 4, normalised -1, -1, 1, 1.
 std::vector<float> twoAroundMeans() {
-  std::vector<float> x(kCount);
-  for (size_t i = 0; i < kCount; ++i)
-    x[i] = static_cast<float>(i % kWidth) + (i < kCount / 2 ? -2.f : 2.f);
+  std::vector<float> x(kNormElements);
+  for (size_t i = 0; i < kNormElements; ++i)
+    x[i] =
+        static_cast<float>(i % kWidth) + (i < kNormElements / 2 ? -2.f : 2.f);
   return x;
 }
 
@@ -59,16 +60,16 @@ TEST_F(Norms, AddAndCutOff) {
   upload(0, twoAroundMeans());
   upload(1, std::vector<float>(kWidth, 3));
   upload(2, std::vector<float>(kWidth, 1));
-  upload(3, std::vector<float>(kCount, -2.5));
+  upload(3, std::vector<float>(kNormElements, -2.5));
   run(forward());
-  const std::vector<float> plain = download(4, kCount),
+  const std::vector<float> plain = download(4, kNormElements),
                            mean = download(5, kWidth),
                            rstd = download(6, kWidth);
   run(forward(true));
-  const std::vector<float> cut = download(4, kCount);
-  for (size_t i = 0; i < kCount; ++i) {
-    EXPECT_FLOAT_EQ(plain[i], i < kCount / 2 ? -2 : 4) << i;
-    EXPECT_FLOAT_EQ(cut[i], i < kCount / 2 ? 0 : 1.5) << i;
+  const std::vector<float> cut = download(4, kNormElements);
+  for (size_t i = 0; i < kNormElements; ++i) {
+    EXPECT_FLOAT_EQ(plain[i], i < kNormElements / 2 ? -2 : 4) << i;
+    EXPECT_FLOAT_EQ(cut[i], i < kNormElements / 2 ? 0 : 1.5) << i;
   }
   for (size_t c = 0; c < kWidth; ++c) {
     EXPECT_FLOAT_EQ(mean[c], static_cast<float>(c));
@@ -81,9 +82,9 @@ TEST_F(Norms, AddAndCutOff) {
 // dx = rstd scale (dy - 2 - xhat 6 / 4) = 2 (0.5, -0.5, 0.5, -0.5). A bias of 0
 // cuts the first two off.
 TEST_F(Norms, GiveGradients) {
-  std::vector<float> dy(kCount);
+  std::vector<float> dy(kNormElements);
   const float each[] = {1, 0, 4, 3};
-  for (size_t i = 0; i < kCount; ++i)
+  for (size_t i = 0; i < kNormElements; ++i)
     dy[i] = each[i / kWidth];
   upload(0, dy);
   upload(1, twoAroundMeans());
@@ -104,8 +105,8 @@ TEST_F(Norms, GiveGradients) {
     return command;
   };
   const auto expect = [&](std::array<float, 4> dx, float dscale, float dbias) {
-    for (size_t i = 0; i < kCount; ++i)
-      EXPECT_FLOAT_EQ(download(5, kCount)[i], dx[i / kWidth]) << i;
+    for (size_t i = 0; i < kNormElements; ++i)
+      EXPECT_FLOAT_EQ(download(5, kNormElements)[i], dx[i / kWidth]) << i;
     for (size_t c = 0; c < kWidth; ++c) {
       EXPECT_FLOAT_EQ(download(6, kWidth)[c], dscale);
       EXPECT_FLOAT_EQ(download(7, kWidth)[c], dbias);
@@ -118,8 +119,8 @@ TEST_F(Norms, GiveGradients) {
 }
 
 TEST_F(Norms, OfLayers) {
-  std::vector<float> x(kCount), dy(kCount);
-  for (size_t i = 0; i < kCount; ++i) {
+  std::vector<float> x(kNormElements), dy(kNormElements);
+  for (size_t i = 0; i < kNormElements; ++i) {
     x[i] = static_cast<float>(i / kWidth) + (i % 2 ? 2.f : -2.f);
     dy[i] = i % kWidth < 2 ? 4 : 0; // of a -1 and a 1
   }
@@ -128,29 +129,29 @@ TEST_F(Norms, OfLayers) {
   upload(2, std::vector<float>(kWidth, 1));
   upload(7, dy);
   TestCommand command("fused_layer_norm");
-  command.in(at(0), kRows).in(at(1), kChannels).in(at(2), kChannels);
-  command.out(at(3), kRows).out(at(4), kRowStatistics);
+  command.in(at(0), kNormRows).in(at(1), kChannels).in(at(2), kChannels);
+  command.out(at(3), kNormRows).out(at(4), kRowStatistics);
   command.out(at(5), kRowStatistics).set("axis", int64_t(2));
   run(command);
-  const std::vector<float> y = download(3, kCount), mean = download(4, 4),
-                           rstd = download(5, 4);
-  for (size_t i = 0; i < kCount; ++i)
+  const std::vector<float> y = download(3, kNormElements),
+                           mean = download(4, 4), rstd = download(5, 4);
+  for (size_t i = 0; i < kNormElements; ++i)
     EXPECT_FLOAT_EQ(y[i], i % 2 ? 4 : -2);
   for (size_t row = 0; row < 4; ++row) {
     EXPECT_FLOAT_EQ(mean[row], static_cast<float>(row));
     EXPECT_FLOAT_EQ(rstd[row], 0.5);
   }
   TestCommand back("fused_layer_norm_backward");
-  back.in(at(7), kRows).in(at(0), kRows).in(at(1), kChannels);
+  back.in(at(7), kNormRows).in(at(0), kNormRows).in(at(1), kChannels);
   back.in(at(4), kRowStatistics).in(at(5), kRowStatistics);
-  back.out(at(8), kRows).out(at(9), kChannels).out(at(10), kChannels);
+  back.out(at(8), kNormRows).out(at(9), kChannels).out(at(10), kChannels);
   back.set("axis", int64_t(2));
   run(back);
   // g = 12 twice in 8: dx = 0.5 (g - 3 - xhat 0)
-  const std::vector<float> dx = download(8, kCount),
+  const std::vector<float> dx = download(8, kNormElements),
                            dscale = download(9, kWidth),
                            dbias = download(10, kWidth);
-  for (size_t i = 0; i < kCount; ++i)
+  for (size_t i = 0; i < kNormElements; ++i)
     EXPECT_FLOAT_EQ(dx[i], i % kWidth < 2 ? 4.5 : -1.5);
   for (size_t c = 0; c < kWidth; ++c) {
     EXPECT_FLOAT_EQ(dscale[c], c > 1 ? 0 : c == 0 ? -16 : 16);
@@ -176,8 +177,8 @@ TEST_F(Norms, ThatContradictThemselvesAreRefused) {
   EXPECT_EQ(refusal(few), "fused_batch_norm 'fused_batch_norm_node': 4 "
                           "parameters of 4, expected 8");
   TestCommand layer("fused_layer_norm");
-  layer.in(at(0), kRows).in(at(1), kChannels).in(at(2), kChannels);
-  layer.out(at(3), kRows).out(at(4), kRowStatistics);
+  layer.in(at(0), kNormRows).in(at(1), kChannels).in(at(2), kChannels);
+  layer.out(at(3), kNormRows).out(at(4), kRowStatistics);
   layer.out(at(5), kRowStatistics).set("axis", int64_t(3));
   EXPECT_EQ(refusal(layer), "fused_layer_norm 'fused_layer_norm_node': axis 3 "
                             "of x of 2x2x8");
