@@ -166,6 +166,30 @@ std::string batchOfOne(const OnnxFile &file) {
                      kExportLine, kExportGuide);
 }
 
+std::string lostUpdates(const OnnxFile &file) {
+  const TorchNotes notes(file.model->graph());
+  std::set<std::string> read, statistics;
+  for (const auto *node : file.nodes)
+    for (int i = 0; i < node->input_size(); ++i) {
+      const bool isOfNorm =
+          operatorName(*node) == "BatchNormalization" && i >= 3;
+      if (notes.updatedBuffers().count(node->input(i)))
+        (isOfNorm ? statistics : read).insert(node->input(i));
+    }
+  std::vector<std::string> lost;
+  for (const std::string &name : read)
+    if (!statistics.count(name))
+      lost.push_back(fmt::format("'{}'", printable(name)));
+  if (lost.empty())
+    return "";
+  return fmt::format("the source's forward updates buffers in training, and "
+                     "the file does not say how; in training by dlc they keep "
+                     "the file's values: {}. Where the updates matter (power "
+                     "iterations, moving codebooks), export the model without "
+                     "the layer that makes them",
+                     listed(lost, 3));
+}
+
 std::string lostNotes(const OnnxFile &file) {
   if (!hasLostNotes(*file.model))
     return "";

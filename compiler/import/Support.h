@@ -38,6 +38,10 @@ std::string batchOfOne(const OnnxFile &file);
 /// A warning, or "": the model has a TrainingInfoProto of its own.
 std::string ownTraining(const OnnxFile &file);
 
+/// A warning, or "": the source assigns to buffers that the file reads, other
+/// than running statistics of batch norm.
+std::string lostUpdates(const OnnxFile &file);
+
 /// A warning, or "": a tool after the exporter dropped the exporter's notes.
 std::string lostNotes(const OnnxFile &file);
 

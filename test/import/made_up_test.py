@@ -74,6 +74,40 @@ class MadeUp(RestoreCase):
         trained = self.read(nodes, {"zeros_like": np.zeros((4, 8), np.float32), "i": index, "w": floats(8, 8)}, parameters=["w"])
         self.assertEqual(set(trained), {"w"})
 
+    def test_tensors_of_the_source_text_do_not_train(self):
+        """torch.tensor([...]) in a forward, or a plain attribute: a CONSTANT_TENSOR, whatever it is called and reads it."""
+        for name in "lifted_tensor_0", "weight", "m.gamma":
+            nodes = [call(node("MatMul", ["x", "w"], ["p"]), "matmul", "%x, %p_w"), node("Identity", [name], ["clone"]),
+                     call(node("Mul", ["p", "clone"], ["y"]), "mul", "%p, %clone")]
+            for reads in name, "clone":
+                nodes[2].input[1] = reads
+                tensors = {"w": floats(8, 8), name: floats(8)}
+                self.assertEqual(set(self.read(nodes, tensors, parameters=["w"], constants=[name])), {"w"})
+                self.assertEqual(set(self.read(nodes, tensors, parameters=["w", name])), {"w", name})
+
+    def test_a_result_is_no_second_parameter(self):
+        """view_as_complex of w is w, as the notes list no parameter of that name."""
+        for result in "view_as_complex", "clone":
+            nodes = [call(node("Identity", ["w"], [result]), result, "%p_w"), call(node("MatMul", ["x", result], ["q"]), "matmul", f"%x, %{result}"),
+                     call(node("MatMul", ["q", "w"], ["y"]), "matmul", "%q, %p_w")]
+            for read in nodes, nodes[:1] + [call(node("MatMul", ["x", result], ["y"]), "matmul", f"%x, %{result}")]:
+                self.assertEqual(self.read(read, {"w": floats(8, 8)}, parameters=["w"]), {"w": "8x8"})
+
+    def test_buffers_that_a_forward_updates(self):
+        """Power iterations and moving codebooks: a warning, as the file has their values but no updates."""
+        nodes = [call(node("MatMul", ["x", "w"], ["p"]), "matmul", "%x, %p_w"), call(node("Mul", ["p", "m.u"], ["y"]), "mul", "%p, %b_m_u")]
+        tensors = {"w": floats(8, 8), "m.u": floats(8)}
+        for updated, warns in ((), False), (["m.u"], True), (["m.other"], False):
+            self.read(nodes, tensors, parameters=["w"], buffers=["m.u"], updated=updated)
+            self.assertEqual("updates buffers in training, and the file does not say how" in self.errors, warns, updated)
+        self.assertNotIn("'w'", self.errors)
+        norm = node("BatchNormalization", ["p", "s", "b", "m.u", "m.v"], ["y"])
+        chained = [nodes[0], call(norm, "_native_batch_norm_legit_functional", "%p, %p_s, %p_b, %b_m_u, %b_m_v, True, 0.1, 1e-05"),
+                   node("Neg", ["m.u"], ["unused"])]
+        statistics = {"w": floats(8, 8), "s": floats(8), "b": floats(8), "m.u": floats(8), "m.v": np.ones(8, np.float32)}
+        self.read(chained, statistics, parameters=["w", "s", "b"], buffers=["m.u", "m.v"], updated=["m.u", "m.v"])
+        self.assertNotIn("updates buffers", self.errors)
+
 
 if __name__ == "__main__":
     dlc.main()

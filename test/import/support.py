@@ -58,13 +58,15 @@ class RestoreCase(dlc.TestCase):
     """Small files of torch's exporters: which tensors train, under which names."""
 
     def read(self, nodes, weights, inputs=None, outputs=None, parameters=None, producer="pytorch", batch=4, flags=(), code=0,
-             buffers=()):
+             buffers=(), constants=(), updated=()):
         proto = model(nodes, inputs or [value("x", [4, 8])], outputs or [value("y", [4, 8])], weights)
         proto.producer_name = producer
         if parameters is not None:
             lines = [f"{kind[0].lower()}_{re.sub('[^a-z0-9]', '_', p.lower())}: {kind} target='{p}'"
-                     for kind, group in (("PARAMETER", parameters), ("BUFFER", buffers)) for p in group]
-            proto.graph.metadata_props.add(key=SIGNATURE, value="\n# inputs\n" + "\n".join(lines) + "\nx: USER_INPUT\n")
+                     for kind, group in (("PARAMETER", parameters), ("BUFFER", buffers), ("CONSTANT_TENSOR", constants))
+                     for p in group]
+            mutations = "".join(f"new_{i}: BUFFER_MUTATION target='{name}'\n" for i, name in enumerate(updated))
+            proto.graph.metadata_props.add(key=SIGNATURE, value="\n# inputs\n" + "\n".join(lines) + "\nx: USER_INPUT\n\n# outputs\n" + mutations)
         onnx.save(proto, self.path("m.onnx"))
         status, self.text, self.errors = run(IMPORT, self.path("m.onnx"), f"--batch={batch}", "--weights", *flags)
         self.assertEqual(status, code, self.errors)

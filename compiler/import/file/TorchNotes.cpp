@@ -212,9 +212,12 @@ void TorchNotes::readSignature(const std::string &text) {
     if (kind.starts_with("PARAMETER ")) {
       parameters[value] = *target;
       targets.emplace(*target);
-    } else if (kind.starts_with("BUFFER ")) {
+    } else if (kind.starts_with("BUFFER ") ||
+               kind.starts_with("CONSTANT_TENSOR ")) {
       buffers[value] = *target;
       bufferNames.emplace(*target);
+    } else if (kind.starts_with("BUFFER_MUTATION ")) {
+      updated.emplace(*target);
     }
   }
 }

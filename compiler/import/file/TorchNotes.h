@@ -64,8 +64,12 @@ public:
   /// (0.5 + self.scale)".
   std::optional<double> addend(const onnx::NodeProto &node,
                                const std::string &leaf) const;
+  /// Buffers, and tensors that the source makes in its text or keeps as plain
+  /// attributes (CONSTANT_TENSOR): the source does not train them.
   bool isBuffer(const std::string &value) const { return buffers.count(value); }
   const std::set<std::string> &bufferTargets() const { return bufferNames; }
+  /// Buffers that the source's forward assigns to, by the module's names.
+  const std::set<std::string> &updatedBuffers() const { return updated; }
   bool isParameterTarget(const std::string &name) const {
     return targets.count(name);
   }
@@ -80,7 +84,7 @@ private:
   void readCalls(const onnx::GraphProto &graph);
 
   std::map<std::string, std::string> parameters, buffers; // value -> target
-  std::set<std::string> targets, bufferNames;
+  std::set<std::string> targets, bufferNames, updated;
   std::unordered_map<const onnx::NodeProto *, TorchCall> calls;
   bool isNewer = true;
   static const TorchCall none;

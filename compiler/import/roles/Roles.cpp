@@ -97,7 +97,8 @@ private:
                                    ? kNotedParameter
                                    : kNotedBuffer};
     }
-    if (fxValues.count("b_" + fxNameOf(name)))
+    if (fxValues.count("b_" + fxNameOf(name)) ||
+        fxValues.count("c_" + fxNameOf(name)))
       return {Role::Constant, kNotedBuffer};
     if (isNotedParameter(name))
       return {Role::Param, kNotedParameter};
@@ -282,7 +283,8 @@ private:
 
   static constexpr const char
       *kNotedParameter = "a parameter of the source, as the exporter noted",
-      *kNotedBuffer = "a buffer of the source, as the exporter noted";
+      *kNotedBuffer =
+          "a buffer or constant of the source, as the exporter noted";
 
   /// torch names initializers after module state (class_token, layer_scale,
   /// in_proj_bias), parameters and buffers; this matches all generated names.

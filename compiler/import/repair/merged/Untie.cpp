@@ -106,15 +106,26 @@ private:
   /// name is a different parameter with equal values.
   bool isParameter(const std::string &from, const std::string &to) {
     return isOfTorch(*work.file.model) && isFloat(edit.weight(from)->dtype) &&
-           !isMadeUp(work.notes, from) && !isMadeUp(work.notes, to);
+           !isMadeUp(work.notes, from) && !isResult(to);
+  }
+
+  /// The value is computed by the source, and is no tensor of it. Notes that
+  /// list the parameters know this of any operator's results.
+  bool isResult(const std::string &value) const {
+    return isMadeUp(work.notes, value) ||
+           (work.notes.hasSignature() && !work.notes.isParameterTarget(value) &&
+            !work.notes.bufferTargets().count(value));
   }
 
   /// Makes readers of an Identity with a generated name read its input.
   void passThrough(const onnx::NodeProto &node) {
-    if (!isMadeUp(work.notes, node.output(0)))
+    if (!isResult(node.output(0)))
       return;
+    const auto value = work.notes.source(node, 0, node.input(0));
     for (const Use &use : edit.uses(node.output(0))) {
       work.through[{use.node, use.slot}] = node.output(0);
+      if (value)
+        moved[{use.node, use.slot}] = *value;
       edit.redirect(use, node.input(0));
     }
     work.dead.insert(&node);
@@ -251,6 +262,8 @@ private:
     if (module)
       origin.scopes.insert(*module);
     auto value = work.notes.source(*use.node, use.slot, name);
+    if (auto from = moved.find({use.node, use.slot}); from != moved.end())
+      value = from->second;
     const auto parameter = value ? work.notes.parameter(*value) : std::nullopt;
     auto isTarget = [&](const std::string &target, bool isBuffer) {
       origin.target = target;
@@ -326,6 +339,8 @@ private:
   std::optional<ScopeNames> scopes;
   std::unordered_map<std::string, std::string> keys; // of folded values
   std::unordered_map<std::string, bool> splats;
+  /// What the Identity that an input read its value through reads.
+  std::map<std::pair<const onnx::NodeProto *, int>, std::string> moved;
   size_t uses = 0;
 };
 
