@@ -108,6 +108,9 @@ public:
     auto it = file.dropouts.find(name);
     return it == file.dropouts.end() ? nullptr : &it->second;
   }
+  bool keepsStatistics(const std::string &name) override {
+    return file.inferenceNorms.count(name);
+  }
   Budget &budget() override { return file.budget; }
   const Status &problem() override { return overBudget; }
   LogicalResult importNode(const onnx::NodeProto &proto) override;

@@ -52,6 +52,14 @@ def parallel_norms():
     return of_torch(chain(*nodes, weights=weights), *weights, "m.weight", "m.bias")
 
 
+def two_norms():
+    """A batch norm that trains, and one in inference mode."""
+    names = [f"{n}.{part}" for n in "ab" for part in ("weight", "bias", "running_mean", "running_var")]
+    norms = [node("BatchNormalization", [x, *names[4 * i:4 * i + 4]], results, training_mode=1 - i)
+             for i, (x, results) in enumerate([("x", ["h", "m", "v"]), ("h", ["y"])])]
+    return of_torch(chain(*norms, weights={name: np.abs(floats(8)) for name in names}))
+
+
 def products(*names):
     """The same weights in products of these names."""
     inputs = ["x", *(f"h{i}" for i in range(len(names) - 1)), "y"]
@@ -80,6 +88,7 @@ class Repairs(dlc.TestCase):
         return {
             "constants": (self.file(chain(constant, node("MatMul", ["x", "w"], ["y"])), "constant.onnx"), []),
             "stop-gradients": (ref("stops_vq-plain.onnx"), []),
+            "keep-statistics": (self.file(two_norms(), "modes.onnx"), []),
             "add-zero-biases": (ref("folded_convnext.onnx"), []),
             "settle-folded": (folded, []),
             "split-norms": (self.file(parallel_norms(), "norms.onnx"), []),

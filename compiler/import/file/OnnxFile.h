@@ -40,6 +40,8 @@ struct OnnxFile {
   /// A value that an exporter computed from a parameter, usually rows of a
   /// table -> that parameter.
   std::map<std::string, std::string> cutFrom;
+  /// Outputs of batch norms that use their running statistics in training, too.
+  std::set<std::string> inferenceNorms;
   std::set<std::string> foldedNorms; // weights that include a batch norm
   /// Output of a Gather -> the row of its table that gets no gradient from it.
   std::map<std::string, int64_t> paddings;

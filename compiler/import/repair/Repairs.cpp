@@ -66,6 +66,11 @@ constexpr Repair kRepairs[] = {
      [](Graph &graph, auto &) -> Result<int> {
        return findStops(graph.opened());
      }},
+    {"keep-statistics",
+     "finds batch norms that the source keeps in inference mode", Stage::Source,
+     [](Graph &graph, auto &) -> Result<int> {
+       return keepStatistics(graph.opened());
+     }},
     // Notes name an input, which must exist then.
     {"add-zero-biases", "restores biases of zeros that the exporter dropped",
      Stage::Source, restoring<restoreBiases>},

@@ -93,8 +93,9 @@ FailureOr<int64_t> channelsOf(const Node &n, const Shape &shape, size_t least) {
   return n.fail("expected an input of rank {} or more, found {}", least, shape);
 }
 
-/// Batch norm with statistics that the graph computes, as in weight
-/// standardisation: no running statistics; gradients flow through them.
+/// Batch norm whose statistics the step does not update: values that the graph
+/// computes, as in weight standardisation, through which gradients flow, or
+/// running statistics that stay as they are.
 LogicalResult normByValues(const Node &n, Expr input, Expr mean,
                            Expr variance) {
   DLC_GET(auto channels, channelsOf(n, shapeOf(input), 2));
@@ -115,7 +116,7 @@ LogicalResult normByValues(const Node &n, Expr input, Expr mean,
 }
 
 /// Imported as inference, whatever the source's mode: dlc-train-mode converts
-/// it to batch statistics.
+/// it to batch statistics, unless the source keeps its running ones.
 LogicalResult batchNorm(const Node &n) {
   for (size_t i = 1; i < n.outputs(); ++i)
     if (n.uses(i))
@@ -130,9 +131,11 @@ LogicalResult batchNorm(const Node &n) {
                     "{} is not supported, expected them in f32",
                     ir::elementType(v));
   auto isComputed = [&](size_t input, Value v) {
-    return v && !n.host(input) && !v.getDefiningOp<ir::ReadOp>();
+    return !n.host(input) && !v.getDefiningOp<ir::ReadOp>();
   };
-  if (x && scale && bias && isComputed(3, mean) && isComputed(4, var))
+  if (x && scale && bias && mean && var &&
+      (n.table.keepsStatistics(n.proto.output(0)) ||
+       (isComputed(3, mean) && isComputed(4, var))))
     return normByValues(n, n.expr(x), n.expr(mean), n.expr(var));
   return n.result(n.make<ir::BatchNormInferOp>(
       x, scale, bias, mean, var, llvm::APFloat(n.number("epsilon", 1e-5)),

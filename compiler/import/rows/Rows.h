@@ -73,6 +73,8 @@ public:
   /// The ratio of --dropout for the node with this first output; the inner
   /// nullopt keeps the node's ratio; null if no rule matches the node.
   virtual const std::optional<double> *dropout(const std::string &name) = 0;
+  /// The batch norm with this output uses its running statistics in training.
+  virtual bool keepsStatistics(const std::string &name) = 0;
   virtual Budget &budget() = 0;
   /// Why `value` or `host` returned null for an input that is present.
   virtual const Status &problem() = 0;

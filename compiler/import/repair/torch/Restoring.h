@@ -109,6 +109,12 @@ int findStops(Restoring &work);
 /// StopGradients.cpp: inserts an ai.dlc.StopGradient before each of them.
 void stopGradients(Restoring &work);
 
+/// KeepStatistics.cpp: finds batch norms in inference mode (`bn.eval()`) in a
+/// file whose other batch norms train. A file without the latter was exported
+/// for inference as a whole, and says nothing about training. Returns their
+/// number.
+int keepStatistics(Restoring &work);
+
 /// FoldedFrom.cpp: values whose folded sources the file records: those of no
 /// parameter become constants, rows of a parameter become that parameter.
 void settleFolded(Restoring &work);
