@@ -3,7 +3,6 @@
 // graph`, `dlc debug diff` and `dlc debug reduce`.
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
-#include "tools/dlc/Groups.h"
 #include "tools/dlc/Tree.h"
 #include "tools/process/Process.h"
 
@@ -20,7 +19,7 @@ static int run(int argc, char **argv) {
   addConfig(line);
   addExport(line);
   addGraph(line);
-  CLI::App &debug = addDebug(line);
+  CLI::App &debug = *line.app.add_subcommand("debug");
   addDiff(line, debug);
   addReduce(line, debug);
   if (printTree(line, argc, argv))

@@ -2,7 +2,7 @@
 // dlc: the command line of the training compiler.
 #include "runtime/base/options/Environment.h"
 #include "runtime/base/process/SignalHandlers.h"
-#include "tools/dlc/Groups.h"
+#include "tools/dlc/Commands.h"
 #include "tools/dlc/Tree.h"
 #include "tools/process/Process.h"
 
@@ -14,7 +14,13 @@
 namespace dlc::tool {
 
 static void addFaults(CommandLine &line) {
-  CLI::App &debug = addDebug(line);
+  CLI::App &debug = *line.app.add_subcommand(
+      "debug", "find where a run, a model or a compilation goes wrong");
+  debug.require_subcommand(1);
+  debug.footer("Examples:\n"
+               "  dlc debug replay runs/lenet-1/replay-120\n"
+               "  dlc debug compare f32.dlc bf16.dlc --data=train.npz\n"
+               "  dlc debug diff lenet.onnx lenet-trained.onnx");
   addReplay(line, debug);
   addCompare(line, debug);
   debug.add_subcommand("diff", "list the differences of two ONNX models");
@@ -49,16 +55,16 @@ static void describe(CommandLine &line) {
   addFaults(line);
   addCompletion(line);
   addManual(line);
-  for (const char *name : {"compile", "check", "config", "export"})
-    setGroup(line, name, kMake);
-  for (const char *name : {"train", "eval", "predict", "generate"})
-    setGroup(line, name, kRun);
-  for (const char *name : {"inspect", "graph", "plan", "data", "report"})
-    setGroup(line, name, kLook);
-  for (const char *name : {"doctor", "debug"})
-    setGroup(line, name, kFindFaults);
-  for (const char *name : {"completion", "man"}) // for installers
-    setGroup(line, name, "");
+  const auto group = [&](const char *heading,
+                         std::initializer_list<const char *> commands) {
+    for (const char *name : commands)
+      line.app.get_subcommand(name)->group(heading);
+  };
+  group("Make", {"compile", "check", "config", "export"});
+  group("Run", {"train", "eval", "predict", "generate"});
+  group("Look", {"inspect", "graph", "plan", "data", "report"});
+  group("Find faults", {"doctor", "debug"});
+  group("", {"completion", "man"}); // for installers
   line.app.footer(
       "Examples:\n"
       "  dlc compile model.onnx --amp --ddp=2 --ema -o model.dlc\n"

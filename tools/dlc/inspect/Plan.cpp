@@ -9,8 +9,6 @@
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
 
-#include <charconv>
-
 namespace dlc::tool {
 namespace {
 
@@ -63,15 +61,12 @@ struct PlanArguments : FlagArguments {
 Result<std::vector<int64_t>> rankCounts(const std::string &text) {
   std::vector<int64_t> ranks;
   for (const std::string &word : splitAtCommas(text)) {
-    int64_t n = 0;
-    const auto [end, error] =
-        std::from_chars(word.data(), word.data() + word.size(), n);
-    if (error != std::errc() || end != word.data() + word.size() || n < 1 ||
-        n > 1 << 20)
+    const Result<int64_t> count = parseCount(word, 1, 1 << 20);
+    if (!count)
       return usageError("--gpus: expected whole numbers from 1 to 1048576, "
                         "found '{}'",
                         text);
-    ranks.push_back(n);
+    ranks.push_back(*count);
   }
   return ranks;
 }

@@ -3,15 +3,13 @@
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/inspect/DataReport.h"
-#include "tools/dlc/inspect/PngFile.h"
+#include "tools/dlc/inspect/ShownSamples.h"
 
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/process/Log.h"
-#include "runtime/data/Convert.h"
 #include "runtime/data/Loader.h"
-#include "runtime/data/pictures/ArrayLayout.h"
 #include "runtime/data/pictures/PictureSource.h"
 
 #include <algorithm>
@@ -65,38 +63,18 @@ picturesOf(const PreviewArguments &arguments) {
 Result<std::vector<PreviewSample>>
 samplesOf(const PreviewArguments &arguments) {
   DLC_ASSIGN(const auto source, picturesOf(arguments));
-  DLC_ASSIGN(const Array head, source->head("x"));
-  DLC_ASSIGN(const PixelLayout layout,
-             layoutOf({head.shape.begin() + 1, head.shape.end()}));
-  DLC_ASSIGN(const auto pixels, source->rows("x"));
-  std::shared_ptr<const RowReader> labels;
-  DType type = DType::I64;
-  if (source->has("y")) {
-    DLC_ASSIGN(const Array y, source->head("y"));
-    type = y.dtype;
-    if (y.shape.size() == 1 && !isFloat(type)) {
-      DLC_ASSIGN(labels, source->rows("y"));
-    }
-  }
-  const auto classes = source->classes();
-  const auto order = shuffledOrder(head.rows(), uint64_t(arguments.seed),
+  DLC_ASSIGN(const auto shown, ShownSamples::open(*source, "x"));
+  const auto order = shuffledOrder(shown.count(), uint64_t(arguments.seed),
                                    uint64_t(arguments.epoch));
   const TrainingPass pass{uint64_t(arguments.seed), arguments.epoch};
   std::vector<PreviewSample> samples;
-  std::vector<std::byte> room(layout.bytes()), number(sizeOf(type));
   for (const int64_t row : order) {
     if (int64_t(samples.size()) == arguments.count)
       break;
-    DLC_TRY(pixels->read(row, &pass, room.data()));
-    PreviewSample sample{imageOf(room.data(), layout), row, ""};
-    if (labels) {
-      DLC_TRY(labels->read(row, &pass, number.data()));
-      const int64_t label = integerAt(number.data(), type, 0);
-      sample.label = label >= 0 && size_t(label) < classes.size()
-                         ? classes[size_t(label)]
-                         : fmt::format("class {}", label);
-    }
-    samples.push_back(std::move(sample));
+    DLC_ASSIGN(auto picture, shown.picture(row, &pass));
+    DLC_ASSIGN(const auto label, shown.label(row, &pass));
+    samples.push_back({std::move(picture), row,
+                       label ? nameOfClass(source->classes(), *label) : ""});
   }
   if (samples.empty())
     return failed("'{}' has no samples", arguments.path);
