@@ -25,11 +25,6 @@ struct dlc_session {
 
 namespace {
 
-const plan::TensorType &portType(const plan::Program &program,
-                                 const plan::Port &port) {
-  return program.buffers(int(port.buffer())).type();
-}
-
 void add(TensorList &to, const std::string &name,
          const plan::TensorType &type) {
   to.add(name, *plan::dtypeOf(type.dtype()),

@@ -115,7 +115,7 @@ TEST_F(Record, RunLinesHaveOneForEachValidation) {
 }
 
 TEST_F(Record, ClassesAreOfTheLastValidationThatHasSome) {
-  const auto classes = recorder(openClasses);
+  const auto classes = recorder(openRunLines);
   ValidationEvent event = validation(1, 4);
   classes->onValidation(event);
   event.judgement.emplace();
@@ -242,7 +242,7 @@ TEST_F(Record, ProfileIsWrittenOfStepsThatWereDone) {
 }
 
 TEST_F(Record, DataWaitIsToldWhenItIsMuch) {
-  const auto wait = recorder(openDataWait);
+  const auto wait = recorder(openMessages);
   EXPECT_EQ(said([&] { wait->onEnd({0.05}); }), "");
   const std::string text = said([&] { wait->onEnd({0.5}); });
   EXPECT_NE(text.find("data-bound: 50 % of the time"), text.npos) << text;

@@ -6,6 +6,7 @@
 #include "runtime/data/Convert.h"
 #include "runtime/plan/Ports.h"
 #include "runtime/plan/Types.h"
+#include "runtime/train/session/Inputs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,11 +18,6 @@ namespace dlc {
 namespace {
 
 constexpr char kPredictKind[] = "predict";
-
-const plan::TensorType &portType(const plan::Program &program,
-                                 const plan::Port &port) {
-  return program.buffers(int(port.buffer())).type();
-}
 
 std::string shapeText(const plan::TensorType &type) {
   return fmt::format("[{}]", fmt::join(type.shape(), ", "));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/metrics/Judge.h"
 
-#include "runtime/base/numbers/FloatCast.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/data/Convert.h"
 #include "runtime/plan/Types.h"
@@ -99,16 +98,9 @@ Status Judge::addSample(Tally &tally, int64_t batch, int64_t sample,
 
 Status Judge::addBatch(Tally &tally, int64_t batch, int64_t first,
                        int64_t count, const TensorView &view) {
-  const auto type = plan::dtypeOf(view.type->dtype());
   const auto elements = size_t(scores_.elements());
-  const size_t all = elements * size_t(count);
-  std::vector<std::byte> wide;
-  const std::byte *data = view.data;
-  if (type != DType::F32) {
-    wide = castFloats(view.data, all, *type, DType::F32);
-    data = wide.data();
-  }
-  const auto *numbers = reinterpret_cast<const float *>(data);
+  std::vector<std::byte> room;
+  const float *numbers = floatsOf(view, elements * size_t(count), room);
   for (int64_t i = 0; i < count; ++i)
     DLC_TRY(addSample(tally, batch, first + i,
                       {numbers + size_t(i) * elements, elements}));

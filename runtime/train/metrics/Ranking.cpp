@@ -2,9 +2,8 @@
 #include "runtime/train/metrics/Ranking.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/base/numbers/FloatCast.h"
 #include "runtime/base/process/Boundary.h"
-#include "runtime/plan/Types.h"
+#include "runtime/train/session/Inputs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -77,15 +76,9 @@ Status Ranking::run(const Dataset &dataset, int64_t top,
   int64_t sample = 0;
   const auto rankBatch = [&](int64_t count, const BatchSweep::Part &,
                              std::span<const TensorView> outputs) -> Status {
-    const TensorView &view = outputs[size_t(scores_.port)];
-    const auto type = plan::dtypeOf(view.type->dtype());
-    std::vector<std::byte> wide;
-    const std::byte *data = view.data;
-    if (type != DType::F32) {
-      wide = castFloats(data, width * size_t(count), *type, DType::F32);
-      data = wide.data();
-    }
-    const auto *numbers = reinterpret_cast<const float *>(data);
+    std::vector<std::byte> room;
+    const float *numbers =
+        floatsOf(outputs[size_t(scores_.port)], width * size_t(count), room);
     for (int64_t i = 0; i < count; ++i, ++sample) {
       DLC_ASSIGN(const auto ranks,
                  rank({numbers + size_t(i) * width, width}, top));

@@ -5,39 +5,12 @@
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/plan/Ports.h"
 #include "runtime/plan/Types.h"
+#include "runtime/train/session/Inputs.h"
 
 namespace dlc {
 namespace {
 
 constexpr char kFile[] = "scores.json";
-
-struct Noted {
-  std::string output, labels, task;
-  int64_t axis = -1;
-  std::optional<int64_t> ignored;
-  bool probabilities = false;
-};
-
-Result<Noted> parseNoted(const std::string &text) {
-  DLC_ASSIGN(const Json json, parseJson(text));
-  Noted noted;
-  DLC_ASSIGN(noted.output, jsonString(json, "output"));
-  DLC_ASSIGN(noted.labels, jsonString(json, "labels"));
-  DLC_ASSIGN(noted.task, jsonString(json, "task"));
-  const auto axis = json.find("axis"), ignored = json.find("ignore"),
-             probabilities = json.find("probabilities");
-  if (axis == json.end() || !axis->is_number_integer() ||
-      ignored == json.end() ||
-      !(ignored->is_null() || ignored->is_number_integer()) ||
-      probabilities == json.end() || !probabilities->is_boolean())
-    return corrupt("expected numbers 'axis' and 'ignore' and a truth value "
-                   "'probabilities'");
-  noted.axis = axis->get<int64_t>();
-  if (!ignored->is_null())
-    noted.ignored = ignored->get<int64_t>();
-  noted.probabilities = probabilities->get<bool>();
-  return noted;
-}
 
 Result<Task> taskOf(const std::string &name) {
   if (name == "classes")
@@ -53,36 +26,43 @@ Result<Task> taskOf(const std::string &name) {
 Status findExtents(const plan::Plan &plan, int size, int64_t axis,
                    Scores &scores) {
   const plan::Program *predict = plan::findProgram(plan, "predict", size);
-  for (int i = 0; predict && i < predict->outputs_size(); ++i) {
-    const plan::Port &port = predict->outputs(i);
-    if (port.name() != scores.output)
-      continue;
-    const auto &shape = predict->buffers(int(port.buffer())).type().shape();
-    if (!plan::isPrediction(plan, *predict, port) || axis >= shape.size())
-      return corrupt("output '{}' has no row for each sample, or no axis {}",
-                     scores.output, axis);
-    scores.port = i;
-    scores.outer = shape[0] / plan::batchOf(plan, size);
-    for (int d = 1; d < shape.size(); ++d)
-      (axis < 0 || d < axis || scores.task == Task::Values ? scores.outer
-       : d == axis                                         ? scores.classes
-                   : scores.inner) *= shape[d];
-    return {};
-  }
-  return corrupt("the model has no output '{}'", scores.output);
+  scores.port = predict ? findOutput(*predict, scores.output) : -1;
+  if (scores.port < 0)
+    return corrupt("the model has no output '{}'", scores.output);
+  const plan::Port &port = predict->outputs(scores.port);
+  const auto &shape = portType(*predict, port).shape();
+  if (!plan::isPrediction(plan, *predict, port) || axis >= shape.size())
+    return corrupt("output '{}' has no row for each sample, or no axis {}",
+                   scores.output, axis);
+  scores.outer = shape[0] / plan::batchOf(plan, size);
+  for (int d = 1; d < shape.size(); ++d)
+    (axis < 0 || d < axis || scores.task == Task::Values ? scores.outer
+     : d == axis                                         ? scores.classes
+                 : scores.inner) *= shape[d];
+  return {};
 }
 
 Result<Scores> scoresOf(const Artifact &artifact, int size) {
   DLC_ASSIGN(const std::string text,
              readFile(artifact.filePath(kFile), 1 << 20));
-  DLC_ASSIGN(const Noted noted, parseNoted(text));
+  DLC_ASSIGN(const Json json, parseJson(text));
   Scores scores;
-  DLC_ASSIGN(scores.task, taskOf(noted.task));
-  scores.output = noted.output;
-  scores.labels = noted.labels;
-  scores.ignored = noted.ignored;
-  scores.probabilities = noted.probabilities;
-  DLC_TRY(findExtents(artifact.plan(), size, noted.axis, scores));
+  DLC_ASSIGN(scores.output, jsonString(json, "output"));
+  DLC_ASSIGN(scores.labels, jsonString(json, "labels"));
+  DLC_ASSIGN(const std::string task, jsonString(json, "task"));
+  const auto axis = json.find("axis"), ignored = json.find("ignore"),
+             probabilities = json.find("probabilities");
+  if (axis == json.end() || !axis->is_number_integer() ||
+      ignored == json.end() ||
+      !(ignored->is_null() || ignored->is_number_integer()) ||
+      probabilities == json.end() || !probabilities->is_boolean())
+    return corrupt("expected numbers 'axis' and 'ignore' and a truth value "
+                   "'probabilities'");
+  if (!ignored->is_null())
+    scores.ignored = ignored->get<int64_t>();
+  scores.probabilities = probabilities->get<bool>();
+  DLC_ASSIGN(scores.task, taskOf(task));
+  DLC_TRY(findExtents(artifact.plan(), size, axis->get<int64_t>(), scores));
   if (scores.task == Task::Binary && scores.classes > 1)
     scores.task = Task::Labels;
   return scores;

@@ -12,40 +12,20 @@
 
 namespace dlc {
 
-static bool isKept(const std::string &role, Snapshot::Of what) {
+// Whether to restore the state before a step that is repeated. For the start of
+// a window, when accumulators are zero.
+static bool isKept(const std::string &role, bool repeatsAll) {
   if (role == "const" || role == "accumulator")
     return false;
-  return what == Snapshot::Of::All ||
-         (role != "param" && role != "moment" && role != "ema");
-}
-
-Snapshot::Snapshot(const plan::Plan &plan, Of what) {
-  for (const plan::State &state : plan.states())
-    if (isKept(state.role(), what))
-      copies_.push_back(
-          {state.name(),
-           std::vector<std::byte>(plan::bytesOf(state.type()).value_or(0))});
-}
-
-Status Snapshot::take(Executor &executor) {
-  for (Copy &copy : copies_)
-    DLC_TRY(
-        executor.readState(copy.name, copy.bytes.data(), copy.bytes.size()));
-  return {};
-}
-
-Status Snapshot::restore(Executor &executor) const {
-  for (const Copy &copy : copies_)
-    DLC_TRY(
-        executor.writeState(copy.name, copy.bytes.data(), copy.bytes.size()));
-  return {};
+  return repeatsAll || (role != "param" && role != "moment" && role != "ema");
 }
 
 Guard::Guard(const Run &run)
-    : run_(run), maySkip_(run.setup.reports("found_inf")),
-      before_(run.setup.session->plan(), run.setup.options.debugOverflow
-                                             ? Snapshot::Of::All
-                                             : Snapshot::Of::Unguarded) {}
+    : run_(run), maySkip_(run.setup.reports("found_inf")) {
+  for (const plan::State &state : run.setup.session->plan().states())
+    if (isKept(state.role(), run.setup.options.debugOverflow))
+      before_[state.name()].resize(plan::bytesOf(state.type()).value_or(0));
+}
 
 bool Guard::isDecisive(int64_t unread) const {
   const TrainOptions &options = run_.setup.options;
@@ -54,7 +34,10 @@ bool Guard::isDecisive(int64_t unread) const {
 }
 
 Status Guard::keepState() {
-  return before_.take(run_.setup.session->executor());
+  for (auto &[name, bytes] : before_)
+    DLC_TRY(run_.setup.session->executor().readState(name, bytes.data(),
+                                                     bytes.size()));
+  return {};
 }
 
 Status Guard::check(const StepReport &report) {
@@ -132,7 +115,7 @@ Status Guard::goBack(const Bad &bad) {
   const int64_t step = bad.report.step;
   DLC_TRY(run_.steps.discard());
   if (bad.skipped || setup.options.debugOverflow) // the step was decisive
-    return before_.restore(setup.session->executor());
+    return restoreStates(setup.session->executor(), before_);
   DLC_TRY(run_.checkpointing.restore(progress));
   if (progress.step + 1 < step)
     setup.tellOnce("repeating steps {} to {} to save the state before step {}",

@@ -5,33 +5,9 @@
 #include "runtime/exec/Executor.h"
 #include "runtime/train/record/Recorders.h"
 #include "runtime/train/run/Checkpointing.h"
+#include "runtime/train/session/State.h"
 
 namespace dlc {
-
-// A copy of the state before a step, to restore it.
-class Snapshot {
-public:
-  enum class Of {
-    All,
-    Unguarded, // states that a skipped step changes: all but parameters,
-               // moments and averages
-  };
-
-  // For the start of a window, when accumulators are zero and are not copied.
-  Snapshot(const plan::Plan &plan, Of what);
-
-  // Allocates on the first call.
-  Status take(Executor &executor);
-  // Call after take().
-  Status restore(Executor &executor) const;
-
-private:
-  struct Copy {
-    std::string name;
-    std::vector<std::byte> bytes;
-  };
-  std::vector<Copy> copies_;
-};
 
 // Single skipped steps are accepted. Too many consecutive ones, or a loss that
 // is not finite in a step that was not skipped, end the run with a replay
@@ -80,7 +56,9 @@ private:
   Run run_;
   bool maySkip_;
   int64_t skips_ = 0; // consecutive
-  Snapshot before_;   // before the decisive step
+  // Before the decisive step: all states, or those that a skipped step changes:
+  // all but parameters, moments and averages.
+  StateBytes before_;
 };
 
 } // namespace dlc

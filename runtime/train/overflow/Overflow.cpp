@@ -247,7 +247,7 @@ void checkInputs(const plan::Program &program, const Batch &batch,
                  Finder &finder) {
   for (size_t i = 0; i < batch.size(); ++i) {
     const plan::Port &port = program.inputs(int(i));
-    const plan::TensorType &type = program.buffers(int(port.buffer())).type();
+    const plan::TensorType &type = portType(program, port);
     const Range range = rangeOf(type, batch[i].data());
     if (range.finite())
       continue;

@@ -26,17 +26,13 @@ std::string tensorName(size_t batch, const plan::Port &port) {
   return fmt::format("{}/{}", batch, port.name());
 }
 
-const plan::TensorType &typeOf(const plan::Program &program, size_t input) {
-  const plan::Port &port = program.inputs(int(input));
-  return program.buffers(int(port.buffer())).type();
-}
-
 Status writeInputs(const std::string &path, const plan::Program &program,
                    std::span<const Batch> window) {
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < window.size(); ++i)
     for (size_t input = 0; input < window[i].size(); ++input) {
-      const plan::TensorType &type = typeOf(program, input);
+      const plan::TensorType &type =
+          portType(program, program.inputs(int(input)));
       tensors.push_back({tensorName(i, program.inputs(int(input))),
                          *plan::dtypeOf(type.dtype()),
                          {type.shape().begin(), type.shape().end()},

@@ -2,6 +2,7 @@
 #include "runtime/train/record/Recorder.h"
 
 #include "runtime/base/process/Log.h"
+#include "runtime/train/Samples.h"
 
 #include <fmt/ranges.h>
 
@@ -80,6 +81,15 @@ public:
       info("ended: {}", patienceText(progress.best));
     if (event.asked && event.isKnown && !setup_.options.quiet)
       info("asked by a signal: wrote checkpoint-{}", progress.step);
+  }
+
+  void onEnd(const EndEvent &event) override {
+    constexpr double kMuch = 0.1;
+    if (event.shareWaited >= kMuch && !setup_.options.quiet)
+      info("data-bound: {:.0f} % of the time steps waited for samples; {}",
+           100 * event.shareWaited,
+           adviceOnWaiting(setup_.data.sets[0], event.shareWaited,
+                           setup_.ranks.size()));
   }
 
 private:

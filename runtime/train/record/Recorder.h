@@ -61,10 +61,9 @@ struct Recorded {
 // Null if the options do not enable it.
 using MadeRecorder = Result<std::unique_ptr<Recorder>>;
 
-// RUN/metrics.jsonl: a line per step; RUN/epochs.jsonl: a line per validation.
-MadeRecorder openRunLines(const Recorded &of);
+// RUN/metrics.jsonl: a line per step; RUN/epochs.jsonl: a line per validation;
 // RUN/classes.json: the last validation per class.
-MadeRecorder openClasses(const Recorded &of);
+MadeRecorder openRunLines(const Recorded &of);
 // RUN/results.csv: a row per epoch or validation.
 MadeRecorder openCsv(const Recorded &of);
 // RUN/stats.jsonl: a line every few steps, {"step", "parameters": {NAME:
@@ -83,12 +82,11 @@ MadeRecorder openPrometheus(const Recorded &of);
 MadeRecorder openProfile(const Recorded &of);
 // RUN/tuning.json: the selected algorithms, if there was a choice.
 MadeRecorder openTuning(const Recorded &of);
-// Messages for people: start, validations and end of a run; its progress, in
-// one line that is rewritten on a terminal, else in periodic lines; steps that
-// wait for samples, with advice.
+// Messages for people: start, validations and end of a run, with advice if
+// steps waited for samples; its progress, in one line that is rewritten on a
+// terminal, else in periodic lines.
 MadeRecorder openMessages(const Recorded &of);
 MadeRecorder openBar(const Recorded &of);
-MadeRecorder openDataWait(const Recorded &of);
 // JSON messages: an object per period of time and per epoch.
 MadeRecorder openJsonLog(const Recorded &of);
 // Calls the callbacks of the embedding program.

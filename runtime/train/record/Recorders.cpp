@@ -12,9 +12,9 @@ using Open = MadeRecorder (*)(const Recorded &);
 
 // In the order in which events are delivered.
 constexpr Open kAll[] = {
-    openClasses,    openRunLines, openBar,        openMessages,  openCsv,
-    openStatistics, openEvents,   openPrometheus, openJsonLog,   openHookCalls,
-    openProfile,    openTuning,   openDataWait,   openRankLines,
+    openRunLines, openBar,        openCsv,      openStatistics,
+    openEvents,   openPrometheus, openJsonLog,  openHookCalls,
+    openProfile,  openTuning,     openMessages, openRankLines,
 };
 constexpr Open kProgress[] = {openBar, openJsonLog};
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN/metrics.jsonl and RUN/epochs.jsonl.
+// RUN/metrics.jsonl, RUN/epochs.jsonl and RUN/classes.json.
 #include "runtime/train/record/Recorder.h"
+
+#include "runtime/base/files/Files.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/train/run/JsonLines.h"
 
 namespace dlc {
@@ -8,8 +11,9 @@ namespace {
 
 class RunLines : public Recorder {
 public:
-  RunLines(JsonLines metrics, JsonLines epochs)
-      : metrics_(std::move(metrics)), epochs_(std::move(epochs)) {}
+  RunLines(JsonLines metrics, JsonLines epochs, std::string classes)
+      : metrics_(std::move(metrics)), epochs_(std::move(epochs)),
+        classes_(std::move(classes)) {}
 
   void onStep(const StepEvent &event) override {
     line_.clear();
@@ -28,6 +32,11 @@ public:
     for (const auto &[name, value] : event.values)
       line_.add(name, value);
     epochs_.append(line_.finish());
+    const std::string classes =
+        event.judgement ? classesJson(*event.judgement, event.epoch, event.step)
+                        : "";
+    if (!classes.empty()) // rewritten each time, so failure is not an error
+      warnOf(writeFileAtomically(classes_, classes + "\n"));
   }
 
   void onSecond() override {
@@ -37,6 +46,7 @@ public:
 
 private:
   JsonLines metrics_, epochs_;
+  const std::string classes_; // path
   JsonLine line_;
 };
 
@@ -48,7 +58,8 @@ MadeRecorder openRunLines(const Recorded &of) {
   };
   DLC_ASSIGN(JsonLines metrics, open("/metrics.jsonl"));
   DLC_ASSIGN(JsonLines epochs, open("/epochs.jsonl"));
-  return std::make_unique<RunLines>(std::move(metrics), std::move(epochs));
+  return std::make_unique<RunLines>(std::move(metrics), std::move(epochs),
+                                    of.run + "/classes.json");
 }
 
 } // namespace dlc

@@ -4,6 +4,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/plan/Types.h"
+#include "runtime/train/session/Inputs.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -14,7 +15,7 @@ namespace {
 
 InputSpec specOf(const plan::Plan &plan, const plan::Program &program,
                  const plan::Port &port) {
-  const plan::TensorType &type = program.buffers(int(port.buffer())).type();
+  const plan::TensorType &type = portType(program, port);
   InputSpec spec;
   spec.key = port.name();
   spec.dtype = *plan::dtypeOf(type.dtype());

@@ -2,9 +2,11 @@
 #include "runtime/train/session/Inputs.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/numbers/FloatCast.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/data/lengths/Joined.h"
 #include "runtime/data/pictures/PictureSource.h"
+#include "runtime/plan/Types.h"
 #include "runtime/train/session/Fit.h"
 
 #include <algorithm>
@@ -17,7 +19,7 @@ namespace {
 Shapes shapesOf(const plan::Program &program) {
   Shapes shapes;
   for (const plan::Port &port : program.inputs()) {
-    const auto &shape = program.buffers(int(port.buffer())).type().shape();
+    const auto &shape = portType(program, port).shape();
     shapes.emplace_back(shape.begin(), shape.end());
   }
   return shapes;
@@ -130,6 +132,20 @@ Result<int> findSize(const plan::Plan &plan, std::string_view kind,
     expected += (size ? " or " : "") + textOf(taken);
   }
   return usageError("{} takes {}, found {}", kind, expected, textOf(shapes));
+}
+
+const plan::TensorType &portType(const plan::Program &program,
+                                 const plan::Port &port) {
+  return program.buffers(int(port.buffer())).type();
+}
+
+const float *floatsOf(const TensorView &view, size_t count,
+                      std::vector<std::byte> &room) {
+  const DType type = *plan::dtypeOf(view.type->dtype());
+  if (type == DType::F32)
+    return reinterpret_cast<const float *>(view.data);
+  room = castFloats(view.data, count, type, DType::F32);
+  return reinterpret_cast<const float *>(room.data());
 }
 
 int findOutput(const plan::Program &program, std::string_view name) {

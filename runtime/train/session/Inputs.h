@@ -15,6 +15,15 @@ namespace dlc {
 // Index of the output with this name; below 0 if there is none.
 int findOutput(const plan::Program &program, std::string_view name);
 
+// The type of an input or output.
+const plan::TensorType &portType(const plan::Program &program,
+                                 const plan::Port &port);
+
+// The float numbers at the start of a tensor as f32; `room` holds converted
+// ones.
+const float *floatsOf(const TensorView &view, size_t count,
+                      std::vector<std::byte> &room);
+
 // The bytes of each array of a batch, without ownership.
 using BatchView = std::span<const std::span<const std::byte>>;
 

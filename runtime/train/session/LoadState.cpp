@@ -3,6 +3,7 @@
 // program.
 #include "runtime/base/files/MappedFile.h"
 #include "runtime/base/numbers/FloatCast.h"
+#include "runtime/data/Npy.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/parts/StateFiles.h"
 #include "runtime/train/session/State.h"
@@ -20,9 +21,8 @@ Status loadOwn(Executor &executor, const plan::State &state,
   const auto ranks = tensor.shape.empty() ? 0 : int(tensor.shape[0]);
   if (tensor.dtype != *plan::dtypeOf(state.type().dtype()) || ranks < 1 ||
       tensor.shape != StateParts::shapeOfRanks(state, ranks))
-    return incompatible("tensor '{}' is {} [{}], expected {} [ranks, {}]",
-                        state.name(), nameOf(tensor.dtype),
-                        fmt::join(tensor.shape, ", "),
+    return incompatible("tensor '{}' is {}, expected {} [ranks, {}]",
+                        state.name(), describe(tensor.dtype, tensor.shape),
                         nameOf(*plan::dtypeOf(state.type().dtype())),
                         fmt::join(plan::shapeOf(state.type()), ", "));
   DLC_ASSIGN(StateParts *const parts, executor.parts());
@@ -47,11 +47,10 @@ Status loadTensor(Executor &executor, const plan::State &state,
     return loadOwn(executor, state, *tensor);
   if (tensor->dtype != *plan::dtypeOf(state.type().dtype()) ||
       tensor->shape != plan::shapeOf(state.type()))
-    return incompatible("tensor '{}' is {} [{}], expected {} [{}]",
-                        state.name(), nameOf(tensor->dtype),
-                        fmt::join(tensor->shape, ", "),
-                        nameOf(*plan::dtypeOf(state.type().dtype())),
-                        fmt::join(plan::shapeOf(state.type()), ", "));
+    return incompatible("tensor '{}' is {}, expected {}", state.name(),
+                        describe(tensor->dtype, tensor->shape),
+                        describe(*plan::dtypeOf(state.type().dtype()),
+                                 plan::shapeOf(state.type())));
   return executor.writeState(state.name(), tensor->data, tensor->bytes);
 }
 
@@ -162,10 +161,9 @@ private:
             : plan::shapeOf(state.type());
     if (tensor->shape != expected ||
         (tensor->dtype != type && (isOwn || !isFloating))) {
-      done_.unlike.push_back(
-          fmt::format("'{}' ({} [{}], found {} [{}])", state.name(),
-                      nameOf(type), fmt::join(expected, ", "),
-                      nameOf(tensor->dtype), fmt::join(tensor->shape, ", ")));
+      done_.unlike.push_back(fmt::format(
+          "'{}' ({}, found {})", state.name(), describe(type, expected),
+          describe(tensor->dtype, tensor->shape)));
       return {};
     }
     ++done_.taken;

@@ -311,7 +311,7 @@ Session::predict(const Dataset &dataset) try {
   std::vector<size_t> taken; // indices of the program's outputs
   for (int i = 0; i < program->outputs_size(); ++i) {
     const plan::Port &port = program->outputs(i);
-    const plan::TensorType &type = program->buffers(int(port.buffer())).type();
+    const plan::TensorType &type = portType(*program, port);
     std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
     if (isPrediction(plan(), *program, port))
       shape[0] = shape[0] / batch * dataset.samples();

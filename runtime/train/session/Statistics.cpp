@@ -13,18 +13,15 @@ constexpr size_t kOfParameter = 5, kOfGradient = 4; // numbers per row
 // Index of the output; -1 if there is none.
 Result<int> outputOf(const plan::Program &step, std::string_view name,
                      size_t numbers) {
-  for (int i = 0; i < step.outputs_size(); ++i) {
-    if (step.outputs(i).name() != name)
-      continue;
-    const auto id = int(step.outputs(i).buffer());
-    const plan::TensorType &type = step.buffers(id).type();
-    if (type.dtype() != plan::F32 ||
-        plan::bytesOf(type) != numbers * sizeof(float))
-      return corrupt("output '{}' of {} does not have {} numbers", name,
-                     step.name(), numbers);
+  const int i = findOutput(step, name);
+  if (i < 0)
     return i;
-  }
-  return -1;
+  const plan::TensorType &type = portType(step, step.outputs(i));
+  if (type.dtype() != plan::F32 ||
+      plan::bytesOf(type) != numbers * sizeof(float))
+    return corrupt("output '{}' of {} does not have {} numbers", name,
+                   step.name(), numbers);
+  return i;
 }
 
 TensorStatistics statisticsAt(const float *numbers) {

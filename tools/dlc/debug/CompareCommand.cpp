@@ -252,7 +252,7 @@ Status writeInputs(const std::string &path, const plan::Program &program,
   std::vector<NamedArray> arrays;
   for (int i = 0; i < program.inputs_size(); ++i) {
     const plan::Port &port = program.inputs(i);
-    const plan::TensorType &type = program.buffers(int(port.buffer())).type();
+    const plan::TensorType &type = portType(program, port);
     arrays.push_back({port.name(),
                       *plan::dtypeOf(type.dtype()),
                       {type.shape().begin(), type.shape().end()},
