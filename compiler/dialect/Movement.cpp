@@ -2,6 +2,7 @@
 // How movement ops accept operands with permuted dimensions, and how
 // transposes before a reshape join a transpose or a matrix product.
 #include "compiler/dialect/Dlc.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/PatternMatch.h"
 
 #include <optional>
@@ -10,13 +11,6 @@ using namespace mlir;
 
 namespace dlc::ir {
 namespace {
-
-llvm::SmallVector<int64_t> permuted(Ints dims, Ints order) {
-  llvm::SmallVector<int64_t> result;
-  for (int64_t d : order)
-    result.push_back(dims[d]);
-  return result;
-}
 
 /// A run of elements that two shapes of the same elements have in common: it is
 /// a part of dimension `before` of one and of dimension `after` of the other.
@@ -111,9 +105,9 @@ struct TransposeThroughReshape : OpRewritePattern<TransposeOp> {
       const Location loc = op.getLoc();
       const auto type = tensorType(moved);
       moved = ReshapeOp::create(rewriter, loc, type.clone(all->shape), moved);
-      moved = TransposeOp::create(rewriter, loc,
-                                  type.clone(permuted(all->shape, all->perm)),
-                                  moved, all->perm);
+      moved = TransposeOp::create(
+          rewriter, loc, type.clone(applyPermutation(all->shape, all->perm)),
+          moved, all->perm);
     }
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), moved);
     return success();
@@ -157,9 +151,9 @@ private:
     if (!all || !all->isNone())
       return nullptr;
     const auto type = tensorType(v);
-    return ReshapeOp::create(rewriter, v.getLoc(),
-                             type.clone(permuted(type.getShape(), perm)),
-                             all->inner.getX());
+    return ReshapeOp::create(
+        rewriter, v.getLoc(),
+        type.clone(applyPermutation(type.getShape(), perm)), all->inner.getX());
   }
 };
 
@@ -177,15 +171,15 @@ void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 /// Its own permutation determines the order of the result.
 bool TransposeOp::permuteDims(Ints) { return false; }
 bool SliceOp::permuteDims(Ints order) {
-  setStarts(permuted(getStarts(), order));
-  setSizes(permuted(getSizes(), order));
-  setSteps(permuted(getSteps(), order));
+  setStarts(applyPermutation(getStarts(), order));
+  setSizes(applyPermutation(getSizes(), order));
+  setSteps(applyPermutation(getSteps(), order));
   return true;
 }
 bool PadOp::permuteDims(Ints order) {
-  setLow(permuted(getLow(), order));
-  setHigh(permuted(getHigh(), order));
-  setInterior(permuted(getInterior(), order));
+  setLow(applyPermutation(getLow(), order));
+  setHigh(applyPermutation(getHigh(), order));
+  setInterior(applyPermutation(getInterior(), order));
   return true;
 }
 bool ConcatOp::permuteDims(Ints order) {

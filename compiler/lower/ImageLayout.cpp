@@ -16,6 +16,7 @@
 #include "compiler/lower/GroupNorms.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -49,13 +50,6 @@ int64_t rankOf(Value v) {
   return type ? type.getRank() : 0;
 }
 bool hasImageRank(Value v) { return ImageDims::areImages(rankOf(v)); }
-
-Dims permuted(ir::Ints dims, ir::Ints order) {
-  Dims result;
-  for (int64_t d : order)
-    result.push_back(dims[d]);
-  return result;
-}
 
 class Mover {
 public:
@@ -91,7 +85,7 @@ private:
   /// `v` with permuted dimensions; a reshape if no element moves.
   Value permute(Value v, ir::Ints order) {
     auto type = ir::tensorType(v);
-    Dims shape = permuted(type.getShape(), order), from, to;
+    Dims shape = applyPermutation(type.getShape(), order), from, to;
     for (int64_t d = 0; d < type.getRank(); ++d)
       if (type.getDimSize(d) != 1)
         from.push_back(d);
@@ -148,8 +142,8 @@ private:
     made->setOperands(operands);
     for (unsigned i : images) {
       auto type = ir::tensorType(made->getResult(i));
-      made->getResult(i).setType(
-          type.clone(permuted(type.getShape(), channelsLast(type.getRank()))));
+      made->getResult(i).setType(type.clone(
+          applyPermutation(type.getShape(), channelsLast(type.getRank()))));
     }
     return made;
   }
@@ -191,8 +185,8 @@ private:
   /// Writes the filter in its new layout instead of `old`.
   void writeFilter(Operation *old, ir::ConvBackwardFilterOp conv) {
     auto type = ir::tensorType(conv.getDw());
-    conv.getDw().setType(
-        type.clone(permuted(type.getShape(), channelsLast(type.getRank()))));
+    conv.getDw().setType(type.clone(
+        applyPermutation(type.getShape(), channelsLast(type.getRank()))));
     conv.setFiltersLast(true);
     const Value first = permute(conv.getDw(), channelsFirst(type.getRank()));
     old->getResult(0).replaceAllUsesWith(first);

@@ -271,9 +271,11 @@ inline void expectConforms(const Case &c, double f32 = 2e-6,
 }
 
 // The same bits with one thread and with several.
-inline void expectThreadInvariant(const Case &c, plan::DType type) {
+inline void expectThreadInvariant(const Case &c, plan::DType type,
+                                  std::initializer_list<int> counts = {2, 3,
+                                                                       7}) {
   const auto one = run(c, type, 1);
-  for (int threads : {2, 3, 7}) {
+  for (int threads : counts) {
     const auto many = run(c, type, threads);
     for (size_t i = 0; i < one.size(); ++i)
       EXPECT_EQ(0, std::memcmp(one[i].raw().data(), many[i].raw().data(),
