@@ -290,6 +290,18 @@ class Roles(dlc.TestCase):
         proto.producer_name = "pytorch"
         self.assertEqual(self.states(self.save(proto))["param"], set(weights))
 
+    def test_biases_of_one_channel(self):
+        """In files of any tool: a layer's own bias, and one that is added to its only channel, but no number."""
+        weights = {"w": np.ones((4, 1)), "bias": np.ones(1), "half": np.array(0.5), "k": np.ones((1, 1, 1, 1)), "c": np.ones(1),
+                   "two": np.ones((1, 2)), "shift": np.ones(1)}
+        nodes = [node("MatMul", ["x", "w"], ["a"]), node("Add", ["a", "bias"], ["b"]), node("Mul", ["b", "half"], ["s"]),
+                 node("Reshape", ["s", "image"], ["i"]), node("Conv", ["i", "k", "c"], ["j"]), node("Reshape", ["j", "rows"], ["r"]),
+                 node("MatMul", ["r", "two"], ["t"]), node("Add", ["t", "shift"], ["y"])]
+        shapes = {"image": np.array([4, 1, 1, 1]), "rows": np.array([4, 1])}
+        proto = model(nodes, [value("x", [4, 4])], [value("y", [4, 2])], {k: v.astype(np.float32) for k, v in weights.items()} | shapes)
+        proto.producer_name = "tf2onnx"
+        self.assertEqual(self.states(self.save(proto))["param"], {"w", "bias", "k", "c", "two"})
+
     def test_gains_of_weight_norm(self):
         """torch.nn.utils.parametrizations' names are of parameters, also of a gain of one number, which a layer to one channel has."""
         names = ["c.parametrizations.weight.original0", "c.parametrizations.weight.original1", "d.weight_g", "d.weight_v"]

@@ -142,7 +142,8 @@ private:
       if (isOfText(name, *reading.weightOf))
         return {Role::Constant,
                 "constants of the source's group norm, not parameters"};
-      if (weight.elements() > 1 || isTorch)
+      if (weight.elements() > 1 || isTorch ||
+          (!weight.shape.empty() && !reading.isLookedUp))
         return mayBeBuffer(own, name, weight, reading)
                    ? byRole(reading)
                    : Found{Role::Param,
@@ -321,6 +322,21 @@ private:
                : nullptr;
   }
 
+  /// The layer without a bias whose only channel `node` adds input `slot` to, a
+  /// tensor of one element, as Keras has it; of rank 0 it is a number.
+  const onnx::NodeProto *onlyChannelBehind(const onnx::NodeProto &node,
+                                           int slot) const {
+    const Weight *bias = file.weights.find(behind(node.input(slot)));
+    if (node.op_type() != "Add" || node.input_size() != 2 || !bias ||
+        bias->elements() != 1 || bias->shape.empty())
+      return nullptr;
+    const auto *layer = producerOf(node.input(1 - slot));
+    const Weight *weight = layer && layer->input_size() == 2
+                               ? file.weights.find(behind(layer->input(1)))
+                               : nullptr;
+    return weight && channelsOf(*layer, weight->shape) == 1 ? layer : nullptr;
+  }
+
   /// A column [rows, 1] added to W x, with a weight matrix W of as many rows.
   bool isColumnOf(const onnx::NodeProto &product,
                   const std::string &vector) const {
@@ -394,6 +410,8 @@ private:
         reading.joinedBy = residualBehind(
             node, input, file.weights.find(behind(value))->elements(), file,
             flow);
+    } else if (!reading.weightOf) {
+      reading.weightOf = onlyChannelBehind(node, input);
     }
     reading.isOfFoldedNorm |=
         reading.joinedBy && isOfFoldedNorm(node, input, file, flow);
