@@ -302,6 +302,20 @@ class Roles(dlc.TestCase):
         proto.producer_name = "tf2onnx"
         self.assertEqual(self.states(self.save(proto))["param"], {"w", "bias", "k", "c", "two"})
 
+    def test_operands_in_files_of_other_tools_are_warned_of(self):
+        """Positions and scales; not a mask, a progression, what normalizes the input, or what --train or --freeze names."""
+        weights = {"mean": np.arange(8), "w": np.ones((8, 8)), "pos": np.random.RandomState(0).randn(1, 4, 8), "gain": np.arange(8) ** 2,
+                   "mask": np.where(np.arange(32).reshape(4, 8) % 3, 0, -1e9), "line": np.linspace(-1, 1, 8)}
+        nodes = [node("Add", ["x", "mean"], ["n"]), node("MatMul", ["n", "w"], ["a"]), node("Add", ["a", "pos"], ["b"]),
+                 node("Mul", ["b", "gain"], ["c"]), node("Add", ["c", "mask"], ["d"]), node("Add", ["d", "line"], ["y"])]
+        proto = model(nodes, [value("x", [2, 4, 8])], [value("y", [2, 4, 8])], {k: v.astype(np.float32) for k, v in weights.items()})
+        proto.producer_name = "tf2onnx"
+        self.assertEqual(self.states(self.save(proto))["param"], {"w"})
+        text = "tensors that sums or products read, but no layer, are not trained: "
+        self.assertIn(text + "'gain', 'pos'. Those that are parameters", self.errors)
+        self.assertEqual(self.states(self.save(proto), "--train=pos", "--freeze=gain")["param"], {"w", "pos"})
+        self.assertNotIn(text, self.errors)
+
     def test_gains_of_weight_norm(self):
         """torch.nn.utils.parametrizations' names are of parameters, also of a gain of one number, which a layer to one channel has."""
         names = ["c.parametrizations.weight.original0", "c.parametrizations.weight.original1", "d.weight_g", "d.weight_v"]

@@ -76,6 +76,11 @@ constexpr Warning kWarnings[] = {
      "tensors that the file does not call parameters or buffers are trained, "
      "as products and sums read them: ",
      ". Those that are buffers need ", "--freeze=REGEX, which they match"},
+    {"operand",
+     "tensors that sums or products read, but no layer, are not trained: ",
+     ". Those that are parameters (positions, scales) need ",
+     "--train=REGEX, which they match; --freeze=REGEX keeps the others without "
+     "this warning"},
     {"straight through",
      "sums x + (q - x), which is q, are read as the straight-through "
      "estimators that they look like, whose detach() an exporter drops; "
@@ -102,9 +107,9 @@ std::string quoted(const Decision &decision) {
 
 /// Decisions about training options, not about the exporter's changes.
 const std::set<std::string> kOfTraining = {
-    "padding",          "zero row", "fixed",  "kept",   "trained",
-    "by role",          "fresh",    "number", "untied", "detached",
-    "straight through", "quantized"};
+    "padding",  "zero row",         "fixed",    "kept",   "trained",
+    "by role",  "operand",          "fresh",    "number", "untied",
+    "detached", "straight through", "quantized"};
 
 } // namespace
 

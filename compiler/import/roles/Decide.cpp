@@ -74,7 +74,8 @@ static void noteDoubts(OnnxFile &file,
       {RoleDoubt::Values, "fixed"},
       {RoleDoubt::Use, "kept"},
       {RoleDoubt::Name, "trained"},
-      {RoleDoubt::Role, "by role"}};
+      {RoleDoubt::Role, "by role"},
+      {RoleDoubt::Operand, "operand"}};
   for (const auto &[name, found] : roles)
     if (auto kind = kinds.find(found.doubt); kind != kinds.end())
       file.decisions.push_back({name, kind->second, found.reason, true});

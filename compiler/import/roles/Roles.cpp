@@ -173,8 +173,24 @@ private:
     if (!isTorch || isMadeUp)
       return Found{Role::Constant,
                    "not a weight of a layer, but an operand of " +
-                       described(reading.any)};
+                       described(reading.any),
+                   !isTorch && reading.any && mayBeLearned(weight, *reading.any)
+                       ? RoleDoubt::Operand
+                       : RoleDoubt::None};
     return std::nullopt;
+  }
+
+  /// Whether `reader` may read a parameter: positions, a token or scales, not a
+  /// mask, nor what normalizes an input of the model.
+  bool mayBeLearned(const Weight &weight, const onnx::NodeProto &reader) const {
+    static const std::set<std::string> readers = {"Add", "Concat", "Expand",
+                                                  "Mul", "Sum",    "Tile"};
+    return readers.count(reader.op_type()) && !isTwoNumbers(weight) &&
+           formulaOf(weight) == Formula::None &&
+           std::ranges::none_of(reader.input(), [&](const std::string &input) {
+             const std::string source = behind(input);
+             return !flow.maker(source) && !file.weights.find(source);
+           });
   }
 
   /// Whether an operand may be a buffer: neither its reader nor its name is
@@ -230,6 +246,12 @@ private:
            constant.search(name);
   }
 
+  static bool isTwoNumbers(const Weight &weight) {
+    const std::vector<float> values = floatsOf(weight);
+    const auto [least, most] = std::ranges::minmax(values);
+    return std::ranges::all_of(
+        values, [=](float v) { return v == least || v == most; });
+  }
   /// Only zeros and ones, like a mask.
   static bool isChoice(const Weight &weight) {
     const std::vector<float> values = floatsOf(weight);

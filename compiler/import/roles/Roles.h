@@ -20,6 +20,7 @@ enum class RoleDoubt {
   Use,    // not trained: name and use are typical of buffers
   Name,   // trained, although its name is a buffer's
   Role,   // trained as an operand, which may be a buffer
+  Operand // not trained: an operand in a file that is not torch's
 };
 
 /// An initializer's role in training.
@@ -45,7 +46,8 @@ std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
 /// requires_grad is not recorded; recorded arithmetic progressions are.
 ///   Scalars are constants, except in torch's files (Evidence.h). Without
 /// a record, a trained operand of a product or sum may be a buffer
-/// (RoleDoubt::Role), in torch's files and in Constant nodes.
+/// (RoleDoubt::Role), in torch's files and in Constant nodes. In others' files
+/// what no layer reads is not trained (RoleDoubt::Operand).
 Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
                                                const RoleOverrides &overrides);
 
