@@ -110,6 +110,8 @@ ProgramMemory memoryOf(const plan::Plan &plan, const plan::Program &program) {
   int64_t live = 0;
   for (size_t i = 0; i < change.size(); ++i) {
     live += change[i];
+    if (i > 0 && i <= size_t(program.commands_size()))
+      memory.liveAt.push_back(static_cast<uint64_t>(live));
     if (live > static_cast<int64_t>(memory.live)) {
       memory.live = static_cast<uint64_t>(live);
       memory.peak = static_cast<int64_t>(i) - 1;

@@ -24,6 +24,7 @@ struct ProgramMemory {
   uint64_t bytes = 0; // of the scratch region that the program uses
   uint64_t live = 0;  // most bytes live at once: a lower bound for any plan
   int64_t peak = 0;   // the first command at which `live` is reached
+  std::vector<uint64_t> liveAt;     // bytes live at each command
   std::vector<ScratchTensor> alive; // live at the peak, the largest first
 };
 

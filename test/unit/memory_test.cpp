@@ -56,6 +56,7 @@ TEST(Memory, FollowsLives) {
   EXPECT_EQ(memory.bytes, 512);
   EXPECT_EQ(memory.live, 256);
   EXPECT_EQ(memory.peak, 1);
+  EXPECT_EQ(memory.liveAt, (std::vector<uint64_t>{192, 256, 128, 128}));
   ASSERT_EQ(memory.alive.size(), 3);
   EXPECT_EQ(memory.alive[0].node, "a");
   EXPECT_EQ(memory.alive[0].bytes, 128);

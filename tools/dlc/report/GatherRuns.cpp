@@ -3,9 +3,9 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
+#include "runtime/plan/Memory.h"
 #include "runtime/plan/Model.h"
 #include "runtime/plan/Ports.h"
-#include "runtime/plan/Types.h"
 #include "runtime/plan/graph/ProgramGraph.h"
 #include "runtime/train/metrics/Metrics.h"
 #include "tools/dlc/graph/Drawing.h"
@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <ranges>
 
 namespace dlc::tool {
 namespace {
@@ -203,71 +204,21 @@ Json tuningOf(const std::string &path) {
   return rows;
 }
 
-uint64_t bytesIn(const plan::Buffer &buffer) {
-  return plan::bytesOf(buffer.type()).value_or(0);
-}
-
-std::string nameOf(const plan::Command &command) {
-  return command.label().empty() ? command.kind() : nodesOf(command.label());
-}
-
-// The first and last command that uses each buffer; -1: none.
-std::pair<std::vector<int>, std::vector<int>>
-commandsOfBuffers(const plan::Program &program) {
-  std::vector<int> first(size_t(program.buffers_size()), -1), last = first;
-  for (int c = 0; c < program.commands_size(); ++c)
-    for (const auto *ids :
-         {&program.commands(c).inputs(), &program.commands(c).outputs()})
-      for (const uint32_t id : *ids) {
-        if (first[id] < 0)
-          first[id] = c;
-        last[id] = c;
-      }
-  return {std::move(first), std::move(last)};
-}
-
-// Bytes of workspace in use during each command, and the largest buffers at the
-// peak. A buffer is live from its first to its last use.
+// Bytes of scratch memory that are live at each command of a step, and the
+// largest tensors at the peak.
 Json memoryOfPlan(const plan::Plan &plan) {
-  const plan::Program *program = plan::findProgram(plan, "train_step");
-  if (!program || program->commands_size() == 0)
+  const plan::Program *program = plan::findProgram(plan, plan::kTrain);
+  if (!program)
     return nullptr;
-  const auto buffers = size_t(program->buffers_size());
-  const auto [first, last] = commandsOfBuffers(*program);
-  std::vector<int64_t> change(size_t(program->commands_size()) + 1);
-  const auto isScratch = [&](size_t b) {
-    const plan::Buffer &buffer = program->buffers(int(b));
-    return first[b] >= 0 &&
-           plan.regions(int(buffer.region())).kind() == plan::Region::SCRATCH;
-  };
-  for (size_t b = 0; b < buffers; ++b)
-    if (isScratch(b)) {
-      const auto bytes = int64_t(bytesIn(program->buffers(int(b))));
-      change[size_t(first[b])] += bytes;
-      change[size_t(last[b]) + 1] -= bytes;
-    }
-  Json at = Json::array(), live = Json::array();
-  const size_t stride = change.size() / kMostPoints + 1;
-  int64_t now = 0, most = -1;
-  int peak = 0;
-  for (size_t c = 0; c + 1 < change.size(); ++c) {
-    now += change[c];
-    if (now > most)
-      most = now, peak = int(c);
-    if (c % stride == 0)
-      at.push_back(c), live.push_back(now);
-  }
-  std::vector<std::pair<uint64_t, std::string>> tensors;
-  for (size_t b = 0; b < buffers; ++b)
-    if (isScratch(b) && first[b] <= peak && last[b] >= peak)
-      tensors.emplace_back(bytesIn(program->buffers(int(b))),
-                           nameOf(program->commands(first[b])));
-  std::ranges::stable_sort(tensors, std::ranges::greater(),
-                           [](auto &tensor) { return tensor.first; });
-  tensors.resize(std::min(tensors.size(), kMostTensors));
-  Json largest = Json::array();
-  for (const auto &[bytes, name] : tensors)
-    largest.push_back({{"name", name}, {"bytes", bytes}});
+  const ProgramMemory memory = dlc::memoryOf(plan, *program);
+  Json at = Json::array(), live = Json::array(), largest = Json::array();
+  const size_t stride = memory.liveAt.size() / kMostPoints + 1;
+  for (size_t c = 0; c < memory.liveAt.size(); c += stride)
+    at.push_back(c), live.push_back(memory.liveAt[c]);
+  for (const ScratchTensor &tensor :
+       memory.alive | std::views::take(kMostTensors))
+    largest.push_back(
+        {{"name", nodesOf(tensor.node)}, {"bytes", tensor.bytes}});
   if (largest.empty())
     return nullptr;
   return {{"at", at}, {"live", live}, {"tensors", largest}};
