@@ -271,20 +271,16 @@ FailureOr<Expr> resizeAxis(const Node &n, Expr x, const Form &f,
 
 FailureOr<Form> formOf(const Node &n) {
   Form f;
-  // Before opset 11 there was only one coordinate rule.
-  const bool isOld = n.opset < 11;
   DLC_GET(f.mode,
           n.choice("mode", "nearest",
                    {"nearest", "linear", "cubic", "bilinear", "trilinear"}));
   DLC_GET(f.coordinates,
-          n.choice("coordinate_transformation_mode",
-                   isOld ? "asymmetric" : "half_pixel",
+          n.choice("coordinate_transformation_mode", "half_pixel",
                    {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
                     "align_corners", "asymmetric", "tf_crop_and_resize"}));
-  DLC_GET(
-      f.nearest,
-      n.choice("nearest_mode", isOld ? "floor" : "round_prefer_floor",
-               {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
+  DLC_GET(f.nearest, n.choice("nearest_mode", "round_prefer_floor",
+                              {"round_prefer_floor", "round_prefer_ceil",
+                               "floor", "ceil"}));
   f.antialias = n.integer("antialias", 0) != 0;
   f.excludeOutside = n.integer("exclude_outside", 0) != 0;
   f.cubicA = n.number("cubic_coeff_a", -0.75);
@@ -351,10 +347,7 @@ LogicalResult sizeByScales(const Node &n, const std::vector<double> &scales,
 }
 
 LogicalResult sizeAxes(const Node &n, std::vector<Axis> &axes) {
-  if (const auto *scales = n.find("scales")) // Upsample 7
-    return sizeByScales(n, {scales->floats().begin(), scales->floats().end()},
-                        axes);
-  const size_t scales = n.proto.op_type() == "Upsample" || n.opset < 11 ? 1 : 2;
+  constexpr size_t scales = 2;
   if (isGiven(n, 3))
     return sizeBySizes(n, 3, axes);
   if (!isGiven(n, scales))
