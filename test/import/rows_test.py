@@ -134,6 +134,17 @@ class References(Rows):
 
 
 class Forms(Rows):
+    def test_corners_of_a_fraction_are_warned_of(self):
+        """ONNX's own cases have 4 * 1.3 - 1 places between corners; PyTorch has 5 - 1."""
+        for scale, kind, warned in (1.3, "align_corners", True), (1.5, "align_corners", False), (1.3, "half_pixel", False):
+            proto = model([node("Resize", ["x", "", "s"], ["y"], mode="linear", coordinate_transformation_mode=kind)],
+                          [value("x", [1, 1, 4])], [value("y", None)], {"s": np.float32([1, 1, scale])}, opset=18)
+            with open(self.path("m.onnx"), "wb") as file:
+                file.write(proto.SerializeToString())
+            code, _, err = run(IMPORT, self.path("m.onnx"))
+            self.assertEqual(code, dlc.OK, err)
+            self.assertEqual("warning: align_corners aligns corners of length 5.2" in err, warned, (scale, kind, err))
+
     """Forms that the node cases lack."""
 
     def test_tiles_of_many_dimensions(self):

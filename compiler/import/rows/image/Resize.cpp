@@ -380,10 +380,29 @@ FailureOr<std::vector<Axis>> axesOf(const Node &n, const Shape &shape,
   return axes;
 }
 
+/// Where the standard's corners are not those of PyTorch and ONNX Runtime.
+void warnOfCorners(const Node &n, const Form &f,
+                   const std::vector<Axis> &axes) {
+  constexpr double kRounding = 1e-4; // of a scale in f32
+  for (const Axis &a : axes) {
+    const double length = a.scale * double(a.from);
+    if (f.coordinates != "align_corners" ||
+        std::abs(length - double(a.to)) < kRounding)
+      continue;
+    emitWarning(n.loc)
+        << "align_corners aligns corners of length " << length
+        << " (size x scale) in ONNX, and of the result's " << a.to
+        << " in PyTorch and ONNX Runtime: for theirs, export with a size "
+           "instead of a scale (F.interpolate(x, size=...))";
+    return;
+  }
+}
+
 LogicalResult resize(const Node &n) {
   DLC_GET(auto x, input(n, 0));
   DLC_GET(auto form, formOf(n));
   DLC_GET(auto axes, axesOf(n, shapeOf(x), form));
+  warnOfCorners(n, form, axes);
   const Type element = x.element();
   if (form.mode != "nearest" && !isa<FloatType>(element))
     return n.fail(
