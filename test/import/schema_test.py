@@ -101,10 +101,6 @@ class Form(Schema):
                     r"node 'call#1/inner' \(LeakyRelu\): attribute 'alpha' has type INT")
         self.refuse(called(node("Relu", ["a"], ["b"], name="inner"), {"slope": 0.5}), r"attribute 'alpha' is not one of Relu")
 
-    def test_deprecated(self):
-        f = dict.fromkeys("abc", TensorProto.FLOAT)
-        self.refuse(self.one("GroupNormalization", f, opset=18, num_groups=1), r"deprecated since opset 18")
-
 
 class Types(Schema):
     def test_input_types(self):

@@ -63,6 +63,16 @@ class Versions(Rows):
         s, b, m, v = (w[:, None] for w in weights.values())
         self.check("BatchNormalization", 7, [(X - m) / np.sqrt(v + 1e-5) * s + b], weights=weights)
 
+    def test_group_norm_of_groups(self):
+        """Deprecated since it exists, as its scale and bias are those of groups; runtimes execute it."""
+        x = np.random.RandomState(3).randn(2, 4, 5).astype(np.float32)
+        flat = x.reshape(2, 2, 10)
+        normal = ((flat - flat.mean(2, keepdims=True)) / np.sqrt(flat.var(2, keepdims=True) + 1e-5)).reshape(x.shape)
+        weights = {"s": np.float32([0.5, -2]), "b": np.float32([1, 3])}
+        scale, bias = (w.repeat(2)[:, None] for w in weights.values())
+        for opset in 18, 20:
+            self.check("GroupNormalization", opset, [normal * scale + bias], x, weights, num_groups=2)
+
     def test_refused(self):
         weights = {k: np.ones((4, 3), np.float32) for k in "sbmv"}
         for opset, op, given, attributes, message in (

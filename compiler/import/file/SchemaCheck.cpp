@@ -146,8 +146,6 @@ Status checkAttributes(const NodeProto &node, const Schema &schema) {
 }
 
 Status checkNode(const NodeProto &node, const Schema &schema) {
-  if (schema.isDeprecated)
-    return badModel("the operator is deprecated since opset {}", schema.since);
   DLC_TRY(checkArity(node.input(), "input", schema.minInputs, schema.maxInputs,
                      schema.inputs()));
   DLC_TRY(checkArity(node.output(), "output", schema.minOutputs,

@@ -37,7 +37,6 @@ struct SchemaAttribute {
 struct Schema {
   std::string_view op;
   int since;
-  bool isDeprecated;
   int minInputs, maxInputs, minOutputs, maxOutputs;
   int firstParameter, inputCount, outputCount;
   int firstAttribute, attributeCount;

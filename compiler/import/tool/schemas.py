@@ -59,7 +59,7 @@ def main(oldest, newest, path):
     parameters, attributes, schemas = [], [], []
     for schema in selected(int(oldest), int(newest)):
         counts = (schema.min_input, schema.max_input, schema.min_output, schema.max_output)
-        schemas.append(f'{{"{full_name(schema)}", {schema.since_version}, {str(schema.deprecated).lower()}, '
+        schemas.append(f'{{"{full_name(schema)}", {schema.since_version}, '
                        f"{', '.join(str(min(count, UNBOUNDED)) for count in counts)}, "
                        f"{len(parameters)}, {len(schema.inputs)}, {len(schema.outputs)}, "
                        f"{len(attributes)}, {len(schema.attributes)}}},")
