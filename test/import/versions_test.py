@@ -51,6 +51,13 @@ class Versions(Rows):
         self.check("ReduceLogSum", 13, [np.log(np.abs(X).sum(1))], np.abs(X), axes=[1], keepdims=0)
         self.check("Dropout", 7, [X], ratio=0.3)
 
+    def test_regions_of_pixels_without_the_half(self):
+        """Of a linear function the mean over a region is the value at its middle, 1.5 and 2."""
+        r, c = np.indices((5, 5)).astype(np.float32)
+        regions = {"regions": np.float32([[0.5, 0.5, 3.5, 2.5]]), "images": np.array([0])}
+        for opset, middle in (10, 1.5 + 20), (15, 1.5 + 20), (16, 1 + 15):
+            self.check("RoiAlign", opset, [np.float32([[[[middle]]]])], (r + 10 * c)[None, None], regions, sampling_ratio=2)
+
     def test_softmax_of_all_that_follows_an_axis(self):
         for opset in 7, 11:
             self.check("Softmax", opset, [softmax(X, 1)])

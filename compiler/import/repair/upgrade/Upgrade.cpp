@@ -115,6 +115,14 @@ Status upsample(Upgrade &up) {
   return {};
 }
 
+/// The corners of regions were indices of pixels, not half a pixel before them.
+Status roiAlign(Upgrade &up) {
+  if (up.view.opset < 16)
+    addAttributes(up.same(),
+                  {{"coordinate_transformation_mode", "output_half_pixel"}});
+  return {};
+}
+
 Status scatter(Upgrade &up) {
   up.same().set_op_type("ScatterElements");
   return {};
@@ -170,6 +178,7 @@ const std::map<std::string, Rule> kRules = {
     {"Hardmax", flattenSoftmax},
     {"LogSoftmax", flattenSoftmax},
     {"Resize", upsample},
+    {"RoiAlign", roiAlign},
     {"Scatter", scatter},
     {"Softmax", flattenSoftmax},
     {"Upsample", upsample},
