@@ -149,8 +149,7 @@ LogicalResult roiAlign(const Node &n) {
   DLC_GET(auto batch, input(n, 2));
   const Rois r{x, batch.cast(n.b.getI64Type()), corners};
   const bool half =
-      n.text("coordinate_transformation_mode",
-             n.opset < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
+      n.text("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   const Align a{n.integer("output_height", 1), n.integer("output_width", 1),
                 n.integer("sampling_ratio", 0), n.number("spatial_scale", 1),
                 half ? 0.5 : 0};
