@@ -44,10 +44,10 @@ std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
 /// What the exporter recorded (torch's fx_node metadata) takes precedence,
 /// except that in torch's files values of a formula are not trained, since
 /// requires_grad is not recorded; recorded arithmetic progressions are.
-///   Scalars are constants, except in torch's files (Evidence.h). Without
-/// a record, a trained operand of a product or sum may be a buffer
-/// (RoleDoubt::Role), in torch's files and in Constant nodes. In others' files
-/// what no layer reads is not trained (RoleDoubt::Operand).
+///   Scalars, other than a layer's own tensors [1], are constants, except in
+/// torch's files (Evidence.h). Without a record, a trained operand of a product
+/// or sum may be a buffer (RoleDoubt::Role), in torch's files and in Constant
+/// nodes; elsewhere what no layer reads is not trained (RoleDoubt::Operand).
 Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
                                                const RoleOverrides &overrides);
 
