@@ -91,6 +91,10 @@ void addTrainMode(OptionTable &table, import::ImportOptions &i) {
                 "Conv, ConvTranspose and Gemm nodes for --unfold-bn, where the "
                 "file does not record them")
       .only("model.unfold-bn", {});
+  table.patterns("model.freeze-bn", i.frozenNorms,
+                 "batch norms, by module names, that use their running "
+                 "statistics in training, as in PyTorch's eval mode; they do "
+                 "not change (--freeze: their weights and biases)");
 }
 
 void addFixedInputs(OptionTable &table, std::map<std::string, double> &inputs) {

@@ -38,6 +38,8 @@ struct ImportOptions {
   /// --unfold-bn and --unfold-bn-at=REGEX (OptionRepairs.h).
   bool renewNorms = false;
   std::vector<std::string> renewNormsAt;
+  /// --freeze-bn=REGEX (OptionRepairs.h).
+  std::vector<std::string> frozenNorms;
   /// --qat (OptionRepairs.h).
   bool trainQuantized = false;
   /// --dropout (OptionRepairs.h).

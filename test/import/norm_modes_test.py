@@ -90,6 +90,21 @@ class NormModes(dlc.TestCase):
     def test_an_option_trains_all(self):
         self.check_training((1, 0), (1, 1), "--no-repair=keep-statistics")
 
+    def test_an_option_freezes_some(self):
+        for form in dict(opset=17), dict(opset=11), dict(notes=True):
+            for modes in (0, 0), (1, 1):
+                with self.subTest(form=form, modes=modes):
+                    self.check_training(modes, (1, 0), "--freeze-bn=^b$", **form)
+                    self.assertIn("batch norms whose running statistics do not change, by --freeze-bn: 1", self.said)
+        self.check_training((0, 0), (0, 0), "--freeze-bn=^a", "--freeze-bn=^b")
+
+    def test_a_pattern_that_freezes_none_is_refused(self):
+        self.file((1, 1))
+        usage = lambda path, flag: dlc.dlc("compile", path, flag, "-o", self.path("m.dlc"), code=dlc.USAGE)[1]
+        self.assertRegex(usage(self.path("m.onnx"), "--freeze-bn=bn1"), r"--freeze-bn=bn1 matches no batch norm; did you mean 'b'\?")
+        folded = os.path.join(dlc.REFS, "resnet8-eval.onnx")
+        self.assertRegex(usage(folded, "--freeze-bn=."), r"matches no batch norm; the file has none \(--unfold-bn: ")
+
 
 if __name__ == "__main__":
     dlc.main()

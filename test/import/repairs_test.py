@@ -103,6 +103,7 @@ class Repairs(dlc.TestCase):
             "fill-weights": (self.file(chain(node("ConstantOfShape", ["s"], ["w"]), node("MatMul", ["x", "w"], ["y"]), weights={"s": place}),
                                        "filled.onnx"), []),
             "unfold-bn": (ref("resnet8-eval.onnx"), ["--unfold-bn"]),
+            "freeze-bn": (self.file(two_norms(), "frozen.onnx"), ["--freeze-bn=."]),
             "train-quantized": (self.file(quantized(), "quantized.onnx"), ["--qat"]),
             "dropout": (ref("dropout_mlp.onnx"), ["--dropout"]),
             "new-head": (lenet, ["--replace-head=5"]),

@@ -110,6 +110,12 @@ constexpr Repair kRepairs[] = {
        return renewNorms(graph.file, o.renewNormsAt);
      },
      [](auto &o) { return o.renewNorms; }},
+    {"freeze-bn", "keeps running statistics fixed, by --freeze-bn",
+     Stage::Options,
+     [](Graph &graph, auto &o) {
+       return freezeNorms(graph.file, o.frozenNorms);
+     },
+     [](auto &o) { return !o.frozenNorms.empty(); }},
     {"train-quantized", "trains the weights of a quantized file, by --qat",
      Stage::Options,
      [](Graph &graph, auto &) { return trainQuantized(graph.file); },

@@ -96,15 +96,15 @@ FailureOr<int64_t> channelsOf(const Node &n, const Shape &shape, size_t least) {
 /// Batch norm whose statistics the step does not update: values that the graph
 /// computes, as in weight standardisation, through which gradients flow, or
 /// running statistics that stay as they are.
-LogicalResult normByValues(const Node &n, Expr input, Expr mean,
-                           Expr variance) {
+LogicalResult normByValues(const Node &n, Expr input, Expr mean, Expr variance,
+                           bool isKept) {
   DLC_GET(auto channels, channelsOf(n, shapeOf(input), 2));
   for (size_t i = 1; i < 5; ++i)
     DLC_CHECK(expectVector(n, i, channels, "a vector"));
   const Shape vector = lineShape(input.rank(), 1, channels);
   Expr x = ir::wide(input), middle = ir::wide(mean.reshape(vector)),
        spread = ir::wide(variance.reshape(vector));
-  if (n.integer("training_mode", 0)) {
+  if (!isKept && n.integer("training_mode", 0)) {
     auto others = ir::axesBetween(1, input.rank());
     others[0] = 0;
     middle = x.mean(others, true);
@@ -133,10 +133,10 @@ LogicalResult batchNorm(const Node &n) {
   auto isComputed = [&](size_t input, Value v) {
     return !n.host(input) && !v.getDefiningOp<ir::ReadOp>();
   };
+  const bool isKept = n.table.keepsStatistics(n.proto.output(0));
   if (x && scale && bias && mean && var &&
-      (n.table.keepsStatistics(n.proto.output(0)) ||
-       (isComputed(3, mean) && isComputed(4, var))))
-    return normByValues(n, n.expr(x), n.expr(mean), n.expr(var));
+      (isKept || (isComputed(3, mean) && isComputed(4, var))))
+    return normByValues(n, n.expr(x), n.expr(mean), n.expr(var), isKept);
   return n.result(n.make<ir::BatchNormInferOp>(
       x, scale, bias, mean, var, llvm::APFloat(n.number("epsilon", 1e-5)),
       llvm::APFloat(n.number("momentum", 0.9)), "nchw"));

@@ -30,6 +30,12 @@ std::vector<const onnx::NodeProto *> foldedNorms(const OnnxFile &file);
 Result<int> renewNorms(OnnxFile &file,
                        const std::vector<std::string> &patterns);
 
+/// --freeze-bn: lets the batch norms whose module names match one of `patterns`
+/// use their running statistics in training, which then do not change.
+/// Code::Usage if a pattern matches none, or one without running statistics.
+Result<int> freezeNorms(OnnxFile &file,
+                        const std::vector<std::string> &patterns);
+
 /// --qat: replaces each 8-bit initializer that a DequantizeLinear reads by its
 /// values as floats, followed by a QuantizeLinear; a 32-bit one, which is a
 /// bias, only by floats. Their names lose the suffix "_quantized". Scales in
