@@ -15,24 +15,15 @@ namespace {
 constexpr int64_t kMostProducts = 128;
 /// Elements of a tile's copy: as many as fit into the L2 cache beside streamed
 /// data, and the most on a thread's stack.
-constexpr int64_t kTile = 1 << 14, kMostTile = 1 << 16;
+constexpr int64_t kTile = 1 << 15, kMostTile = 1 << 16;
 /// Channels of a cache line, and the most per item.
 constexpr int64_t kLine = 16, kWide = 128;
 /// Positions per item, so that copying the filter is amortised; items that keep
 /// many threads busy.
 constexpr int64_t kPositions = 512, kItems = 32;
 constexpr int64_t kFewBlocks = 4;
-
-/// The largest divisor of `channels` up to `most`, preferably whole lines.
-int64_t channelsOf(int64_t channels, int64_t most) {
-  if (channels <= most)
-    return channels;
-  for (int64_t step : {kLine, kLine / 2})
-    for (int64_t n = most; n >= 2 * step; n -= step)
-      if (channels % n == 0)
-        return n;
-  return most;
-}
+/// Costs of copying a vector and of an output's loop, in products of a vector.
+constexpr int64_t kCopyCost = 4, kLoopCost = 4;
 
 /// `image`: read by taps; `behind`: the other operand or result.
 template <class Op>
@@ -73,19 +64,58 @@ void findOffsets(ConvKernel::Axis &axis) {
     }
 }
 
-/// Chooses tiles that fit, whole rows if possible.
+/// Predicted time of an image, in products of a vector.
+int64_t costOf(const ConvKernel &k) {
+  int64_t positions = 1;
+  for (const auto &axis : k.axes)
+    positions *= axis.positions(0) * axis.phases;
+  const int64_t vectors = llvm::divideCeil(k.block, kLine),
+                copies = k.tiles() * (k.copied() / k.block),
+                products = positions * k.taps() * k.planes() / k.parts();
+  return k.blocks() *
+         (vectors * (copies * kCopyCost + products) + positions * kLoopCost);
+}
+
+/// Chooses the channels per item and the tile, of sizes that fit. Whole rows of
+/// many channels may leave only one row per tile, of which most is copied for
+/// its neighbours, too.
 void findTiles(ConvKernel &k) {
-  for (auto &axis : k.axes)
-    axis.tile = axis.positions(0);
-  for (auto &axis : k.axes)
-    while (k.copied() > kTile && axis.tile > 1)
-      axis.tile = llvm::divideCeil(axis.tile, 2);
+  const int64_t most = k.kind != ConvKernel::Filter ? kWide
+                       : k.channels <= kWide        ? kLine
+                                                    : 4 * kLine;
+  std::optional<ConvKernel> best;
+  const auto consider = [&](int64_t block) {
+    k.block = block;
+    for (auto &axis : k.axes)
+      axis.tile = axis.positions(0);
+    auto &[x, y, z] = k.axes;
+    for (int64_t columns = z.tile;; columns = llvm::divideCeil(columns, 2)) {
+      z.tile = columns;
+      x.tile = x.positions(0), y.tile = y.positions(0);
+      for (auto *axis : {&x, &y})
+        while (k.copied() > kTile && axis->tile > 1)
+          axis->tile = llvm::divideCeil(axis->tile, 2);
+      const bool fits = k.copied() <= kTile,
+                 isEnough = k.kind == ConvKernel::Filter ||
+                            k.tiles() * k.blocks() * k.images >= kItems;
+      if (best ? fits && isEnough && costOf(k) < costOf(*best)
+               : fits || columns == 1)
+        best = k;
+      if (columns == 1)
+        return;
+    }
+  };
+  for (int64_t block = kLine; block < std::min(most + 1, k.channels);
+       block += kLine)
+    consider(block);
+  if (k.channels <= most)
+    consider(k.channels);
+  k = *best;
 }
 
 void schedule(ConvKernel &k) {
   const bool isFilter = k.kind == ConvKernel::Filter;
-  k.block = channelsOf(
-      k.channels, isFilter ? k.channels <= kWide ? kLine : 4 * kLine : kWide);
+  k.block = kLine;
   if (isFilter && k.blocks() < kFewBlocks)
     for (auto &axis : k.axes)
       if (axis.window.kernel > 1 && k.parts() == 1)

@@ -69,7 +69,7 @@ exec.kernel @given schedule = #exec.schedule<elementwise, outer = [[0]: 4], inne
 }
 
 // A convolution of few channels a group: items of a block of channels, a tile and some images, which have no loops of a graph.
-// CHECK: exec.kernel @conv schedule = #exec.schedule<whole, outer = {{\[\[}}]: 48], grain =
+// CHECK: exec.kernel @conv schedule = #exec.schedule<whole, outer = {{\[\[}}]: 40], grain =
 exec.kernel @conv {
 ^bb0(%x: tensor<8x14x14x240xf32>, %w: tensor<240x1x3x3xf32>):
   %y = dlc.conv %x, %w by = generated {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, group = 240 : i64, layout = "nhwc"} : (tensor<8x14x14x240xf32>, tensor<240x1x3x3xf32>) -> tensor<8x14x14x240xf32>

@@ -348,24 +348,30 @@ private:
     overTile(image, [&](const Beside &beside) {
       const int64_t n = beside.count;
       overChannels([&](Value c) {
-        Values out;
+        // Two sums per output: a product waits for the sum before it.
+        Values out, odd(n);
         Value channel = plus(firstChannel, c);
         for (int64_t i = 0; i < n; ++i)
           out.push_back(k.hasBias && i ? out.front()
                         : k.hasBias    ? e.load(inputs[2], channel, element)
                                        : Value());
+        bool isOdd = false;
         Copied source{*this, plus(beside.copied, c), {}};
         for (int64_t plane = 0; plane < k.planes(); ++plane)
           forEachTap([&](int64_t tap, int64_t offset) {
             Value w = e.load(weights, plus(c, slot(tap, plane)), compute);
             offset += plane * copiedPlane();
             for (int64_t i = 0; i < n; ++i) {
-              Value term = product(source(offset + i * columnStep()), w);
-              out[i] = out[i] ? sum(out[i], term) : term;
+              Value term = product(source(offset + i * columnStep()), w),
+                    &to = (isOdd ? odd : out)[i];
+              to = to ? sum(to, term) : term;
             }
+            isOdd = !isOdd;
           });
         for (int64_t i = 0; i < n; ++i) {
-          Value v = out[i] ? out[i] : e.number(compute, 0);
+          Value v = !out[i]  ? e.number(compute, 0)
+                    : odd[i] ? sum(out[i], odd[i])
+                             : out[i];
           e.store(v, output,
                   plus(plus(beside.pixel, i * k.axes[2].phases * k.channels),
                        channel),
