@@ -96,6 +96,12 @@ S minimum(S a, S b) {
                                : a.binary<arith::MinimumFOp, arith::MinSIOp>(b);
 }
 
+/// max(x, 0) + log(1 + e). What w = 1 + e rounds off is added to first order.
+S softplus(S x) {
+  S e = exp(0.0 - abs(x)), w = e + 1.0;
+  return maximum(x, x.constant(0)) + (log(w) + (e - (w + -1.0)) / w);
+}
+
 S gelu(S x, bool tanhForm) {
   if (!tanhForm)
     return x * 0.5 * ((x * 0.70710678118654752).unary<math::ErfOp>() + 1.0);
@@ -252,8 +258,7 @@ DLC_BODY(ErfOp, x[0].unary<math::ErfOp>())
 DLC_BODY(SinOp, x[0].unary<math::SinOp>())
 DLC_BODY(CosOp, x[0].unary<math::CosOp>())
 DLC_BODY(AtanOp, x[0].unary<math::AtanOp>())
-DLC_BODY(SoftplusOp,
-         maximum(x[0], x[0].constant(0)) + log(exp(0.0 - abs(x[0])) + 1.0))
+DLC_BODY(SoftplusOp, softplus(x[0]))
 DLC_BODY(NotOp, x[0].with(arith::XOrIOp::create(builder, getLoc(), x[0].v,
                                                 x[0].constant(-1).v)))
 DLC_BODY(GeluOp, gelu(x[0], op.getTanh()))

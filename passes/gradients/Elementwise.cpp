@@ -63,8 +63,12 @@ Expr when(Predicate p, Expr a, Expr b, Expr x) {
   return zeroWhere(compare(p, a, b), x);
 }
 /// dy where x wins the comparison, dy / 2 at a tie; `loses` is the predicate by
-/// which x loses against other.
+/// which x loses against other. At a tie with a number x gets nothing, as of
+/// PyTorch's clamp and relu6.
 Expr toWinner(Predicate loses, Expr x, Expr other, Expr dy) {
+  if (splat(other) && tensorType(other).getNumElements() == 1)
+    return when(loses == Predicate::lt ? Predicate::le : Predicate::ge, x,
+                other, dy);
   Expr shared = select(x == other, dy * 0.5, dy);
   return when(loses, x, other, shared);
 }
@@ -72,7 +76,9 @@ Expr toWinner(Predicate loses, Expr x, Expr other, Expr dy) {
 /// d/da a^b. A constant exponent of two, the most frequent one, needs no pow.
 Expr powBase(Expr dy, Expr a, Expr b, Value exponent) {
   if (auto c = splat(exponent))
-    return *c == 2 ? dy * (a * 2.0) : dy * (*c * pow(a, a.scalar(*c - 1)));
+    return *c == 2   ? dy * (a * 2.0)
+           : *c == 0 ? dy * 0.0
+                     : dy * (*c * pow(a, a.scalar(*c - 1)));
   return dy * when(Predicate::eq, b, b.scalar(0), b * pow(a, b - 1.0));
 }
 /// d/db a^b, zero where a = 0 <= b, as in PyTorch.

@@ -56,6 +56,7 @@ public:
   /// Runs with the buffers as given, once.
   void runRaw(const std::string &name, std::vector<void *> args);
   int64_t extent(const std::string &name) const { return extents.at(name); }
+  bool areEmulated() const { return bool(gpu); }
 
 private:
   using Function = void (*)(void *const *, int64_t, int64_t);

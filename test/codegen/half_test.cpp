@@ -11,6 +11,12 @@ using namespace dlc::test;
 
 namespace {
 
+uint16_t bitsAt(const Array &halfs, int64_t i) {
+  uint16_t bits;
+  std::memcpy(&bits, &halfs.bytes[i * 2], 2);
+  return bits;
+}
+
 /// haswell: no bf16 instructions, 256 bits. x86-64: no fma, no vector rounding.
 class Bf16 : public testing::TestWithParam<const char *> {};
 INSTANTIATE_TEST_SUITE_P(Cpus, Bf16,
@@ -62,16 +68,29 @@ TEST_P(Bf16, RoundsToNearestEvenOnce) {
   }
 }
 
+/// Subnormals, which the CPU's rounding flushes, and the bits of NaN included.
+TEST_P(Bf16, MovesKeepAllBits) {
+  Kernels kernels(module(R"(
+    exec.kernel @part {
+    ^bb0(%x: tensor<65540xbf16>):
+      %y = dlc.slice %x {starts = array<i64: 4>, sizes = array<i64: 65536>, steps = array<i64: 1>} : (tensor<65540xbf16>) -> tensor<65536xbf16>
+      dlc.yield %y : tensor<65536xbf16>
+    })"),
+                  GetParam());
+  if (kernels.areEmulated())
+    GTEST_SKIP() << "the emulator's host flushes subnormals, a GPU does not";
+  Array x("bf16", {65540}), y("bf16", {65536});
+  for (int64_t i = 0; i < 65536; ++i)
+    std::memcpy(&x.bytes[(i + 4) * 2], &i, 2);
+  kernels.run("part", {&x}, {&y});
+  for (int64_t i = 0; i < 65536; ++i)
+    ASSERT_EQ(bitsAt(y, i), i);
+}
+
 class F16 : public testing::TestWithParam<const char *> {};
 INSTANTIATE_TEST_SUITE_P(Cpus, F16, testing::Values("native", "haswell"));
 
 constexpr int64_t kHalfs = 65536;
-
-uint16_t bitsAt(const Array &halfs, int64_t i) {
-  uint16_t bits;
-  std::memcpy(&bits, &halfs.bytes[i * 2], 2);
-  return bits;
-}
 
 /// Every half, in the order of its bits.
 Array everyHalf() {

@@ -463,6 +463,23 @@ case("stft_of_rows", "STFT", {"x": floats(2, 9), "w": floats(4)},
 case("conv_of_padding", "Conv", {"x": floats(1, 2, 4, 3), "w": floats(2, 2, 3, 3)},
      lambda t, x, w: t.nn.functional.conv2d(x, w, padding=(2, 4), dilation=(2, 4)), pads=[2, 4, 2, 4], dilations=[2, 4])
 
+BOUNDS = np.array([-3.0, -1.0, 0.0, 0.5, 1.0, 3.0, 6.0])
+
+
+bound = lambda name, op, torch, known=None, opset=21, **attributes: case(
+    f"{name}_at_its_bounds", op, {"x": BOUNDS}, torch, known, kink=True, opset=opset, **attributes)
+bound("relu6", "Clip", lambda t, x: t.nn.functional.relu6(x), {"low": np.array(0.0), "high": np.array(6.0)})
+bound("clamp_min", "Max", lambda t, x: x.clamp(min=0), {"low": np.array(0.0)})
+bound("clamp_max", "Min", lambda t, x: x.clamp(max=1), {"high": np.array(1.0)})
+bound("maximum", "Max", lambda t, x: t.maximum(x, t.zeros(7, dtype=x.dtype)), {"low": np.zeros(7)})
+bound("hardsigmoid", "HardSigmoid", lambda t, x: t.nn.functional.hardsigmoid(x), alpha=1 / 6, beta=0.5)
+bound("hardswish", "HardSwish", lambda t, x: t.nn.functional.hardswish(x), opset=22)
+for op in "Elu", "Selu", "Celu":
+    bound(op.lower(), op, lambda t, x, op=op.lower(): getattr(t.nn.functional, op)(x), opset=22)
+bound("fmod", "Mod", lambda t, x: t.fmod(x, 0.7), {"b": np.array(0.7)}, fmod=1)
+case("asinh_near_0", "Asinh", {"x": np.array([0.0, 0.001, -0.0001, 0.02])}, lambda t, x: t.asinh(x), kink=True)
+case("atanh_near_its_bounds", "Atanh", {"x": np.array([0.0, 0.001, -0.0001, 0.99, -0.99])}, lambda t, x: t.atanh(x), kink=True)
+
 
 def write():
     import torch

@@ -132,9 +132,10 @@ LogicalResult pRelu(const Node &n) {
 }
 
 /// alpha * (exp(min(x, 0) / scale) - 1): the minimum avoids overflow for
-/// positive x, whose gradient in this branch must be 0 and not NaN.
+/// positive x, whose gradient in this branch must be 0 and not NaN; that of 0
+/// must be whole.
 Expr eluBranch(Expr x, double alpha, double scale = 1) {
-  Expr low = minimum(x, 0);
+  Expr low = select(x > 0, 0, x);
   return (exp(scale == 1 ? low : low / scale) - 1) * alpha;
 }
 

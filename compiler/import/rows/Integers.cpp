@@ -92,7 +92,8 @@ Expr remainder(Expr a, Expr b) { return a - a / b * b; }
 /// The same for floats, with the sign of a: |a| - floor(|a| / |b|) |b|,
 /// corrected if rounding made the quotient one too large or small.
 Expr floatRemainder(Expr a, Expr b) {
-  Expr x = abs(a), y = abs(b), quotient = x / y;
+  // Unlike |a|, this has a gradient at 0.
+  Expr x = select(a < 0, -a, a), y = abs(b), quotient = x / y;
   Expr r = x - floor(quotient) * y;
   r = select(r < 0, r + y, r);
   r = select(r >= y, r - y, r);

@@ -28,26 +28,26 @@ Expr cosh(Expr x) {
 
 Expr sinh(Expr x) { return tanh(x) * cosh(x); }
 
-/// log(1 + x): corrected by w - 1, which has the rounding error of w = 1 + x.
+/// log(1 + x). What w = 1 + x rounds off, of a small x, is added to first
+/// order, without a gradient, which is that of log(w).
 Expr log1p(Expr x) {
-  Expr w = x + 1, seen = w + -1;
-  Expr isTiny = seen == 0;
-  return select(isTiny, x, log(w) * (x / select(isTiny, 1, seen)));
+  Expr w = x + 1, lost = select(abs(x) < 1, (x - (w - 1)) / w, 0);
+  return log(w) + lost.make<ir::StopGradientOp>(lost.v);
 }
 
-/// sign(x) log(|x| + sqrt(x^2 + 1)), by log1p.
+/// sign(x) log(|x| + sqrt(x^2 + 1)), by log1p. The gradient of |x| would be 0
+/// at 0.
 Expr asinh(Expr x) {
-  Expr square = x * x;
-  return sign(x) * log1p(abs(x) + square / (sqrt(square + 1) + 1));
+  Expr square = x * x, sign = select(x < 0, x.scalar(-1), x.scalar(1));
+  return sign * log1p(x * sign + square / (sqrt(square + 1) + 1));
 }
 
 Expr acosh(Expr x) {
-  Expr over = x + -1;
+  Expr over = x - 1;
   return log1p(over + sqrt(over * (x + 1)));
 }
 
-/// log((1 + x) / (1 - x)) / 2
-Expr atanh(Expr x) { return log1p(x * 2 / (1.0 - x)) * 0.5; }
+Expr atanh(Expr x) { return (log1p(x) - log1p(-x)) * 0.5; }
 
 template <Expr (*function)(Expr)> LogicalResult row(const Node &n) {
   DLC_GET(auto x, input(n, 0));

@@ -57,8 +57,8 @@ Value powerOfTwo(const F32 &k, Value v) {
 } // namespace
 
 void populateApproximations(RewritePatternSet &patterns) {
-  static constexpr StringLiteral functions[] = {
-      "math.exp", "math.log", "math.tanh", "math.erf", "math.sin", "math.cos"};
+  static constexpr StringLiteral functions[] = {"math.exp", "math.log",
+                                                "math.tanh", "math.erf"};
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return llvm::is_contained(functions, name);
   });
@@ -66,6 +66,7 @@ void populateApproximations(RewritePatternSet &patterns) {
                ToHalfThroughF32<arith::SIToFPOp>,
                ToHalfThroughF32<arith::UIToFPOp>>(patterns.getContext());
   populateErf(patterns, powerOfTwo, /*benefit=*/2);
+  populateSines(patterns);
 }
 
 } // namespace dlc

@@ -45,4 +45,7 @@ using PowerOfTwo = std::function<mlir::Value(const F32 &, mlir::Value v)>;
 void populateErf(mlir::RewritePatternSet &patterns, PowerOfTwo power,
                  unsigned benefit);
 
+/// Rewrites sin and cos of f32, with an error of at most 1e-7.
+void populateSines(mlir::RewritePatternSet &patterns);
+
 } // namespace dlc

@@ -205,9 +205,13 @@ Value ScalarEmitter::fromStorage(Value v, Type element) {
 }
 Value ScalarEmitter::toStorage(Value v, Type element) {
   Type storage = storageType(element);
-  if (isHalf(element))
-    return arith::BitcastOp::create(
-        b, loc, storage, arith::TruncFOp::create(b, loc, element, v));
+  if (isHalf(element)) {
+    auto wide = v.getDefiningOp<arith::ExtFOp>();
+    Value half = wide && wide.getIn().getType() == element
+                     ? wide.getIn()
+                     : Value(arith::TruncFOp::create(b, loc, element, v));
+    return arith::BitcastOp::create(b, loc, storage, half);
+  }
   return element.isInteger(1)
              ? Value(arith::ExtUIOp::create(b, loc, storage, v))
              : v;
