@@ -51,6 +51,10 @@ public:
           shard(fused, of);
     if (level > 2)
       splitParameters();
+    for (auto f : module.getOps<func::FuncOp>())
+      for (auto write : f.getOps<ir::WriteOp>())
+        if (failed(check(write)))
+          return failure();
     for (auto f : module.getOps<func::FuncOp>()) {
       if (level > 1 && failed(scatter(f)))
         return failure();
@@ -276,19 +280,19 @@ private:
     bool isUpdated = false;
     for (Operation *user : llvm::make_early_inc_range(reduce->getUsers())) {
       if (!isa<ir::TakeShardOp>(user))
-        return refuse(user, "what reads");
+        return refuse(reduce);
       user->replaceAllUsesWith(ValueRange(part));
       user->erase();
       isUpdated = true;
     }
-    return isUpdated ? success()
-                     : refuse(reduce, "an op that is not elementwise reads");
+    return isUpdated ? success() : refuse(reduce);
   }
-  LogicalResult refuse(Operation *op, StringRef what) {
-    return op->emitError("--zero=")
-           << level << ": " << what << " the gradients of '"
-           << locationLabel(op->getLoc())
-           << "', which are sharded; use --zero=1";
+  LogicalResult refuse(ir::AllReduceOp reduce) {
+    return reduce.emitError("--zero=")
+           << level
+           << ": an op that is not elementwise (as of lars, or of clipping by "
+              "several rules) reads the gradients of '"
+           << *reduce.getOf() << "', which are sharded; use --zero=1";
   }
 
   /// Checks that nothing else reads or writes split values.
