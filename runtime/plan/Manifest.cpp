@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/files/CheckedFiles.h"
 #include "runtime/base/numbers/Hash.h"
-#include "runtime/plan/Artifact.h"
+#include "runtime/plan/Model.h"
 
 #include <fcntl.h>
 #include <filesystem>
@@ -133,6 +133,14 @@ Result<Json> readManifest(const std::string &folder, std::string_view format,
                           uint32_t version) {
   std::string path = folder + "/" + kName;
   auto text = readFile(path, 16 << 20);
+  if (!text && isRun(folder) && !exists(path))
+    return failed("'{0}' is a run, expected {1}", folder,
+                  format == kArtifactFormat
+                      ? fmt::format("an artifact, such as the run's own, "
+                                    "'{0}/model.dlc'; dlc train --resume={0} "
+                                    "goes on with the run",
+                                    folder)
+                      : fmt::format("'{}/{}-N'", folder, format.substr(4)));
   if (!text)
     return corrupt("'{}' is missing or not readable: {}", path,
                    text.status().message());

@@ -78,6 +78,23 @@ Result<Model> openRun(const std::string &run, Artifact::Use use) {
 
 } // namespace
 
+bool isRun(const std::string &path) {
+  return isFolder(path + kArtifactFolder) && exists(path + "/config.yaml");
+}
+
+Status checkIsRun(const std::string &path) {
+  if (!isFolder(path))
+    return failed("no run '{}': no such folder", path);
+  if (isRun(path))
+    return {};
+  std::string what = "it has no config.yaml and model.dlc";
+  if (stepOfCheckpoint(path))
+    what = fmt::format("it is a checkpoint of '{}'", parentOf(path));
+  else if (exists(path + "/plan.pb"))
+    what = fmt::format("it is an artifact: dlc train {} starts one", path);
+  return failed("'{}' is not a run: {}", path, what);
+}
+
 std::optional<int64_t> stepOfCheckpoint(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
   if (!name.starts_with(kPrefix))

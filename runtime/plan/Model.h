@@ -18,6 +18,10 @@ struct Checkpoint {
   int64_t step = 0; // steps done; also in its name, checkpoint-<step>
 };
 
+bool isRun(const std::string &path);
+// An error if it is not, which names what it is.
+Status checkIsRun(const std::string &path);
+
 // The step in "folder/checkpoint-<step>"; nothing for any other name.
 std::optional<int64_t> stepOfCheckpoint(std::string_view path);
 

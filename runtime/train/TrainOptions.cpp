@@ -4,6 +4,7 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/base/options/OptionTable.h"
+#include "runtime/plan/Model.h"
 #include "runtime/train/run/Best.h"
 #include "runtime/train/session/Buffers.h"
 
@@ -356,11 +357,8 @@ Status checkResume(const TrainOptions &o, const OptionTable &table) {
 }
 
 Result<TrainOptions> resumeOptions(const TrainOptions &given) {
-  if (!isFolder(given.resume))
-    return failed("no run '{}': no such folder", given.resume);
+  DLC_TRY(checkIsRun(given.resume));
   std::string path = given.resume + "/config.yaml";
-  if (!exists(path))
-    return failed("'{}' is not a run: it has no config.yaml", given.resume);
   OptionTable::Given except = given.given;
   if (isGiven(except, "run.steps") || isGiven(except, "run.epochs"))
     except.insert(except.end(), {"run.steps", "run.epochs"}); // either one

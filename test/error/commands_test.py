@@ -100,9 +100,15 @@ class Commands(dlc.TestCase):
         dlc.dlc(*self.commands(self.run_folder, self.path("x.npy"))["predict"])
         self.assertEqual(np.load(self.path("y.npz"))["y"].shape, (1, 10))
 
+    def test_a_run_is_no_artifact_and_no_replay(self):
+        run = self.run_folder
+        self.refuse(["train", run, "--data=" + dlc.data("digits-train")], f"'{run}' is a run, expected .*'{run}/model.dlc'; dlc train --resume={run}", dlc.FAILED)
+        self.refuse(["debug", "replay", run], f"'{run}' is a run, expected '{run}/replay-N'", dlc.FAILED)
+
     def test_resume(self):
         cases = {
-            "a checkpoint": (["--resume=" + self.run_folder + "/checkpoint-4"], r"config\.yaml", dlc.FAILED),
+            "a checkpoint": (["--resume=" + self.run_folder + "/checkpoint-4"], r"not a run: it is a checkpoint of '.*'", dlc.FAILED),
+            "an artifact alone": (["--resume=" + self.artifact], r"not a run: it is an artifact: dlc train \S+ starts one", dlc.FAILED),
             "an artifact too": ([self.artifact, "--resume=" + self.run_folder], r"artifact", dlc.USAGE),
             "another seed": (["--resume=" + self.run_folder, "--seed=3"], r"--seed", dlc.USAGE),
             "other data": (["--resume=" + self.run_folder, "--data=" + dlc.data("digits-test"), "--steps=6"],

@@ -275,11 +275,7 @@ Json confusionOf(const std::string &path) {
 } // namespace
 
 Result<Json> gatherRun(const std::string &run, std::set<std::string> &drawn) {
-  if (!isFolder(run))
-    return failed("no run '{}': no such folder", run);
-  if (!isFolder(run + "/model.dlc") || !exists(run + "/config.yaml"))
-    return failed("'{}' is not a run: it has no config.yaml and model.dlc",
-                  run);
+  DLC_TRY(checkIsRun(run));
   DLC_ASSIGN(const Artifact artifact,
              Artifact::open(run + "/model.dlc", Artifact::Use::Inspect));
   const plan::Plan &plan = artifact.plan();
