@@ -13,7 +13,6 @@ struct dlc_trainer {
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<Trainer> trainer;
   std::string folder;
-  bool hasRun = false;
 };
 
 namespace {
@@ -151,10 +150,13 @@ Status run(dlc_trainer &trainer, dlc_run *result) {
   constexpr size_t kLeast = offsetof(dlc_run, signal) + sizeof(dlc_run::signal);
   if (result)
     DLC_TRY(expectSize(result, kLeast, sizeof(*result), false, "dlc_run"));
-  if (std::exchange(trainer.hasRun, true))
+  if (!trainer.trainer)
     return usageError("a trainer runs once: open another one with the option "
                       "'resume'");
-  DLC_ASSIGN(TrainResult found, trainer.trainer->run());
+  // Destroys the run, so that its folder can be resumed.
+  const auto communicator = std::move(trainer.communicator);
+  const auto once = std::move(trainer.trainer);
+  DLC_ASSIGN(TrainResult found, once->run());
   trainer.folder = std::move(found.run);
   if (result)
     fill(result,

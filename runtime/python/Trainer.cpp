@@ -45,18 +45,9 @@ public:
 
   std::tuple<std::string, int64_t, bool, int> run() {
     const InUse use(used_, "trainer");
-    if (!trainer_)
-      throw Error(DLC_USAGE, "a trainer runs once: open another one with the "
-                             "option 'resume'");
     interrupts_ = {};
-    // Destroys the run, so that another process can resume its folder.
-    const Run run = during([&] {
-      return released([&] {
-        Trainer trainer = std::move(*trainer_);
-        trainer_.reset();
-        return trainer.run();
-      });
-    });
+    const Run run =
+        during([&] { return released([&] { return trainer_->run(); }); });
     interrupts_.rethrow(); // the run has ended with a checkpoint
     return {run.folder, run.steps, run.stopped, run.signal};
   }

@@ -34,6 +34,12 @@ TEST_F(Api, CallbacksSeeStepsAndEpochs) {
   EXPECT_EQ(steps.size(), 10u);
   EXPECT_EQ(epochs, (Longs{1, 2}));
   expectError(DLC_USAGE, "runs once", [&] { trainer.run(); });
+  // It holds the run no longer.
+  const auto more = options({{"epochs", "3"}});
+  expectError(DLC_FAILED, "samples of a program: pass them again",
+              [&] { Trainer::resume(run.folder, more); });
+  EXPECT_EQ(Trainer::resume(run.folder, more, {}, &data, &data).run().steps,
+            15);
 }
 
 TEST_F(Api, ASessionMakesSamplesAsItsRunDid) {

@@ -296,8 +296,9 @@ typedef struct dlc_run {
   int signal;         /* the signal that ended it early; 0: none */
 } dlc_run;
 
-/* Trains to the end, once. `run` may be null. The run is as durable as one of
-   the tool: killed at any moment, it resumes with the same bits. */
+/* Trains to the end, once, and leaves the run's folder to others. `run` may be
+   null. The run is as durable as one of the tool: killed at any moment, it
+   resumes with the same bits. */
 DLC_API dlc_code dlc_trainer_run(dlc_trainer *trainer, dlc_run *run);
 DLC_API void dlc_trainer_close(dlc_trainer *trainer);
 

@@ -25,6 +25,16 @@ static std::string absolutePaths(const std::string &list) {
   return joined(pathsIn(list), ",", absolutePath);
 }
 
+// A run stores absolute paths of files, and names of a program's samples.
+static Status expectPath(const TrainOptions &o, const std::string &key,
+                         const std::string &list) {
+  if (o.resume.empty() || isGiven(o.given, key) || list.empty() ||
+      list == kStandardInput || list.starts_with('/'))
+    return {};
+  return failed("run '{}' had '{}', samples of a program: pass them again",
+                o.resume, list);
+}
+
 std::string batchText(const Sampling &sampling) {
   return sampling.window == 1 ? fmt::format("{}", sampling.batch)
                               : fmt::format("{} micro-batches of {}",
@@ -39,6 +49,10 @@ std::string ranksText(const Sampling &sampling) {
 Result<std::unique_ptr<RunSetup>> RunSetup::make(const TrainOptions &given,
                                                  const TrainHooks &hooks,
                                                  Communicator &ranks) {
+  if (!hooks.data)
+    DLC_TRY(expectPath(given, "run.data", given.data));
+  if (!hooks.val)
+    DLC_TRY(expectPath(given, "run.val", given.val));
   TrainOptions options = given;
   options.artifact = absolutePath(options.artifact);
   options.data = absolutePaths(options.data);
