@@ -124,10 +124,16 @@ void addPads(OptionTable &table, std::string key,
 
 void SampleOptions::addTo(OptionTable &table, const std::string &section) {
   const auto key = [&](const char *name) { return section + "." + name; };
-  table
-      .number(key("scale"), scale, -kNoLimit, kNoLimit,
+  Option &factor =
+      table
+          .number(
+              key("scale"), scale, -kNoLimit, kNoLimit,
               "factor of the samples' values (default: 1/255 for u8, else 1)")
-      .described("FACTOR");
+          .described("FACTOR");
+  factor.set = [this, set = factor.set](const Words &words) -> Status {
+    DLC_TRY(set(words));
+    return scale == 0 ? usageError("0 would make all samples equal") : Status();
+  };
   addByChannel(table, key("mean"), mean, parseMeans,
                "mean of (value scale - mean) / std, one number per channel or "
                "one for all; or a name: imagenet, inception, clip");

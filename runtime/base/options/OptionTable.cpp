@@ -126,6 +126,11 @@ Status OptionTable::set(const Option &option, const Words &words,
                           argument.key, fmt::join(at->second, ","),
                           fmt::join(argument.words, ","));
     }
+    if (!rows.empty() && asNumber<double>(word.substr(0, word.find('('))) &&
+        word.ends_with(')'))
+      return usageError("{}: '{}': a number has no arguments, which follow a "
+                        "name, as in {}",
+                        where, word, spelling(*rows.back()));
   }
   DLC_TRY(option.set(plain).withContext(where));
   if (given)

@@ -29,6 +29,13 @@ struct PredictArguments : SampleArguments {
   bool csv = false, json = false;
 };
 
+bool holdsArrays(const std::string &path) {
+  constexpr std::string_view kEndings[] = {".npz",     ".npy", ".safetensors",
+                                           ".parquet", ".csv", ".tsv"};
+  return std::ranges::any_of(
+      kEndings, [&](std::string_view e) { return path.ends_with(e); });
+}
+
 PredictArguments::PredictArguments() {
   addOutput(table, "eval.output", output,
             ".npz of the raw outputs, in place of classes: y, or by name if "
@@ -41,6 +48,9 @@ PredictArguments::PredictArguments() {
     if (pictures.empty() == data.empty())
       return usageError("{}: expected either --data or names of pictures",
                         data.empty() ? "no samples" : "samples twice");
+    const auto arrays = std::ranges::find_if(pictures, holdsArrays);
+    if (arrays != pictures.end())
+      return usageError("'{0}' is not a picture: expected --data={0}", *arrays);
     for (const char *name : {"top", "csv", "json"})
       if (isGiven(given, std::string("eval.") + name) && !output.empty())
         return usageError("--{} formats printed classes, but --output writes "
@@ -81,13 +91,6 @@ Words namesOf(const Words &pictures) {
   return names;
 }
 
-bool holdsArrays(const std::string &path) {
-  constexpr std::string_view kEndings[] = {".npz",     ".npy", ".safetensors",
-                                           ".parquet", ".csv", ".tsv"};
-  return std::ranges::any_of(
-      kEndings, [&](std::string_view e) { return path.ends_with(e); });
-}
-
 // Prints how pictures of other sizes are resized and cropped.
 void sayFit(const Model &model, const SampleOptions &options) {
   const plan::Plan &plan = model.artifact.plan();
@@ -123,7 +126,7 @@ Status sayPreparation(const Model &model, const SampleOptions &options) {
   const auto run = std::filesystem::path(model.checkpoint->path).parent_path();
   DLC_ASSIGN(const TrainOptions trained,
              optionsFromYaml((run / "config.yaml").string()));
-  if (!trained.dataCommand.empty() || trained.data == "-")
+  if (!trained.dataCommand.empty() || !trained.data.starts_with('/'))
     warning("the run was trained on samples of another program, whose "
             "preprocessing is unknown: pictures get {}",
             how);
