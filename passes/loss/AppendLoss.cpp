@@ -207,8 +207,9 @@ LogicalResult appendTraining(func::FuncOp predict, ArrayRef<Term> terms,
   OpBuilder b(f.front().getTerminator());
   Value present;
   if (options.loss.padsLast)
-    present = addInput(f, RankedTensorType::get({copy.samples}, b.getF32Type()),
-                       kSampleWeight);
+    present =
+        addInput(f, RankedTensorType::get({samplesOf(predict)}, b.getF32Type()),
+                 kSampleWeight);
   std::optional<Expr> total;
   SmallVector<WeightedLoss> parts;
   for (auto [term, given] : llvm::zip(terms, copy.inputs)) {
@@ -299,6 +300,13 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
                << "input '" << name.getValue()
                << "' has the name of what --last-batch=pad adds; rename it in "
                   "the model";
+    for (const Term &term : terms)
+      if (!term.isGraph() && term.takes.samples % samplesOf(predict) != 0)
+        return predict.emitError()
+               << "--last-batch=pad: the loss has " << term.takes.samples
+               << " rows of " << samplesOf(predict)
+               << " samples, so that samples cannot be left out; compile with "
+                  "--last-batch=drop";
     if (findGraphLoss(predict, kind()) ||
         llvm::any_of(terms, [](const Term &term) { return term.isGraph(); }))
       return predict.emitError()

@@ -125,7 +125,7 @@ private:
              << "' of the teacher " << other
              << "; a loss needs two of one shape";
     const int64_t samples = type.getDimSize(0);
-    if (present && ir::tensorType(present).getNumElements() != samples)
+    if (present && samples % ir::tensorType(present).getNumElements() != 0)
       return predict.emitError()
              << "--distill: output '"
              << nameOf(predict.getResultAttrDict(*mine)) << "' has " << samples

@@ -77,6 +77,26 @@ class LastBatch(dlc.TestCase):
         self.expect_mean(48, batch=16, ddp=3, ignore_index=IGNORED)
         self.expect_mean(64, batch=16, ddp=2, accumulate=2, ignore_index=IGNORED)
 
+    def test_samples_of_several_rows(self):
+        """Each token of a text is a row of the loss: 6 texts are a batch of 6, whoever has them."""
+        with np.load(dlc.data("text-train")) as data:
+            self.x, self.y = data["x"][:6], data["y"][:6]
+
+        def result(**options):
+            artifact = self.compile(model="gpt_tiny", **options)
+            run = self.run_of(artifact)
+            self.new_folder()
+            return run.metrics("loss"), run.state(EPOCHS)
+
+        losses, weights = result(batch=6, last_batch="drop")
+        teacher = dict(teacher=dlc.model("gpt_tiny"), distill="mse(weight=0)")
+        for options in dict(batch=8), dict(batch=4, ddp=2), dict(batch=4, accumulate=2), dict(batch=8, **teacher):
+            with self.subTest(options):
+                found, state = result(**options)
+                np.testing.assert_allclose(found, losses, rtol=2e-6)
+                self.assertEqual(len(losses), EPOCHS)
+                self.assertNear(state["head.weight"], weights["head.weight"], 1e-6, "head.weight")
+
     def test_resumed(self):
         """At any step, to the bits; with other ranks, the samples that are left once each."""
         artifact = self.compile(batch=16, ddp=3)
