@@ -273,10 +273,17 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
   column.all_ = column.rows_->all();
   column.spec_ = spec;
   column.found_ = head.dtype;
-  if (column.all_)
-    DLC_TRY(column.checkRange(column.all_, 0, spec.isShared ? 1 : head.rows()));
-  else if (column.rows_->isInMemory())
-    DLC_TRY(column.checkRows(head.rows()));
+  const Status inRange =
+      column.all_
+          ? column.checkRange(column.all_, 0, spec.isShared ? 1 : head.rows())
+      : column.rows_->isInMemory() ? column.checkRows(head.rows())
+                                   : Status();
+  const auto classes = int64_t(source_->classes().size());
+  if (!inRange.ok() && spec.isLabel && classes > spec.limit)
+    return failed("there are {0} classes, but the model has {1}: "
+                  "dlc compile --replace-head={0}",
+                  classes, spec.limit);
+  DLC_TRY(inRange);
   column.scale_ = scaleOf(head, spec, options_.scale);
   const Finish finish(options_, sampleShape(spec.shape));
   const bool isFinished = isFloat(spec.dtype) && !spec.isLabel &&

@@ -60,7 +60,7 @@ class BadPictures(dlc.TestCase):
         os.mkdir(os.path.join(self.images, "class99"))
         self.refuse("class99' has no pictures")
         pictures.write(os.path.join(self.images, "class99", "a.png"), pictures.png(X[0]))
-        self.refuse("label 10 in row 40 is out of range, expected 0 to 9")
+        self.refuse(r"images': 'y': there are 11 classes, but the model has 10: dlc compile --replace-head=11")
 
     def test_pictures_that_are_not_read(self):
         """What torchvision's ImageFolder would have is not left out in silence."""
