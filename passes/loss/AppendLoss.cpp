@@ -472,6 +472,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
   void remarkContained(func::FuncOp predict, const LossKind &chosen,
                        unsigned output, const LossOptions &loss) {
     Value out = predict.front().getTerminator()->getOperand(output);
+    warnOfLogits(chosen, out);
     if (chosen.logits(out, loss) != out)
       out.getDefiningOp()->emitRemark()
           << "the model ends in "

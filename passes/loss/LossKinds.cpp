@@ -50,15 +50,14 @@ RankedTensorType classLabels(func::FuncOp predict, RankedTensorType out,
       shape = {out.getNumElements() / classes};
     return RankedTensorType::get(shape, IntegerType::get(out.getContext(), 64));
   }
-  auto error = predict.emitError()
-               << "cross_entropy expects an output of shape [rows, classes], "
-                  "found "
-               << out;
-  error.attachNote() << (out.getRank() == 0
-                             ? "use --loss=OUTPUT:graph for a loss that the "
-                               "graph computes"
-                         : classes == 1 ? "use --loss=bce for one logit a row"
-                                        : "use --loss=mse for numbers");
+  predict.emitError()
+      << "cross_entropy expects an output of shape [rows, classes], found "
+      << out << "; use "
+      << (out.getRank() == 0
+              ? "--loss=OUTPUT:graph for a loss that the graph computes"
+          : classes == 1
+              ? "--loss=bce for one logit a row, --loss=mse for a number"
+              : "--loss=mse for numbers");
   return nullptr;
 }
 
@@ -291,6 +290,26 @@ const std::vector<const LossKind *> &allKinds() {
 }
 
 } // namespace
+
+/// A linear layer, also with a bias.
+static bool isLayer(Value out, bool sums = true) {
+  Operation *op = out.getDefiningOp();
+  while (isa_and_nonnull<ir::ReshapeOp, ir::CastOp, ir::TransposeOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  if (isa_and_nonnull<ir::AddOp>(op) && sums)
+    return isLayer(op->getOperand(0), false) ||
+           isLayer(op->getOperand(1), false);
+  return isa_and_nonnull<ir::MatmulOp, ir::ConvOp>(op);
+}
+
+void warnOfLogits(const LossKind &kind, Value out) {
+  if ((kind.name == "nll" || kind.name == "kl") && isLayer(out))
+    out.getDefiningOp()->emitWarning()
+        << "--loss=" << kind.name
+        << " takes log-probabilities or probabilities, but the output is that "
+           "of a linear layer: --loss=cross_entropy"
+        << (kind.name == "kl" ? " with --soft-labels" : "") << " takes logits";
+}
 
 const LossKind *findLossKind(StringRef name) {
   for (const LossKind *kind : allKinds())

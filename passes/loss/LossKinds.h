@@ -54,6 +54,9 @@ LossFamily sequenceLosses(); // labels that are not aligned with outputs
 /// All kinds.
 std::vector<std::string> lossKindNames();
 
+/// A warning if the loss takes log-probabilities, and the output is logits.
+void warnOfLogits(const LossKind &kind, mlir::Value out);
+
 /// Null if there is no kind of this name.
 const LossKind *findLossKind(llvm::StringRef name);
 

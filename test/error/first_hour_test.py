@@ -198,8 +198,11 @@ class FirstHour(dlc.TestCase):
             "artifact": (["compile", self.mlp, "-o", self.path("out.dlc")], 3, "an artifact of dlc compile", r"dlc train \S+mlp\.dlc"),
             "a model to train": (["train", self.at("fixed.onnx"), "--data=x.npz"], 1, "fixed.onnx' is not an artifact",
                                  r"`dlc compile \S+fixed\.onnx -o model\.dlc`"),
+            "one class": (self.compile("--replace-head=1"), 3, r"found f32 \[\d+, 1\]", "use --loss=bce for one logit a row"),
             "a batch in the graph": (self.model("flat.onnx", "--batch=4", "--loss=mse"), 3, r"/Reshape: .*fixes the batch at 1",
                                      "--batch=1, or export with an open one, as in torch.onnx.export.*" + GUIDE),
+            "logits as log-probabilities": (self.compile("--loss=nll"), 0, r"warning: /f2/Gemm: --loss=nll takes log-probabilities",
+                                            "--loss=cross_entropy takes logits"),
         })
 
     def test_exports_under_other_names(self):

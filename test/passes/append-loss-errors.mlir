@@ -1,15 +1,13 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-append-loss --verify-diagnostics
 
-// expected-error @+2 {{cross_entropy expects an output of shape [rows, classes], found 'tensor<4xf32>'}}
-// expected-note @+1 {{use --loss=mse for numbers}}
+// expected-error @+1 {{cross_entropy expects an output of shape [rows, classes], found 'tensor<4xf32>'; use --loss=mse for numbers}}
 func.func @predict(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
 
 // -----
 
-// expected-error @+2 {{cross_entropy expects an output of shape [rows, classes], found 'tensor<4x1xf32>'}}
-// expected-note @+1 {{use --loss=bce for one logit a row}}
+// expected-error @+1 {{cross_entropy expects an output of shape [rows, classes], found 'tensor<4x1xf32>'; use --loss=bce for one logit a row, --loss=mse for a number}}
 func.func @predict(%x: tensor<4x1xf32>) -> tensor<4x1xf32> {
   return %x : tensor<4x1xf32>
 }
@@ -36,8 +34,7 @@ func.func @predict(%x: tensor<4x10xf32>) -> tensor<4x10xf32> {
 
 // -----
 
-// expected-error @+2 {{cross_entropy expects an output of shape [rows, classes], found 'tensor<f32>'}}
-// expected-note @+1 {{use --loss=OUTPUT:graph for a loss that the graph computes}}
+// expected-error @+1 {{cross_entropy expects an output of shape [rows, classes], found 'tensor<f32>'; use --loss=OUTPUT:graph for a loss that the graph computes}}
 func.func @predict(%x: tensor<f32>) -> tensor<f32> {
   return %x : tensor<f32>
 }
