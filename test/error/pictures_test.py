@@ -91,6 +91,9 @@ class BadPictures(dlc.TestCase):
         os.remove(os.path.join(self.images, "class0", "0000.png"))
         _, err = dlc.dlc("train", resume=run.folder, epochs=2, code=dlc.FAILED)
         self.assertRegex(err, "is not the data that the run began with")
+        os.rename(self.images, self.path("moved"))
+        _, err = dlc.dlc("train", resume=run.folder, epochs=2, code=dlc.FAILED)
+        self.assertRegex(err, r"run '.*first' reads '.*images', which does not exist: --data=PATH says where it is now")
 
     def test_models_without_pictures(self):
         artifact = dlc.compile(dlc.model("gpt_tiny"), self.path("gpt.dlc"))

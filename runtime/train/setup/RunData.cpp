@@ -74,7 +74,24 @@ static void warnOfDocuments(const TrainOptions &options,
 }
 
 // Loads model and samples before anything is written.
+// Files of a resumed run may have moved since it began.
+static Status expectThere(const TrainOptions &o, const std::string &key,
+                          const std::string &list) {
+  if (o.resume.empty() || isGiven(o.given, key) || list == kStandardInput)
+    return {};
+  for (const std::string &path : pathsIn(list))
+    if (!path.empty() && !exists(path))
+      return failed("run '{}' reads '{}', which does not exist: --{}=PATH says "
+                    "where it is now",
+                    o.resume, path, key.substr(key.find('.') + 1));
+  return {};
+}
+
 Status RunSetup::loadData() {
+  if (!hooks.data)
+    DLC_TRY(expectThere(options, "run.data", options.data));
+  if (!hooks.val)
+    DLC_TRY(expectThere(options, "run.val", options.val));
   DLC_ASSIGN(Artifact artifact, Artifact::open(artifactPath(options)));
   if (!findProgram(artifact.plan(), "train_step"))
     return failed("'{}' has no training program: it was compiled with "
