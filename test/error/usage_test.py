@@ -105,6 +105,7 @@ class Usage(dlc.TestCase):
             "warm-up below 0": (self.compile("--warmup=-1"), r"--warmup.*at least 0"),
             "factor of no warm-up": (self.compile("--warmup-start-factor=0.1"), r"--warmup-start-factor needs --warmup"),
             "warm-up from 0": (self.compile("--warmup=2", "--warmup-start-factor=0"), r"number above 0, of at most 1, found '0'"),
+            "unset variable": (["train", "--run=", "a.dlc", "--data=x.npz"], r"--run=: expected a value, found nothing"),
             "number with arguments": (self.compile("--ema=0.9(start=3)"), r"--ema: '0\.9\(start=3\)': a number has no arguments.*--ema='auto\("),
             "arrays as a picture": (["predict", "a.dlc", "x.npz"], r"'x\.npz' is not a picture: expected --data=x\.npz"),
             "scale of nothing": (self.train("--scale=0"), r"--scale: 0 would make all samples equal"),

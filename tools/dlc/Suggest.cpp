@@ -207,8 +207,21 @@ static void shorten(const CommandLine &line, CLI::App &command) {
       help.footer.empty() ? command.get_footer() : help.footer));
 }
 
+// "--run=" of an unset variable, for which CLI11 would take the next word; ""
+// if there is none. Words after "--" are those of another program.
+static std::string flagOfNothing(const std::vector<std::string> &words) {
+  for (const std::string &word : words)
+    if (word == "--")
+      break;
+    else if (word.starts_with("--") && word.find('=') == word.size() - 1)
+      return word;
+  return "";
+}
+
 int parseAndRun(CommandLine &line) {
   bool all = false;
+  if (const auto flag = flagOfNothing(line.arguments); !flag.empty())
+    return report(usageError("{}: expected a value, found nothing", flag));
   try {
     std::vector<const char *> words;
     for (const std::string &word : line.arguments) {
