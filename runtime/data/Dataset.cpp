@@ -134,12 +134,13 @@ static void tellFromEnd(const InputSpec &spec, int64_t value, uint64_t row) {
 }
 
 // Only integers in u8 arrays are scaled automatically.
-static void tellBytes(const std::string &file, const std::string &key) {
+static void tellPixels(const std::string &file, const std::string &key,
+                       int range) {
   static std::once_flag told;
   std::call_once(told, [&] {
-    warning("'{}': '{}' has whole numbers up to 255, as bytes of pictures, "
-            "which most models take from 0 to 1: --scale={:.6f} divides by 255",
-            file, key, 1.0 / 255);
+    warning("'{}': '{}' has whole numbers up to {}, as pixels of pictures, "
+            "which most models take from 0 to 1: --scale={:.4g} divides by {}",
+            file, key, range, 1.0 / range, range);
   });
 }
 
@@ -306,9 +307,9 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
     samples_ = head.rows();
   }
   if (column.all_ && column.layout() && spec.dtype == DType::F32 &&
-      head.dtype != DType::U8 && !options_.scale && options_.mean.empty() &&
-      looksLikeBytes(column, samples_))
-    tellBytes(source_->name(), spec.key);
+      head.dtype != DType::U8 && !options_.scale && options_.mean.empty())
+    if (const int range = pixelRange(column, samples_))
+      tellPixels(source_->name(), spec.key, range);
   columns_.push_back(std::move(column));
   return {};
 }

@@ -81,7 +81,7 @@ class FirstHour(dlc.TestCase):
         files = {"good": (x, y), "onehot": (x, np.eye(10, dtype=np.float32)[y]), "onehot_i": (x, np.eye(10, dtype=np.int64)[y]),
                  "floats": (x, y.astype(np.float32)), "hwc": (x.transpose(0, 2, 3, 1), y), "flat": (x.reshape(64, -1), y),
                  "f64": ((real / 16).astype(np.float64), y.astype(np.int32)), "bytes": (real * 15, y), "holes": (holes, y),
-                 "from_1": (x, y + 1), "names_of_classes": (x, np.array([f"c{n}" for n in y])), "short": (x, y[:60])}
+                 "from_1": (x, y + 1), "wide": (x.astype(np.uint16) * 4000, y), "names_of_classes": (x, np.array([f"c{n}" for n in y])), "short": (x, y[:60])}
         for name, (inputs, labels) in files.items():
             np.savez(cls.at(f"{name}.npz"), x=inputs, y=labels)
         np.savez(cls.at("named.npz"), images=x, labels=y)
@@ -229,6 +229,7 @@ class FirstHour(dlc.TestCase):
             "channels last": (self.train("hwc.npz"), 1, r"shape \[8, 8, 1\], expected \[1, 8, 8\]", r"x = x\.transpose\(0, 3, 1, 2\)"),
             "flat pictures": (self.train("flat.npz"), 1, r"shape \[64\], expected \[1, 8, 8\]", r"x = x\.reshape\(-1, 1, 8, 8\)"),
             "bytes as floats": (self.train("bytes.npz"), 0, "'x' has whole numbers up to 255", "--scale=0.003922 divides by 255"),
+            "16-bit pictures": (self.train("wide.npz"), 0, "'x' has whole numbers up to 65535", "--scale=1.526e-05 divides by 65535"),
             "holes": (self.train("holes.npz"), 8, r"not finite: .*holes\.npz': 'x' in rows 5, 40 \(2 of 64\)", "leave these rows out"),
             "classes from 1": (self.train("from_1.npz"), 1, "label 10 in row .* expected 0 to 9", "y = y - 1 counts from 0"),
             "names as labels": (self.train("names_of_classes.npz"), 1, "dtype '<U2' is not supported", r"unique\(y, return_inverse=True\)"),

@@ -83,21 +83,21 @@ std::string adviceOnLabels(const std::string &key, const Array &array,
   return "";
 }
 
-bool looksLikeBytes(const Column &column, int64_t samples) {
+int pixelRange(const Column &column, int64_t samples) {
   constexpr int64_t kLooked = 8;
   float largest = 0;
   std::vector<float> values(column.sampleBytes() / sizeof(float));
   for (int64_t row = 0; row < std::min(samples, kLooked); ++row) {
     auto *to = reinterpret_cast<std::byte *>(values.data());
     if (!column.copySample(row, nullptr, to))
-      return false;
+      return 0;
     for (const float value : values) {
-      if (!(value >= 0 && value <= 255) || value != std::floor(value))
-        return false;
+      if (!(value >= 0 && value <= 65535) || value != std::floor(value))
+        return 0;
       largest = std::max(largest, value);
     }
   }
-  return largest > 32;
+  return largest > 255 ? 65535 : largest > 32 ? 255 : 0;
 }
 
 std::string notFinite(const Dataset &data) {

@@ -19,8 +19,9 @@ std::string adviceOnShape(const std::string &key,
 std::string adviceOnLabels(const std::string &key, const Array &array,
                            uint64_t entries);
 
-// Whether a float input of pictures gets values in the range of bytes.
-bool looksLikeBytes(const Column &column, int64_t samples);
+// 255 or 65535 if a float input of pictures gets whole numbers of 8 or 16 bits,
+// else 0.
+int pixelRange(const Column &column, int64_t samples);
 
 // "'x' in rows 5, 40 (2 of 64)": values that are not finite; "" if there are
 // none, or if they are unknown before a step reads them.
