@@ -453,8 +453,8 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
       if (input.name.empty() && isa<FloatType>(input.type.getElementType()))
         return success();
     return predict.emitError()
-           << term.kind->name
-           << " has no labels that are numbers, so label= is none of it";
+           << "label=NUMBER needs a loss whose labels are numbers; those of "
+           << term.kind->name << " are the data's";
   }
 
   /// Checks that losses can be added per sample; a loss of the graph is the

@@ -29,7 +29,7 @@
 // LABEL-SAME: {dlc.name = "loss"}, tensor<f32> {dlc.name = "loss.size"}, tensor<f32> {dlc.name = "loss.other", dlc.weight = 2.000000e+00 : f64})
 // LABEL-DAG: dlc.constant dense<1.000000e+00> : tensor<4x3xf32>
 // LABEL-DAG: dlc.constant dense<0.000000e+00> : tensor<4x3xf32>
-// NOLABEL: cross_entropy has no labels that are numbers, so label= is none of it
+// NOLABEL: label=NUMBER needs a loss whose labels are numbers; those of cross_entropy are the data's
 
 // TWICE: loss: two losses are called 'kind'; give one another name, as in 'kind:mse:as=NAME'
 // UNKNOWN: there is no output 'kinds' to compute a loss of, there are kind, size
