@@ -14,6 +14,14 @@ namespace nb = nanobind;
 namespace dlc::python {
 namespace {
 
+// "float32 [48, 64]"
+std::string textOf(const Tensor &tensor) {
+  std::string sizes;
+  for (const int64_t size : tensor.shape)
+    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  return std::string(nameOf(tensor.dtype)) + " [" + sizes + "]";
+}
+
 class LoadedModel {
   // For long calls, which Ctrl-C interrupts between batches.
   template <class F> auto interruptible(const Samples &samples, F &&call) {
@@ -101,11 +109,8 @@ public:
     for (const Tensor &state : states_)
       if (state.name == name &&
           (state.dtype != given.dtype || state.shape != given.shape))
-        throw Error(DLC_USAGE, "state '" + name +
-                                   "' has another dtype or shape than what is "
-                                   "given: " +
-                                   nameOf(state.dtype) + ", found " +
-                                   nameOf(given.dtype));
+        throw Error(DLC_USAGE, "state '" + name + "' is " + textOf(state) +
+                                   ", found " + textOf(given));
     released([&] { session_->write(name, given.data, given.bytes); });
   }
 

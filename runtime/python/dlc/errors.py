@@ -9,6 +9,7 @@ from typing import ClassVar
 
 def in_python(message: str) -> str:
     """Spells flags as Python arguments, `--amp-dtype=fp16` as `amp_dtype=fp16`, except in suggested command lines."""
+    message = re.sub(r"; see dlc [a-z]+ --help$", "", message)
     if re.search(r"\bdlc(-data)? [a-z]+ ", message):
         return message
     return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)=?", lambda flag: flag[1].replace("-", "_") + "=", message)
