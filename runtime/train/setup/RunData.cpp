@@ -73,20 +73,21 @@ static void warnOfDocuments(const TrainOptions &options,
             path);
 }
 
-// Loads model and samples before anything is written.
-// Files of a resumed run may have moved since it began.
+// Files of a resumed run may have moved since it began; patterns are not
+// checked.
 static Status expectThere(const TrainOptions &o, const std::string &key,
                           const std::string &list) {
   if (o.resume.empty() || isGiven(o.given, key) || list == kStandardInput)
     return {};
   for (const std::string &path : pathsIn(list))
-    if (!path.empty() && !exists(path))
+    if (!path.empty() && path.find('{') == path.npos && !exists(path))
       return failed("run '{}' reads '{}', which does not exist: --{}=PATH says "
                     "where it is now",
                     o.resume, path, key.substr(key.find('.') + 1));
   return {};
 }
 
+// Loads model and samples before anything is written.
 Status RunSetup::loadData() {
   if (!hooks.data)
     DLC_TRY(expectThere(options, "run.data", options.data));
