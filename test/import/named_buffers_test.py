@@ -79,6 +79,19 @@ class NamedBuffers(dlc.TestCase):
             self.assertEqual({found[k][0] for k in ("m.running_mean", "m.running_var")}, {2})
             self.assertEqual({found[k][0] for k in ("m.weight", "m.bias")}, {role[0]})
 
+    def test_vectors_of_spectral_norm(self):
+        """What the power iteration keeps beside a weight is its buffer; without the weight a name alone is none."""
+        random = np.random.RandomState(0)
+        for whole, vector in ("m.weight_orig", "m.weight_{}"), ("m.parametrizations.weight.original", "m.parametrizations.weight.1._{}"):
+            u, v = vector.format("u"), vector.format("v")
+            nodes = [node("MatMul", [whole, v], ["wv"]), node("MatMul", [u, "wv"], ["sigma"]), node("Div", [whole, "sigma"], ["n"]),
+                     node("Gemm", ["b", "n"], ["y"], transB=1)]
+            tensors = {whole: random.randn(5, 8), u: random.randn(5), v: random.randn(8)}
+            found = self.named(nodes, **{k.replace(".", "_dot_"): x for k, x in tensors.items()})
+            self.assertEqual(found, {whole: (0,), u: (2,), v: (2,)})
+        alone = self.named([node("MatMul", ["b", "m.weight_v"], ["y"])], m_dot_weight_v=random.randn(8, 8))
+        self.assertEqual(alone, {"m.weight_v": (0,)})
+
     def test_buffers_by_values_and_use(self):
         """A mask's two values, a formula's numbers, a width's root (nothing is said); frequencies, and what a layer reads as data (said)."""
         random = np.random.RandomState(0)

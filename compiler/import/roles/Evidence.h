@@ -87,6 +87,11 @@ enum class BufferSign {
 BufferSign bufferSignOf(const std::string &value, const std::string &name,
                         const OnnxFile &file, const ValueFlow &flow);
 
+/// Singular vector u or v that torch's spectral norm keeps beside a weight:
+/// "fc.weight_u" of "fc.weight_orig", "fc.parametrizations.weight.0._u" of
+/// "fc.parametrizations.weight.original".
+bool isOfPowerIteration(const std::string &name, const OnnxFile &file);
+
 /// Scale or shift that is combined with running statistics before any data, as
 /// in torchvision's FrozenBatchNorm2d, and hence a buffer.
 bool isOfFrozenNorm(const std::string &name, const OnnxFile &file,

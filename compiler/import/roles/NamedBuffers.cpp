@@ -7,6 +7,7 @@
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
 #include <cmath>
+#include <re2/re2.h>
 #include <set>
 
 namespace dlc::import {
@@ -192,6 +193,15 @@ BufferSign bufferSignOf(const std::string &value, const std::string &name,
   if (tables.search(name))
     return by(BufferSign::Use, use.isDataOfLayer(value));
   return BufferSign::None;
+}
+
+bool isOfPowerIteration(const std::string &name, const OnnxFile &file) {
+  static const RE2 hook("(.+)_[uv]"),
+      parametrization("(.+[.]parametrizations[.][^.]+)[.][0-9]+[.]_[uv]");
+  std::string of;
+  return (RE2::FullMatch(name, hook, &of) && file.weights.find(of + "_orig")) ||
+         (RE2::FullMatch(name, parametrization, &of) &&
+          file.weights.find(of + ".original"));
 }
 
 bool isOfFrozenNorm(const std::string &name, const OnnxFile &file,

@@ -128,6 +128,8 @@ private:
       return {Role::Constant,
               "scale or shift of a norm with constant statistics",
               RoleDoubt::Use};
+    if (isOfPowerIteration(name, file))
+      return {Role::Constant, "a singular vector that spectral norm keeps"};
     static const Pattern ofModule = *Pattern::parse(
         "[.](weight|bias|weight_[gv]|parametrizations[.][^.]+[.]original[01]?)"
         "$");
