@@ -33,12 +33,18 @@ class Padding(dlc.TestCase):
 
     def test_notes_name_the_row(self):
         self.assertEqual(self.read(", 2"), (1, 1))
-        self.assertEqual(self.read(", 2, True, False"), (1, 1))
+        self.assertEqual(self.read(", 2, False, True"), (1, 1))
         self.assertNotIn("warning", self.errors)
 
     def test_notes_without_a_row_or_that_lie(self):
         for notes in "", ", -1", ", 5", ", 99999999999999999999", ", x", ", %p_tok", ", ":
             self.assertEqual(self.read(notes), (0, 0), notes)
+
+    def test_scaling_by_frequency_is_named(self):
+        self.read(", -1, True")
+        self.assertRegex(self.errors, "warning: .*scale_grad_by_freq.* 'tok:table'")
+        self.read(", -1, False, True")
+        self.assertNotIn("scale_grad_by_freq", self.errors)
 
     def test_option(self):
         self.assertEqual(self.read(flags=["--padding-idx=tok:table:2"]), (1, 1))

@@ -60,6 +60,10 @@ constexpr Warning kWarnings[] = {
      "padding_idx, which this file cannot say; the row trains as the others "
      "do. If it is a padding row, compile with ",
      ", or export with "},
+    {"frequency",
+     "embedding tables of which the source divides the gradient of each row by "
+     "its count in the batch (scale_grad_by_freq), which dlc does not: ",
+     "", ""},
     {"fixed",
      "tensors that are named as parameters contain values that models do not "
      "train (tables of sines, progressions, windows), and are not trained: ",
@@ -107,9 +111,9 @@ std::string quoted(const Decision &decision) {
 
 /// Decisions about training options, not about the exporter's changes.
 const std::set<std::string> kOfTraining = {
-    "padding",  "zero row",         "fixed",    "kept",   "trained",
-    "by role",  "operand",          "fresh",    "number", "untied",
-    "detached", "straight through", "quantized"};
+    "padding",  "zero row",         "fixed",     "kept",     "trained",
+    "by role",  "operand",          "fresh",     "number",   "untied",
+    "detached", "straight through", "quantized", "frequency"};
 
 } // namespace
 

@@ -104,6 +104,10 @@ private:
     if (lookup.row && *lookup.row >= weight.shape[0])
       lookup.row.reset();
     lookups.push_back(lookup);
+    if (call.target == "embedding" && call.args.size() > 3 &&
+        call.args[3] == "True")
+      file.decisions.push_back(
+          {table, "frequency", "its rows' gradients are not scaled", true});
   }
 
   void set(const Lookup &lookup, int64_t row, const char *why) {
