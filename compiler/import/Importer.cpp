@@ -21,9 +21,10 @@ static Status prepare(Graph &graph, const ImportOptions &options,
   OnnxFile &file = graph.file;
   DLC_TRY(repair(graph, Stage::Source, options));
   const bool isOpen = options.batch || !options.trains;
-  for (std::string warning : {options.renewNorms ? "" : fusedBatchNorm(file),
-                              isOpen ? "" : batchOfOne(file), lostNotes(file),
-                              lostUpdates(file), ownTraining(file)})
+  for (std::string warning :
+       {options.renewNorms ? "" : fusedBatchNorm(file),
+        isOpen ? "" : batchOfOne(file), lostNotes(file), lostUpdates(file),
+        lostStatistics(file), ownTraining(file)})
     if (!warning.empty())
       file.remarks.push_back({std::move(warning), true});
   if (options.trains && !options.trainQuantized)

@@ -190,6 +190,24 @@ std::string lostUpdates(const OnnxFile &file) {
                      listed(lost, 3));
 }
 
+std::string lostStatistics(const OnnxFile &file) {
+  const TorchNotes notes(file.model->graph());
+  std::vector<std::string> lost;
+  for (const auto *node : file.nodes) {
+    const std::string &module = notes.call(*node).scope;
+    if (operatorName(*node) == "InstanceNormalization" &&
+        notes.call(*node).target == "instance_norm" &&
+        notes.bufferTargets().count(module + ".running_mean"))
+      lost.push_back(fmt::format("'{}'", printable(module)));
+  }
+  if (lost.empty())
+    return "";
+  return fmt::format("instance norms of the source keep running statistics "
+                     "for evaluation, which the file does not have: {}. dlc "
+                     "evaluates them by each sample's statistics, as it trains",
+                     listed(lost, 3));
+}
+
 std::string lostNotes(const OnnxFile &file) {
   if (!hasLostNotes(*file.model))
     return "";

@@ -42,6 +42,10 @@ std::string ownTraining(const OnnxFile &file);
 /// than running statistics of batch norm.
 std::string lostUpdates(const OnnxFile &file);
 
+/// A warning, or "": the source evaluates instance norms by running statistics
+/// that a file in training form does not have.
+std::string lostStatistics(const OnnxFile &file);
+
 /// A warning, or "": a tool after the exporter dropped the exporter's notes.
 std::string lostNotes(const OnnxFile &file);
 

@@ -93,6 +93,15 @@ class MadeUp(RestoreCase):
             for read in nodes, nodes[:1] + [call(node("MatMul", ["x", result], ["y"]), "matmul", f"%x, %{result}")]:
                 self.assertEqual(self.read(read, {"w": floats(8, 8)}, parameters=["w"]), {"w": "8x8"})
 
+    def test_instance_norms_of_running_statistics(self):
+        """track_running_stats=True: the file in training form has no statistics, and the warning names the module."""
+        nodes = [call(node("MatMul", ["x", "w"], ["p"]), "matmul", "%x, %p_w"), node("Reshape", ["p", "image"], ["i"]),
+                 call(node("InstanceNormalization", ["i", "m.n.weight", "m.n.bias"], ["y"]), "instance_norm", "%i, %p_m_n_weight, %p_m_n_bias", "m.n")]
+        tensors = {"w": floats(8, 8), "m.n.weight": floats(2), "m.n.bias": floats(2), "image": np.array([4, 2, 2, 2])}
+        for buffers, warned in ((), 0), (["m.n.running_mean", "m.n.running_var"], 1), (["m.o.running_mean"], 0):
+            self.read(nodes, tensors, parameters=["w", "m.n.weight", "m.n.bias"], buffers=buffers, outputs=[value("y", [4, 2, 2, 2])])
+            self.assertEqual(self.errors.count("keep running statistics for evaluation, which the file does not have: 'm.n'"), warned)
+
     def test_buffers_that_a_forward_updates(self):
         """Power iterations and moving codebooks: a warning, as the file has their values but no updates."""
         nodes = [call(node("MatMul", ["x", "w"], ["p"]), "matmul", "%x, %p_w"), call(node("Mul", ["p", "m.u"], ["y"]), "mul", "%p, %b_m_u")]
