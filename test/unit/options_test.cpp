@@ -52,6 +52,7 @@ TEST(Options, GoThereAndBack) {
 TEST(Options, WhatIsGivenWinsOverTheRun) {
   const std::string run = testing::TempDir() + "dlc-given";
   ASSERT_TRUE(makeFolder(run).ok());
+  ASSERT_TRUE(makeFolder(run + "/model.dlc").ok());
   ASSERT_TRUE(
       writeFileAtomically(run + "/config.yaml",
                           "{data: x, keep: 9, timeout: 5, max_skips: 2, "
