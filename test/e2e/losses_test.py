@@ -109,6 +109,20 @@ class Losses(dlc.TestCase):
         for name, (before, gradient) in gradients.items():
             np.testing.assert_allclose(before - state[name + ".weight"], gradient, err_msg=name, **self.tolerance)
 
+    def test_logits_far_from_0(self):
+        if self.half:
+            self.skipTest("halves have no such logits")
+        x = 1e4 + np.random.RandomState(0).randint(-24, 24, (4, 5)) / 8
+        labels = np.arange(4)
+        np.savez(self.path("d.npz"), x_a=x.astype(np.float32), y=labels)
+        source = self.sums("far.onnx", {"a": (["batch", 5], np.zeros((4, 5), np.float32))})
+        artifact = dlc.compile(source, self.path("far.dlc"), loss="cross_entropy", batch=4, **SGD)
+        state = dlc.train(artifact, self.path("d.npz"), self.path("far"), steps=1, shuffle="off", quiet=True,
+                          save_every=1).state(1)
+        p = np.exp(x - x.max(1, keepdims=True))
+        gradient = (p / p.sum(1, keepdims=True) - np.eye(5)[labels]) / 4
+        np.testing.assert_allclose(-state["a.weight"], gradient, rtol=0, atol=1e-7)
+
     def test_losses_of_several_outputs(self):
         cases = {"plain/cosine_embedding": {}, "plain/triplet_margin": {}, "chosen/cosine_embedding": dict(loss_margin=0.3),
                  "chosen/triplet_margin": dict(loss_margin=0.3, triplet_norm=3, triplet_swap=True),

@@ -39,6 +39,19 @@ func.func @cross_entropy(%x: tensor<4x10xf32>, %t: tensor<4xi64>) -> tensor<4xf3
   return %loss : tensor<4xf32>
 }
 
+// The maximum and the logarithm are subtracted one by one: their sum would lose digits of the logarithm.
+// CHECK-LABEL: func @cross_entropy_backward
+// CHECK: %[[MAX:.*]] = dlc.reduce_max %arg0
+// CHECK: %[[LOG:.*]] = dlc.log
+// CHECK: %[[SHIFTED:.*]] = dlc.sub %arg0, %[[MAX]]
+// CHECK-NEXT: %[[BELOW:.*]] = dlc.sub %[[SHIFTED]], %[[LOG]]
+// CHECK-NEXT: dlc.exp %[[BELOW]]
+func.func @cross_entropy_backward(%x: tensor<4x10xf32>, %t: tensor<4xi64>, %dloss: tensor<4xf32>) -> tensor<4x10xf32> {
+  %loss, %lse = dlc.softmax_cross_entropy %x, %t : (tensor<4x10xf32>, tensor<4xi64>) -> (tensor<4xf32>, tensor<4xf32>)
+  %dx = dlc.softmax_cross_entropy_backward %dloss, %x, %t, %lse : (tensor<4xf32>, tensor<4x10xf32>, tensor<4xi64>, tensor<4xf32>) -> tensor<4x10xf32>
+  return %dx : tensor<4x10xf32>
+}
+
 // The scale's and bias's gradients are column sums that exist only where they are used.
 // CHECK-LABEL: func @layer_norm_backward
 // CHECK-NOT: axes = array<i64: 0>

@@ -44,8 +44,8 @@ template <class Op> struct Sine : OpRewritePattern<Op> {
                                         bit(1), k.integer(0));
     Value size = arith::SelectOp::create(b, k.loc, isOdd, cosine, sine);
     Value sign = arith::ShLIOp::create(b, k.loc, bit(2), k.integer(30));
-    b.replaceOp(op, k.ofBits(arith::XOrIOp::create(b, k.loc, k.bits(size),
-                                                   sign)));
+    b.replaceOp(op,
+                k.ofBits(arith::XOrIOp::create(b, k.loc, k.bits(size), sign)));
     return success();
   }
 

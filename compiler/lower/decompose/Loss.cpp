@@ -41,9 +41,20 @@ auto crossEntropy(Decomposition<SoftmaxCrossEntropyOp> &d) {
   Expr loss = withoutIgnored(logSum - picked, labels, d.op.getIgnoreIndex());
   return d.results({loss, max + logSum});
 }
+
+/// x - lse. If lse is the sum above, its terms are subtracted one by one: the
+/// sum of a large maximum and a small logarithm has lost the latter's digits.
+Expr belowLse(Decomposition<SoftmaxCrossEntropyBackwardOp> &d, Expr x) {
+  Value lse = d.op.getLse();
+  if (auto row = lse.getDefiningOp<ReshapeOp>())
+    if (auto sum = row.getX().getDefiningOp<AddOp>())
+      return x - d.expr(sum.getA()) - d.expr(sum.getB());
+  return x - column(d(lse));
+}
+
 auto crossEntropyBackward(Decomposition<SoftmaxCrossEntropyBackwardOp> &d) {
   Expr x = d(d.op.getLogits()), labels = d.expr(d.op.getLabels());
-  Expr p = exp(x - column(d(d.op.getLse())));
+  Expr p = exp(belowLse(d, x));
   Expr dloss =
       withoutIgnored(column(d(d.op.getDloss())), labels, d.op.getIgnoreIndex());
   return d.results({select(isLabel(labels, x.shape()), p - 1.0, p) * dloss});
