@@ -160,6 +160,26 @@ struct PowOfConstant : OpRewritePattern<ir::PowOp> {
   }
 };
 
+/// log(sigmoid(x))  ->  -softplus(-x);  log(1 - sigmoid(x))  ->  -softplus(x)
+/// Sigmoids that round to 0 or 1 have no logarithm, as in what PyTorch's older
+/// exporter writes for binary_cross_entropy_with_logits.
+struct LogOfSigmoid : OpRewritePattern<ir::LogOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::LogOp op,
+                                PatternRewriter &rewriter) const override {
+    auto rest = op.getX().getDefiningOp<ir::SubOp>();
+    if (rest && splatOf(rest.getA()) != 1.0)
+      return failure();
+    Value share = rest ? rest.getB() : op.getX();
+    auto sigmoid = share.getDefiningOp<ir::SigmoidOp>();
+    if (!sigmoid || sigmoid.getType() != op.getType())
+      return failure();
+    Expr x(rewriter, op.getLoc(), sigmoid.getX()), of = rest ? x : -x;
+    rewriter.replaceOp(op, (-of.make<ir::SoftplusOp>(of.v)).v);
+    return success();
+  }
+};
+
 /// Folds an op on two splats to a splat.
 template <class OpTy, class F> struct FoldSplats : OpRewritePattern<OpTy> {
   FoldSplats(MLIRContext *context, F compute)
@@ -259,8 +279,9 @@ struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
     for (RegisteredOperationName op : context->getRegisteredOperations())
       op.getCanonicalizationPatterns(set, context);
     set.add<AddToMatmulBias, AddToConvBias, SimplifyDiv, ReciprocalOfRoot,
-            SubtractZero, PowOfConstant, MergeScales, MaskBeforePool,
-            MoveSplat<ir::ReshapeOp>, MoveSplat<ir::CastOp>>(context);
+            SubtractZero, PowOfConstant, LogOfSigmoid, MergeScales,
+            MaskBeforePool, MoveSplat<ir::ReshapeOp>, MoveSplat<ir::CastOp>>(
+        context);
     foldSplats<ir::AddOp>(set, [](double a, double b) { return a + b; });
     foldSplats<ir::SubOp>(set, [](double a, double b) { return a - b; });
     foldSplats<ir::MulOp>(set, [](double a, double b) { return a * b; });

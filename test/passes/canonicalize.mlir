@@ -243,3 +243,20 @@ func.func @product_of_image(%x: tensor<2x4x6x8xf32>, %w: tensor<8x5xf32>, %q: te
   %3 = dlc.matmul %q, %1 : (tensor<2x5x8xf32>, tensor<2x8x24xf32>) -> tensor<2x5x24xf32>
   return %2, %3 : tensor<2x24x5xf32>, tensor<2x5x24xf32>
 }
+
+// Logarithms of sigmoids near 0 and 1 stay finite.
+// CHECK-LABEL: @log_of_sigmoid
+// CHECK-NEXT: [[MINUS:%.*]] = dlc.neg %arg0
+// CHECK-NEXT: [[S:%.*]] = dlc.softplus [[MINUS]]
+// CHECK-NEXT: [[A:%.*]] = dlc.neg [[S]]
+// CHECK-NEXT: [[T:%.*]] = dlc.softplus %arg0
+// CHECK-NEXT: [[B:%.*]] = dlc.neg [[T]]
+// CHECK-NEXT: return [[A]], [[B]]
+func.func @log_of_sigmoid(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %one = dlc.constant dense<1.0> : tensor<f32>
+  %s = dlc.sigmoid %x : (tensor<4xf32>) -> tensor<4xf32>
+  %a = dlc.log %s : (tensor<4xf32>) -> tensor<4xf32>
+  %r = dlc.sub %one, %s : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  %b = dlc.log %r : (tensor<4xf32>) -> tensor<4xf32>
+  return %a, %b : tensor<4xf32>, tensor<4xf32>
+}
