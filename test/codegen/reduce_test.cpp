@@ -67,6 +67,10 @@ const Reduction kReductions[] = {
     {"reduce_min", "bf16", {31, 77}, {0}},
     {"reduce_min", "i32", {31, 77}, {1}},
     {"reduce_max", "i1", {31, 7}, {1}},
+    {"reduce_max", "f32", {5000, 12}, {0}},
+    {"reduce_max", "f32", {70, 3, 100}, {0, 2}},
+    {"reduce_sum", "i64", {40, 3, 90}, {0, 2}},
+    {"argmax", "f32", {5000, 12}, {0}},
     {"argmax", "f32", {64, 10}, {1}},
     {"argmax", "f32", {64, 10}, {0}},
     {"argmax", "f32", {3, 1000, 2}, {1}},
@@ -123,6 +127,25 @@ TEST(Reduce, AllKindsOfAxes) {
                   tolerance + (c.type == "bf16" ? std::fabs(w) / 128 : 0))
           << "case " << i << " " << c.op << " element " << j;
     }
+  }
+}
+
+TEST(Reduce, LongSumsKeepTheirDigits) {
+  const Reduction sums[] = {{"reduce_sum", "f32", {1 << 18, 8}, {0}},
+                            {"reduce_sum", "f32", {1 << 12, 64, 3, 2}, {0, 2}},
+                            {"reduce_mean", "f32", {64, 4, 12544}, {0, 2}},
+                            {"reduce_sum", "f32", {2, 3, 1 << 18}, {2}}};
+  std::string text;
+  for (size_t i = 0; i < std::size(sums); ++i)
+    text += sums[i].kernel("k" + std::to_string(i));
+  Kernels kernels(module(text));
+  for (size_t i = 0; i < std::size(sums); ++i) {
+    Array x("f32", sums[i].shape, uniform(0.5, 1.5)),
+        y("f32", sums[i].result());
+    kernels.run("k" + std::to_string(i), {&x}, {&y});
+    const auto want = expected(sums[i], x);
+    for (int64_t j = 0; j < y.size(); ++j)
+      ASSERT_NEAR(y.get(j) / want[size_t(j)], 1, 1.5e-6) << "case " << i;
   }
 }
 

@@ -181,6 +181,17 @@ Loops::Dim Loops::block(const LoopGroup &group, int64_t block, Value number) {
   return {group, first, count};
 }
 
+Loops::Values merged(ScalarEmitter &e, ArrayRef<Reduction> reductions,
+                     ValueRange a, ValueRange b) {
+  Loops::Values states;
+  for (const Reduction &r : reductions) {
+    llvm::append_range(
+        states, r.merge(e, a.take_front(r.width()), b.take_front(r.width())));
+    a = a.drop_front(r.width()), b = b.drop_front(r.width());
+  }
+  return states;
+}
+
 Value stackArray(ScalarEmitter &e, Block *entry, Type element, int64_t count) {
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPointToStart(entry);

@@ -7,6 +7,10 @@
 
 namespace dlc {
 
+/// Elements of the longest reduction that is not divided into parts, each with
+/// a state of its own.
+constexpr int64_t kUndivided = 2048;
+
 /// What the emitters of all kinds of schedules share: the function, its
 /// arguments, and the loops.
 class Loops {
@@ -59,6 +63,10 @@ private:
                    Kind kind, int level, Body body);
   ScalarEmitter &e;
 };
+
+/// The states of all reductions, of two sets of elements.
+Loops::Values merged(ScalarEmitter &e, mlir::ArrayRef<Reduction> reductions,
+                     mlir::ValueRange a, mlir::ValueRange b);
 
 void emitRows(const KernelGraph &graph, const KernelSchedule &schedule,
               ScalarEmitter &e, mlir::ArrayRef<mlir::Value> outputs,

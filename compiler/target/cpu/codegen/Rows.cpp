@@ -155,11 +155,32 @@ private:
       fillBuffers(loop);
       return next;
     };
-    Values done = loops.nest(dims, roots(loop), state, Loops::Innermost, body);
+    auto done = reduceFrom(0, reductions, roots(loop), state, body);
     for (ValueRange rest = done; const Reduction &r : reductions) {
       e.set(r.node, r.result(e, rest.take_front(r.width())));
       rest = rest.drop_front(r.width());
     }
+  }
+  /// The states of dimensions `at` and further. With many elements the inner
+  /// ones have states of their own: a sum that grows large would round each
+  /// element of the next row.
+  Values reduceFrom(size_t at, ArrayRef<Reduction> reductions,
+                    ArrayRef<const KernelNode *> roots, const Values &initial,
+                    Loops::Body body) {
+    if (at + 1 == dims.size() || graph.extent(/*reduced=*/true) <= kUndivided)
+      return loops.nest(ArrayRef(dims).drop_front(at), roots, initial,
+                        Loops::Innermost, body);
+    const Loops::Dim &dim = dims[at];
+    return loops.loop(
+        e.constant(0), dim.count, initial, Loops::Between,
+        [&](Value i, ValueRange now) {
+          if (dim.first)
+            i = arith::AddIOp::create(e.b, e.loc, dim.first, i,
+                                      arith::IntegerOverflowFlags::nsw);
+          e.setLoop(dim.group, i, 0);
+          Values part = reduceFrom(at + 1, reductions, roots, initial, body);
+          return merged(e, reductions, now, part);
+        });
   }
   void storeFull() {
     if (llvm::none_of(graph.outputs, [](auto &o) { return o.full; }))
