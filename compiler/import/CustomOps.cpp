@@ -4,7 +4,6 @@
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
-#include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
 #include <filesystem>
 

@@ -6,7 +6,6 @@
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/repair/options/OptionRepairs.h"
 #include "compiler/import/repair/torch/Restoring.h"
-#include "compiler/import/roles/Roles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "onnx-ml.pb.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/Translate.h"
-#include "compiler/import/CustomOps.h"
 #include "compiler/import/Narrow.h"
 #include "compiler/import/Outputs.h"
 #include "compiler/import/Survey.h"

@@ -4,7 +4,6 @@
 #include "runtime/base/numbers/Forms.h"
 
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 namespace dlc {

@@ -6,7 +6,6 @@
 #include "runtime/data/Mix.h"
 
 #include <atomic>
-#include <chrono>
 
 namespace dlc {
 namespace {

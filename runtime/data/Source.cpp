@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
 
 namespace dlc {
 namespace {

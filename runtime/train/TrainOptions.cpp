@@ -4,7 +4,6 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/base/options/OptionTable.h"
-#include "runtime/plan/Model.h"
 #include "runtime/train/run/Best.h"
 #include "runtime/train/session/Buffers.h"
 

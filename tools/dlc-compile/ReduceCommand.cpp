@@ -8,7 +8,6 @@
 #include "runtime/base/process/Subprocess.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc/OptionFlags.h"
-#include "tools/dlc/Print.h"
 
 #include <algorithm>
 #include <csignal>

@@ -4,7 +4,6 @@
 #include "tools/dlc/Print.h"
 #include "tools/dlc/predict/PredictSamples.h"
 
-#include "runtime/base/Json.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/train/metrics/Metrics.h"
 

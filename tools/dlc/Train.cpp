@@ -11,7 +11,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 
 namespace dlc::tool {
 namespace {

@@ -3,7 +3,6 @@
 #include "compiler/import/bind/DimExpression.h"
 #include "compiler/import/rows/Rows.h"
 #include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <cmath>

@@ -6,7 +6,6 @@
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <map>
-#include <set>
 #include <unordered_map>
 
 namespace dlc::import {

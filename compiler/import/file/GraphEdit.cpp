@@ -4,7 +4,6 @@
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
-#include <algorithm>
 #include <cstring>
 #include <fmt/ranges.h>
 

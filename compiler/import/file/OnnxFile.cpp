@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <limits>
-#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 

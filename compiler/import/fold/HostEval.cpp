@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/fold/HostEval.h"
-#include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
 
 namespace dlc::import {

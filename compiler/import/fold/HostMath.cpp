@@ -6,7 +6,6 @@
 #include "compiler/reference/Views.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace dlc::import {

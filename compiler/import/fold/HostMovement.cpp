@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/fold/HostEval.h"
-#include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/TensorData.h"
 #include "compiler/reference/Views.h"
 #include "onnx-ml.pb.h"

@@ -3,7 +3,6 @@
 #include "compiler/import/roles/FixedNumbers.h"
 #include "compiler/import/roles/Padding.h"
 #include "compiler/import/roles/Roles.h"
-#include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/WeightValues.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/options/Pattern.h"

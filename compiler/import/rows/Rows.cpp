@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/rows/Rows.h"
 #include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
 
 using namespace mlir;

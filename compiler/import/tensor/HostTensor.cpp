@@ -2,7 +2,6 @@
 #include "compiler/import/tensor/HostTensor.h"
 #include "runtime/base/numbers/FloatCast.h"
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 namespace dlc::import {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/tensor/WeightValues.h"
 #include "runtime/base/numbers/FloatCast.h"
-#include <algorithm>
 #include <cstring>
 #include <numeric>
 

@@ -6,7 +6,6 @@
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
-#include <cmath>
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace dlc {
 

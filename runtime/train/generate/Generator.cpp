@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
-#include <tuple>
 
 namespace dlc {
 namespace {

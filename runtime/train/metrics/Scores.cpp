@@ -2,7 +2,6 @@
 #include "runtime/train/metrics/Scores.h"
 
 #include "runtime/base/files/Files.h"
-#include "runtime/base/numbers/Checked.h"
 #include "runtime/plan/Ports.h"
 #include "runtime/plan/Types.h"
 #include "runtime/train/session/Inputs.h"

@@ -5,7 +5,6 @@
 #include "runtime/base/process/Log.h"
 
 #include <algorithm>
-#include <optional>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

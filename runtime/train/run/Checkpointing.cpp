@@ -2,10 +2,7 @@
 #include "runtime/train/run/Checkpointing.h"
 
 #include "runtime/base/process/Log.h"
-#include "runtime/data/lengths/Joined.h"
 #include "runtime/train/Agree.h"
-#include "runtime/train/Samples.h"
-#include "runtime/train/session/State.h"
 
 #include <fmt/ranges.h>
 

@@ -5,7 +5,6 @@
 #include "runtime/base/process/Log.h"
 #include "runtime/base/process/Subprocess.h"
 #include "runtime/train/run/RunFolder.h"
-#include "runtime/train/session/State.h"
 
 #include <algorithm>
 #include <cerrno>

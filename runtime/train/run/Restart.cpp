@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/run/Restart.h"
 
-#include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/plan/Artifact.h"

@@ -5,9 +5,6 @@
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/plan/Types.h"
-#include "runtime/train/session/BatchSweep.h"
-#include "runtime/train/session/Inputs.h"
-#include "runtime/train/session/State.h"
 
 namespace dlc {
 namespace {

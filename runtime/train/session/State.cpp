@@ -11,10 +11,8 @@
 #include "runtime/plan/parts/StateFiles.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <deque>
-#include <set>
 #include <string_view>
 
 namespace dlc {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc-compile/check/Check.h"
-#include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/Phases.h"
@@ -10,7 +9,6 @@
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/target/TargetOptions.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/autocast/CastLists.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Boundary.h"

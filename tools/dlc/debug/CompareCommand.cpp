@@ -16,7 +16,6 @@
 #include "runtime/train/overflow/Overflow.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace dlc::tool {
 namespace {

@@ -2,7 +2,6 @@
 #include "runtime/collective/Socket.h"
 #include "tools/dlc/doctor/Machine.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/predict/PredictSamples.h"
-#include "tools/dlc/OptionFlags.h"
 
 namespace dlc::tool {
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/repair/torch/Restoring.h"
-#include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/ExternalData.h"
 #include "compiler/import/tensor/ShapeMath.h"
 #include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 
 namespace dlc::import {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/merged/ScoreBias.h"
 #include "onnx-ml.pb.h"
-#include <algorithm>
 #include <cstring>
 #include <set>
 

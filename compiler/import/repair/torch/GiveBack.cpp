@@ -2,7 +2,6 @@
 #include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
-#include <numeric>
 
 namespace dlc::import {
 namespace {

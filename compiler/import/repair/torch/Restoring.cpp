@@ -3,7 +3,6 @@
 #include "compiler/import/repair/torch/FoldedOps.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
-#include <fmt/format.h>
 
 namespace dlc::import {
 namespace {

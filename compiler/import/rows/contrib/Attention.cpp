@@ -2,9 +2,6 @@
 // Attention operators of com.microsoft, composed of ONNX's Attention.
 #include "compiler/import/rows/contrib/Compose.h"
 #include "onnx-ml.pb.h"
-#include <cmath>
-#include <fmt/format.h>
-#include <numeric>
 
 using namespace mlir;
 

@@ -4,7 +4,6 @@
 #include "compiler/import/rows/contrib/Compose.h"
 #include "onnx-ml.pb.h"
 #include <cmath>
-#include <fmt/format.h>
 
 using namespace mlir;
 

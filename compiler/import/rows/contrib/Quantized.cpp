@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of com.microsoft with low-bit weights.
 #include "compiler/import/rows/contrib/Compose.h"
-#include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
-#include <fmt/format.h>
 
 using namespace mlir;
 
