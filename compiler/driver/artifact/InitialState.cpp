@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/artifact/InitialState.h"
 #include "compiler/dialect/Exec.h"
-#include "compiler/import/repair/options/InitKinds.h"
+#include "compiler/import/repair/options/Initialize.h"
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/lower/memory/StateLayout.h"
 #include "runtime/base/files/Safetensors.h"

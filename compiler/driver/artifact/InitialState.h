@@ -10,7 +10,7 @@ namespace dlc {
 
 /// Writes the initial value of each exec.state of `module`: the weight that its
 /// `init` names, rounded if the state has a smaller float type; a number for
-/// all elements; random numbers of a kind (InitKinds.h) and seed; or the
+/// all elements; random numbers of a kind (Initialize.h) and seed; or the
 /// initial value of another state. Moments that are zero are omitted.
 Status writeInitialState(mlir::ModuleOp module,
                          const import::WeightStore &weights,

@@ -4,7 +4,7 @@
 #include "compiler/import/file/OnnxFile.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/HostTensor.h"
-#include "compiler/import/tensor/WeightValues.h"
+#include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/reduce/Reduce.h"
-#include "compiler/import/reduce/Ddmin.h"
 #include "compiler/import/reduce/ModelParts.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Files.h"
+#include <algorithm>
 #include <numeric>
 
 namespace dlc::import {
 namespace {
+
+using FailsWith = std::function<Result<bool>(const std::vector<int> &)>;
+
+/// Bounds of part `i` of `count` parts of almost equal length.
+std::pair<size_t, size_t> boundsOfPart(size_t size, size_t i, size_t count) {
+  return {size * i / count, size * (i + 1) / count};
+}
+
+/// The algorithm ddmin of A. Zeller and R. Hildebrandt, "Simplifying and
+/// Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering
+/// 28(2), 2002: tests subsets and complements of ever finer partitions.
+/// `failing` fails; the result fails too, but not without any one of its
+/// elements. Makes at most about n^2 + 3n tests, usually n log n. Keeps the
+/// order. An error of `fails` is returned.
+Result<std::vector<int>> ddmin(std::vector<int> failing,
+                               const FailsWith &fails) {
+  size_t count = 2;
+  while (failing.size() >= 2) {
+    bool isReduced = false, complement = false;
+    // The complement of a half is the other half, already tested.
+    const size_t tests = count == 2 ? count : 2 * count;
+    for (size_t i = 0; i < tests && !isReduced; ++i) {
+      complement = i >= count;
+      const auto [first, last] = boundsOfPart(failing.size(), i % count, count);
+      const auto begin = failing.begin() + ptrdiff_t(first),
+                 end = failing.begin() + ptrdiff_t(last);
+      std::vector<int> part(begin, end);
+      if (complement) {
+        part.assign(failing.begin(), begin);
+        part.insert(part.end(), end, failing.end());
+      }
+      DLC_ASSIGN(isReduced, fails(part));
+      if (isReduced)
+        failing = std::move(part);
+    }
+    if (isReduced)
+      count = complement ? std::max<size_t>(count - 1, 2) : 2;
+    else if (count >= failing.size())
+      break;
+    else
+      count = std::min(2 * count, failing.size());
+  }
+  return failing;
+}
 
 class Reducer {
 public:

@@ -23,8 +23,8 @@ struct ModelReduction {
 };
 
 /// Removes nodes of the main graph: first those after the failure by bisection,
-/// then those it does not depend on, then those before it, then others by ddmin
-/// (Ddmin.h). A tensor whose producer is removed becomes an input of the type
+/// then those it does not depend on, then those before it, then others by
+/// ddmin. A tensor whose producer is removed becomes an input of the type
 /// and shape that learnTypes finds with `dims`. The result fails only with
 /// all its nodes. Code::Failed if a copy of the whole model does not fail: then
 /// the failure does not depend on the nodes.

@@ -3,7 +3,7 @@
 #include "compiler/import/roles/FixedNumbers.h"
 #include "compiler/import/roles/Padding.h"
 #include "compiler/import/roles/Roles.h"
-#include "compiler/import/tensor/WeightValues.h"
+#include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evidence in a graph that a tensor is trained, or that it is not.
 #pragma once
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/OnnxFile.h"
-#include "compiler/import/file/ValueFlow.h"
 #include <algorithm>
 
 namespace dlc::import {

@@ -2,7 +2,7 @@
 #include "compiler/import/roles/Padding.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/TorchNotes.h"
-#include "compiler/import/tensor/WeightValues.h"
+#include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/numbers/ParseNumber.h"
 #include "runtime/base/options/Pattern.h"

@@ -6,7 +6,7 @@
 #include "compiler/import/roles/Evidence.h"
 #include "compiler/import/roles/FixedNumbers.h"
 #include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/WeightValues.h"
+#include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/options/Pattern.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/Subgraphs.h"
-#include "compiler/import/file/ValueFlow.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "compiler/import/roles/Roles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/ExternalData.h"
 #include "compiler/import/tensor/TensorData.h"
-#include "compiler/import/tensor/WeightValues.h"
+#include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <set>

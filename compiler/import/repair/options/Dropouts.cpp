@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/repair/options/OptionRepairs.h"
-#include "compiler/import/tensor/WeightValues.h"
+#include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/options/OptionTable.h"

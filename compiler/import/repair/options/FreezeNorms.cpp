@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/repair/options/OptionRepairs.h"
-#include "compiler/import/repair/options/WeightNames.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/options/Pattern.h"

@@ -64,4 +64,9 @@ Result<int> replaceHead(OnnxFile &file, int64_t classes,
 Result<int> loadWeights(OnnxFile &file, const std::string &path, bool partial,
                         const std::vector<std::string> &except);
 
+/// Removes the suffix `end`, if present: "bn1.weight" without ".weight".
+inline std::string withoutEnd(const std::string &name, std::string_view end) {
+  return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : name;
+}
+
 } // namespace dlc::import

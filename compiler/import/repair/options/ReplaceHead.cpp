@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/NodeView.h"
-#include "compiler/import/file/ValueFlow.h"
 #include "compiler/import/repair/options/OptionRepairs.h"
 #include "compiler/import/tensor/ShapeMath.h"
 #include "onnx-ml.pb.h"

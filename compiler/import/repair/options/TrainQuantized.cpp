@@ -2,10 +2,9 @@
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/GraphEdit.h"
 #include "compiler/import/repair/options/OptionRepairs.h"
-#include "compiler/import/repair/options/WeightNames.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/HostTensor.h"
-#include "compiler/import/tensor/WeightValues.h"
+#include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include "compiler/import/file/GraphEdit.h"
 #include "compiler/import/file/TorchNotes.h"
 #include "compiler/import/repair/merged/Copies.h"
-#include "compiler/import/tensor/WeightValues.h"
+#include "compiler/import/tensor/WeightStore.h"
 #include <map>
 #include <set>
 #include <unordered_map>
