@@ -36,7 +36,7 @@ def drawn(seed, count):
 
 
 def sample(token, count, seed, temperature, top_k=0, top_p=1.0):
-    """Written from the description in Sampler.h."""
+    """Written from the description in Generator.h."""
     logits, found = table()["table"].astype(float), []
     for u in drawn(seed, count):
         weights = np.exp((logits[token] - logits[token].max()) / temperature)

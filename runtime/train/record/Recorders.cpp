@@ -2,6 +2,7 @@
 #include "runtime/train/record/Recorders.h"
 
 #include "runtime/base/process/Log.h"
+#include "runtime/train/record/Recorder.h"
 
 #include <cmath>
 
@@ -30,6 +31,25 @@ openAll(const Recorded &of, std::span<const Open> rows) {
   }
   return all;
 }
+
+class HookCalls : public Recorder {
+public:
+  explicit HookCalls(const TrainHooks &hooks) : hooks_(hooks) {}
+
+  void onStep(const StepEvent &event) override {
+    if (hooks_.onStep)
+      end_ |= !hooks_.onStep(event);
+  }
+  void onEpoch(const EpochEvent &event) override {
+    if (hooks_.onEpoch && event.isWhole)
+      end_ |= !hooks_.onEpoch(event);
+  }
+  bool wantsEnd() override { return std::exchange(end_, false); }
+
+private:
+  const TrainHooks &hooks_;
+  bool end_ = false;
+};
 
 } // namespace
 
@@ -102,6 +122,10 @@ void OneWarning::check(const Status &status) {
   if (!status.ok() && !said_)
     warning("{}; training continues", status.message());
   said_ |= !status.ok();
+}
+
+MadeRecorder openHookCalls(const Recorded &of) {
+  return std::make_unique<HookCalls>(of.setup.hooks);
 }
 
 } // namespace dlc
