@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tar archives of samples in the format of WebDataset.
+// Tar archives of samples in the format of WebDataset: POSIX (ustar, pax) and
+// GNU long names.
 #pragma once
 
 #include "runtime/data/pictures/PictureSource.h"
