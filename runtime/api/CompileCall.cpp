@@ -6,7 +6,6 @@
 #include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Subprocess.h"
 
-
 using namespace dlc;
 
 namespace {
