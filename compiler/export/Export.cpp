@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/export/Export.h"
 #include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/numbers/FloatCast.h"

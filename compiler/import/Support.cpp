@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/Support.h"
 #include "compiler/import/file/Conventions.h"
-#include "compiler/import/file/Names.h"
+#include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/guide/ForeignModel.h"

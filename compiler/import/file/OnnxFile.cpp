@@ -2,7 +2,6 @@
 #include "compiler/import/file/OnnxFile.h"
 #include "compiler/import/file/Functions.h"
 #include "compiler/import/file/GraphCheck.h"
-#include "compiler/import/file/Names.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/guide/ForeignModel.h"

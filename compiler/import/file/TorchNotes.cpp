@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/TorchNotes.h"
-#include "compiler/import/file/Names.h"
+#include "compiler/import/file/GraphCheck.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <algorithm>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/SmallNumbers.h"
 #include "compiler/reference/Scalars.h"
 #include "compiler/reference/Views.h"
 #include "onnx-ml.pb.h"

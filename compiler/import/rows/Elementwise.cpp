@@ -4,7 +4,6 @@
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
 
 using namespace mlir;

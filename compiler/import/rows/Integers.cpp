@@ -5,7 +5,6 @@
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/numbers/Packed.h"
 #include <bit>

@@ -2,7 +2,7 @@
 // Wraps or rounds values to a type that is stored in a wider one.
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/rows/Quantize.h"
-#include "compiler/import/tensor/SmallNumbers.h"
+#include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
 #include <cmath>
 

@@ -5,8 +5,8 @@
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/rows/image/Window.h"
 #include "compiler/import/tensor/DataType.h"
-#include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 using namespace mlir;
 
@@ -15,7 +15,8 @@ namespace dlc::import {
 /// Attribute of casts to integers whose operand has integral values in range.
 static constexpr StringRef kWhole = "dlc.whole";
 
-FailureOr<IntegerRange> integerRange(const Node &n, int onnxType) {
+/// Range of an ONNX integer type; an error for other types.
+static FailureOr<IntegerRange> integerRange(const Node &n, int onnxType) {
   if (onnxType == onnx::TensorProto::UINT8)
     return IntegerRange{0, 255};
   const SmallInteger *integer = smallInteger(onnxType);
@@ -43,6 +44,58 @@ Expr quantized(Expr scaled, Expr zeroPoint, IntegerRange range, Type type) {
 }
 
 namespace {
+
+/// Splits an integer of at most 8 bits and a sign into 16 high + low.
+std::vector<std::pair<Expr, double>> halvesOf(Expr x, bool splits) {
+  if (!splits)
+    return {{x, 1}};
+  Expr sixteenth = x * (1.0 / 16);
+  Expr high = floor(sixteenth);
+  return {{high, 16}, {x - high * 16, 1}};
+}
+
+/// The exact i32 result of the bilinear `product` of f32 integers of magnitude
+/// at most 255. Operands are split into halves of their bits if f32 could not
+/// represent sums of `terms` products.
+FailureOr<Expr> exactProduct(const Node &n, Expr x, Expr w, int64_t terms,
+                             llvm::function_ref<Value(Expr, Expr)> product) {
+  constexpr int64_t kExact = int64_t(1) << 24; // integers exact in f32
+  const bool splitsW = terms * 255 * 255 >= kExact;
+  const bool splitsX = terms * 255 * 16 >= kExact;
+  if (terms * 16 * 16 >= kExact)
+    return n.fail("a sum of {} products of integers is not supported, expected "
+                  "less than 65536",
+                  terms);
+  std::optional<Expr> sum;
+  for (auto [p, fp] : halvesOf(x, splitsX))
+    for (auto [q, fq] : halvesOf(w, splitsW)) {
+      DLC_GET(Value part, product(p, q));
+      Expr y = n.expr(part).cast(n.b.getI32Type());
+      if (fp * fq != 1)
+        y = y * (fp * fq);
+      sum = sum ? *sum + y : y;
+    }
+  return *sum;
+}
+
+/// Sets output 0 to round(sum * scale / input `yScale`) + input `yZero`, as
+/// integers of yZero's type.
+LogicalResult requantized(const Node &n, Expr sum, Value scale, size_t yScale,
+                          size_t yZero) {
+  DLC_GET(auto s, input(n, yScale));
+  DLC_GET(auto zero, input(n, yZero));
+  DLC_GET(auto range, integerRange(n, n.onnxType(yZero)));
+  const Type f32 = n.b.getF32Type();
+  DLC_GET(Value factor, n.make<ir::DivOp>(scale, s.v));
+  DLC_GET(Value y, n.make<ir::MulOp>(sum.cast(f32).v, n.cast(factor, f32)));
+  Expr point = zero.cast(f32);
+  if (shapeOf(zero) == Shape{1})
+    point = point.reshape({});
+  if (!broadcastsTo(shapeOf(point), shapeOf(y)))
+    return n.fail("a zero point of shape {} for a result of shape {}",
+                  shapeOf(zero), shapeOf(y));
+  return n.result(quantized(n.expr(y), point, range, zero.element()));
+}
 
 /// A scale or zero point, broadcast to x: per tensor, per slice of the axis, or
 /// per block along it.
@@ -261,54 +314,7 @@ LogicalResult qLinearConv(const Node &n) {
   return requantized(n, y, n.make<ir::MulOp>(a.reshape({}).v, b.v), 6, 7);
 }
 
-/// Splits an integer of at most 8 bits and a sign into 16 high + low.
-std::vector<std::pair<Expr, double>> halvesOf(Expr x, bool splits) {
-  if (!splits)
-    return {{x, 1}};
-  Expr sixteenth = x * (1.0 / 16);
-  Expr high = floor(sixteenth);
-  return {{high, 16}, {x - high * 16, 1}};
-}
-
 } // namespace
-
-FailureOr<Expr> exactProduct(const Node &n, Expr x, Expr w, int64_t terms,
-                             llvm::function_ref<Value(Expr, Expr)> product) {
-  constexpr int64_t kExact = int64_t(1) << 24; // integers exact in f32
-  const bool splitsW = terms * 255 * 255 >= kExact;
-  const bool splitsX = terms * 255 * 16 >= kExact;
-  if (terms * 16 * 16 >= kExact)
-    return n.fail("a sum of {} products of integers is not supported, expected "
-                  "less than 65536",
-                  terms);
-  std::optional<Expr> sum;
-  for (auto [p, fp] : halvesOf(x, splitsX))
-    for (auto [q, fq] : halvesOf(w, splitsW)) {
-      DLC_GET(Value part, product(p, q));
-      Expr y = n.expr(part).cast(n.b.getI32Type());
-      if (fp * fq != 1)
-        y = y * (fp * fq);
-      sum = sum ? *sum + y : y;
-    }
-  return *sum;
-}
-
-LogicalResult requantized(const Node &n, Expr sum, Value scale, size_t yScale,
-                          size_t yZero) {
-  DLC_GET(auto s, input(n, yScale));
-  DLC_GET(auto zero, input(n, yZero));
-  DLC_GET(auto range, integerRange(n, n.onnxType(yZero)));
-  const Type f32 = n.b.getF32Type();
-  DLC_GET(Value factor, n.make<ir::DivOp>(scale, s.v));
-  DLC_GET(Value y, n.make<ir::MulOp>(sum.cast(f32).v, n.cast(factor, f32)));
-  Expr point = zero.cast(f32);
-  if (shapeOf(zero) == Shape{1})
-    point = point.reshape({});
-  if (!broadcastsTo(shapeOf(point), shapeOf(y)))
-    return n.fail("a zero point of shape {} for a result of shape {}",
-                  shapeOf(zero), shapeOf(y));
-  return n.result(quantized(n.expr(y), point, range, zero.element()));
-}
 
 void addQuantizeRows(Rows &rows) {
   rows["ai.dlc.LearnedScale"] = learnedScale;

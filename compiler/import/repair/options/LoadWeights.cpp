@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/file/Names.h"
+#include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/repair/Repair.h"
 #include "compiler/import/repair/options/OptionRepairs.h"
 #include "compiler/import/roles/Roles.h"
