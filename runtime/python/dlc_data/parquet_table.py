@@ -116,10 +116,6 @@ class ParquetTable(Table):
     def place(self, file: int, row: int) -> str:
         return f"'{self.paths[file]}', row {row}"  # from 0, as in pandas
 
-    def count(self, file: int) -> int:
-        with self.open(self.paths[file]) as opened:
-            return int(opened.metadata.num_rows)
-
     def batches(self, wanted: list[int]) -> Iterator[Batch]:
         for number, path in enumerate(self.paths):
             own = [self.leaves[number][i] for i in wanted]

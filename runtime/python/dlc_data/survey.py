@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from dlc_data import DataError
 from dlc_data.csv_table import CsvTable
-from dlc_data.parquet_table import ParquetTable, kind_of, undone
+from dlc_data.parquet_table import ParquetTable, is_list, kind_of, undone
 from dlc_data.table import Found, Table
 
 MOST_NAMES, NAMES_SHOWN = 1000, 20
@@ -82,7 +82,7 @@ def add_csv(survey: ColumnSurvey, found: Found, values: pa.Array) -> None:
 
 
 def add_parquet(survey: ColumnSurvey, values: pa.Array) -> None:
-    while pa.types.is_list(values.type) or pa.types.is_large_list(values.type) or pa.types.is_fixed_size_list(values.type):
+    while is_list(values.type):
         lengths = pc.fill_null(pc.list_value_length(values), 0)
         survey.missing += pc.sum(pc.equal(lengths, 0)).as_py() or 0
         values = undone(values.flatten())
