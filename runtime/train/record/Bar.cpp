@@ -1,15 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/Text.h"
-#include "runtime/train/record/StepPace.h"
 
 #include "runtime/base/process/Log.h"
+#include "runtime/train/record/Recorder.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace dlc {
 namespace {
+
+// Speed of the steps of this process, and when to show its progress.
+class StepPace {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  // Shows progress every options.logEvery steps, or after `interval` if that is
+  // 0.
+  StepPace(const Recorded &of, std::chrono::milliseconds interval)
+      : first_(of.progress.step), total_(of.setup.total),
+        every_(of.setup.options.logEvery),
+        samples_(of.setup.sampling.samplesOfUpdate()), interval_(interval) {}
+
+  void start() { start_ = last_ = Clock::now(); }
+  // Records the step; true if progress is to be shown.
+  bool reaches(int64_t step);
+  // The time until the next call of reaches() is not counted as steps.
+  void pause() { paused_ = Clock::now(); }
+  void resume() { between_ += Clock::now() - paused_; }
+
+  int64_t step() const { return step_; }
+  int64_t total() const { return total_; }
+  double seconds() const;
+  double stepsPerSecond() const;
+  double samplesPerSecond() const { // of all ranks
+    return stepsPerSecond() * double(samples_);
+  }
+  double secondsLeft() const {
+    return double(total_ - step_) / stepsPerSecond();
+  }
+
+private:
+  int64_t first_, total_, every_, samples_;
+  std::chrono::milliseconds interval_;
+  int64_t step_ = first_;
+  Clock::time_point start_ = Clock::now(), last_ = start_, paused_;
+  Clock::duration between_{};
+};
+
+bool StepPace::reaches(int64_t step) {
+  step_ = step;
+  const Clock::time_point now = Clock::now();
+  const bool isDue = step == total_ || (every_ > 0 ? step % every_ == 0
+                                                   : now - last_ >= interval_);
+  if (isDue)
+    last_ = now;
+  return isDue;
+}
+
+double StepPace::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - start_).count();
+}
+
+double StepPace::stepsPerSecond() const {
+  const double elapsed =
+      seconds() - std::chrono::duration<double>(between_).count();
+  return elapsed > 0 ? double(step_ - first_) / elapsed : 0;
+}
+
+// Bytes of memory private to this process, without mapped files, which the
+// system can reclaim. Read as a stream, since files in /proc have a size of 0.
+uint64_t bytesOfProcess() {
+  uint64_t sum = 0;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    for (const std::string_view field : {"RssAnon:", "RssShmem:"})
+      if (line.starts_with(field))
+        sum += std::strtoull(line.c_str() + field.size(), nullptr, 10) * 1024;
+  return sum;
+}
 
 std::string durationText(double seconds) {
   int64_t total = int64_t(seconds);
@@ -149,12 +223,64 @@ private:
   bool open_ = false, shown_ = true, validates_ = false;
 };
 
+using namespace std::chrono_literals;
+
+std::string finiteOr(const char *format, double value) {
+  return std::isfinite(value) ? fmt::format(fmt::runtime(format), value)
+                              : "null";
+}
+
+class JsonLog : public Recorder {
+public:
+  explicit JsonLog(const Recorded &of)
+      : pace_(of, 2000ms), isQuiet_(of.setup.options.quiet) {}
+
+  void onStart(const Progress &) override { pace_.start(); }
+
+  void onStep(const StepEvent &event) override {
+    if (isQuiet_ || !pace_.reaches(event.step))
+      return;
+    const auto number = [](double value) { return finiteOr("{:.6g}", value); };
+    logObject(fmt::format(
+        "\"event\": \"progress\", \"step\": {}, \"steps\": {}, \"loss\": {}, "
+        "\"lr\": {}, \"steps_per_second\": {}, \"samples_per_second\": {}, "
+        "\"seconds_left\": {}, \"data_wait\": {}, \"memory_bytes\": {}",
+        pace_.step(), pace_.total(), number(metricOf(event, "loss")),
+        number(metricOf(event, "lr")), number(pace_.stepsPerSecond()),
+        number(pace_.samplesPerSecond()), number(pace_.secondsLeft()),
+        number(event.shareWaited), bytesOfProcess()));
+  }
+
+  void onPause() override { pace_.pause(); }
+  void onValidation(const ValidationEvent &) override { pace_.resume(); }
+
+  void onEpoch(const EpochEvent &event) override {
+    const std::string values = joined(event.values, ", ", [](auto &value) {
+      return fmt::format("\"{}\": {}", value.first,
+                         finiteOr("{}", value.second));
+    });
+    logObject(fmt::format(
+        "\"event\": \"epoch\", \"epoch\": {}, \"step\": {}, \"values\": {{{}}}",
+        event.epoch, event.step, values));
+  }
+
+private:
+  StepPace pace_;
+  const bool isQuiet_;
+};
+
 } // namespace
 
 MadeRecorder openBar(const Recorded &of) {
   if (of.setup.options.quiet || logsJson())
     return nullptr;
   return std::make_unique<Bar>(of);
+}
+
+MadeRecorder openJsonLog(const Recorded &of) {
+  if (!logsJson())
+    return nullptr;
+  return std::make_unique<JsonLog>(of);
 }
 
 } // namespace dlc

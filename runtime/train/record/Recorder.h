@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observers of a run: each writes a file, and has a row in Recorders.cpp.
+// Observers of a run: each has a row in Recorders.cpp.
 #pragma once
 
 #include "runtime/train/Hooks.h"

@@ -11,6 +11,10 @@
 namespace dlc {
 namespace {
 
+Result<JsonLines> linesOf(const Recorded &of, const char *name) {
+  return JsonLines::open(of.run + name, "step", of.progress.step);
+}
+
 class RunLines : public Recorder {
 public:
   RunLines(JsonLines metrics, JsonLines epochs, std::string classes)
@@ -141,11 +145,8 @@ private:
 } // namespace
 
 MadeRecorder openRunLines(const Recorded &of) {
-  const auto open = [&](const char *name) {
-    return JsonLines::open(of.run + name, "step", of.progress.step);
-  };
-  DLC_ASSIGN(JsonLines metrics, open("/metrics.jsonl"));
-  DLC_ASSIGN(JsonLines epochs, open("/epochs.jsonl"));
+  DLC_ASSIGN(JsonLines metrics, linesOf(of, "/metrics.jsonl"));
+  DLC_ASSIGN(JsonLines epochs, linesOf(of, "/epochs.jsonl"));
   return std::make_unique<RunLines>(std::move(metrics), std::move(epochs),
                                     of.run + "/classes.json");
 }
@@ -158,16 +159,14 @@ MadeRecorder openStatistics(const Recorded &of) {
                       "--stats");
   if (!hasStatistics || every == 0)
     return nullptr;
-  DLC_ASSIGN(JsonLines lines, JsonLines::open(of.run + "/stats.jsonl", "step",
-                                              of.progress.step));
+  DLC_ASSIGN(JsonLines lines, linesOf(of, "/stats.jsonl"));
   return std::make_unique<StatisticsLines>(std::move(lines));
 }
 
 MadeRecorder openRankLines(const Recorded &of) {
   if (of.setup.ranks.size() == 1)
     return nullptr;
-  DLC_ASSIGN(JsonLines lines, JsonLines::open(of.run + "/ranks.jsonl", "step",
-                                              of.progress.step));
+  DLC_ASSIGN(JsonLines lines, linesOf(of, "/ranks.jsonl"));
   return std::make_unique<RankLines>(std::move(lines), of.setup.options.quiet);
 }
 
