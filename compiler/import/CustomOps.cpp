@@ -117,19 +117,15 @@ FailureOr<Type> typeOf(const Node &n, size_t i, const dlc_op_tensor &t) {
 } // namespace
 
 Status CustomOps::add(const std::string &path) {
-  auto bytes = readFile(path, kLargestLibrary);
-  if (!bytes)
-    return bytes.status();
-  auto library = OpLibrary::load(*bytes, path);
-  if (!library)
-    return library.status();
+  DLC_ASSIGN(std::string bytes, readFile(path, kLargestLibrary));
+  DLC_ASSIGN(OpLibrary library, OpLibrary::load(bytes, path));
   const std::string file =
       "ops." + std::filesystem::path(path).filename().string();
   for (const Loaded &other : loaded_)
     if (other.file == file)
       return usageError("{}: '{}' has the same name; rename one of them", path,
                         other.library.name());
-  for (const dlc_op &op : library->ops()) {
+  for (const dlc_op &op : library.ops()) {
     if (isReserved(op.domain))
       return usageError("{}: operator '{}.{}' is in a reserved domain", path,
                         op.domain, op.name);
@@ -138,7 +134,7 @@ Status CustomOps::add(const std::string &path) {
                         other->library->library.name());
   }
   const Loaded &added =
-      loaded_.emplace_back(file, std::move(*bytes), std::move(*library));
+      loaded_.emplace_back(file, std::move(bytes), std::move(library));
   for (const dlc_op &op : added.library.ops())
     found_.try_emplace(nameOf(op), Found{&added, &op});
   return {};

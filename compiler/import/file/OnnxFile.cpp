@@ -159,10 +159,7 @@ Result<std::shared_ptr<onnx::ModelProto>> parse(const std::string &path,
 
 Result<std::shared_ptr<onnx::ModelProto>> parseOnnx(const std::string &path) {
   Budget budget;
-  auto model = parse(path, budget);
-  if (!model.ok())
-    return model.status().withContext(path);
-  return model;
+  return parse(path, budget).withContext(path);
 }
 
 Result<OnnxFile> loadOnnx(const std::string &path, Budget budget) {

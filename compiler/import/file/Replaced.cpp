@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Replaced.h"
-#include "compiler/import/tensor/WeightStore.h"
 
 namespace dlc::import {
 namespace {

@@ -25,7 +25,9 @@ std::span<const SchemaAttribute> Schema::attributes() const {
 }
 
 /// Schemas are sorted by operator, then by version.
-const Schema *findSchema(std::string_view op, int64_t opset) {
+/// The schema of `op` in a model of this opset, from kOldestOpset to
+/// kNewestOpset; nullptr if ONNX does not define the operator there.
+static const Schema *findSchema(std::string_view op, int64_t opset) {
   auto after = std::upper_bound(
       std::begin(kSchemas), std::end(kSchemas), std::pair(op, opset),
       [](const auto &wanted, const Schema &schema) {

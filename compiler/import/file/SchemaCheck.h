@@ -46,10 +46,6 @@ struct Schema {
   std::span<const SchemaAttribute> attributes() const; // by name
 };
 
-/// The schema of `op` in a model of this opset, from kOldestOpset to
-/// kNewestOpset; nullptr if ONNX does not define the operator there.
-const Schema *findSchema(std::string_view op, int64_t opset);
-
 /// The first opset, at least kOldestOpset, that has `op`; 0 if none has.
 int firstOpset(std::string_view op);
 

@@ -225,10 +225,9 @@ HostResults reduce(HostCall &call, const Fold &fold, bool mean = false) {
 /// The result has the base's type; the exponent's may differ.
 HostResults pow(HostCall &call) {
   HostCall cast{call.node, {call.input(1)}, call.budget};
-  auto exponent = castTo(cast, toOnnxType(call.input(0)->dtype));
-  if (!exponent.ok())
-    return exponent;
-  HostCall same{call.node, {call.input(0), &(*exponent)[0]}, call.budget};
+  DLC_ASSIGN(const auto exponent,
+             castTo(cast, toOnnxType(call.input(0)->dtype)));
+  HostCall same{call.node, {call.input(0), &exponent[0]}, call.budget};
   return binary(same, *reference::scalarOf("pow"), false);
 }
 

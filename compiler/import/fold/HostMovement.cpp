@@ -80,10 +80,8 @@ HostResults constantOfShape(HostCall &call) {
   HostTensor fill = HostTensor::scalar(DType::F32, 0);
   if (call.node.has("value")) {
     HostCall read{call.node, {}, call.budget};
-    auto value = constant(read);
-    if (!value.ok())
-      return value;
-    fill = std::move((*value)[0]);
+    DLC_ASSIGN(auto value, constant(read));
+    fill = std::move(value[0]);
     if (fill.elements() != 1)
       return badModel("value has {} elements, expected 1", fill.elements());
   }
@@ -265,10 +263,9 @@ HostResults split(HostCall &call) {
   Shape strides = stridesOf(x.shape), shape = x.shape;
   for (int64_t size : sizes) {
     shape[axis] = size;
-    auto part = seen(call, x, {shape, strides, start * strides[axis]});
-    if (!part.ok())
-      return part;
-    parts.push_back(std::move((*part)[0]));
+    DLC_ASSIGN(auto part,
+               seen(call, x, {shape, strides, start * strides[axis]}));
+    parts.push_back(std::move(part[0]));
     start += size;
   }
   return parts;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Conventions.h"
-#include "compiler/import/file/NodeView.h"
 #include "compiler/import/roles/Evidence.h"
 #include "onnx-ml.pb.h"
-#include <algorithm>
 #include <deque>
 #include <set>
 

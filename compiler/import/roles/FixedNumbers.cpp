@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/roles/FixedNumbers.h"
-#include "compiler/import/tensor/WeightStore.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>

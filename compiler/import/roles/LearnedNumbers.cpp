@@ -2,7 +2,6 @@
 #include "compiler/import/roles/Evidence.h"
 #include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
-#include <algorithm>
 #include <cmath>
 #include <set>
 

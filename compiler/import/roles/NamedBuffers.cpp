@@ -4,7 +4,6 @@
 #include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/options/Pattern.h"
-#include <algorithm>
 #include <cmath>
 #include <re2/re2.h>
 #include <set>

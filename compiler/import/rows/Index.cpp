@@ -156,9 +156,7 @@ Expr overwritten(const Node &n, Expr rows, Expr places, Expr updates) {
   const int64_t size = rows.shape()[0];
   Expr count =
       scattered(places, filled(n, shapeOf(places), n.b.getF32Type(), 1), size);
-  Shape shape(rows.rank(), 1);
-  shape[0] = size;
-  count = count.reshape(shape);
+  count = count.reshape(lineShape(rows.rank(), 0, size));
   Expr mean = meanAt(n, places, updates, maximum(count, 1), size);
   Expr hit = count > 0;
   return select(hit, mean, rows);

@@ -51,8 +51,7 @@ LogicalResult hardmax(const Node &n) {
   return n.result(hit.cast(ir::elementType(x)));
 }
 
-//===--- Made of others
-//-----------------------------------------------------===//
+//===--- Made of others ---------------------------------------------------===//
 
 /// (x - mean) / sqrt(variance + epsilon) over dimensions from `axis` on.
 /// Statistics are at least f32, as in layer norm.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions. Axes are an attribute in old opsets, and an input from opset 13
 // (ReduceSum) or 18 (others).
-#include "compiler/dialect/Expr.h"
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 

@@ -13,7 +13,6 @@
 #include <openssl/sha.h>
 #include <optional>
 #include <set>
-#include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -8,11 +8,8 @@
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/ExternalData.h"
 #include "compiler/import/tensor/TensorData.h"
-#include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
-#include <set>
-#include <unordered_set>
 
 namespace dlc::import {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/repair/merged/Pieces.h"
+#include "compiler/import/repair/torch/Restoring.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>

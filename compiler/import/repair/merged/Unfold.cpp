@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Conventions.h"
-#include "compiler/import/repair/merged/Pieces.h"
 #include "compiler/import/repair/merged/ScoreBias.h"
 #include "compiler/import/repair/torch/FoldedOps.h"
 #include "compiler/import/repair/torch/Restoring.h"
-#include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,6 @@
 #include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
 namespace dlc::import {
 namespace {

@@ -134,6 +134,20 @@ void adoptParameters(Restoring &work);
 /// Recurrent.cpp: replaces the packed W, R and B of recurrent layers by torch's
 /// tensors and nodes that pack them.
 void unpackRecurrent(Restoring &work);
+/// Slices of one parameter that an exporter folded into separate tensors.
+struct Pieces {
+  /// Tensors whose parameter has several such tensors in the file.
+  std::set<std::string> several;
+  /// Tensor -> a tensor that shares elements with it: another slice, or the
+  /// parameter if the file has that too. Both must be trained together.
+  std::map<std::string, std::string> overlapping;
+};
+
+/// merged/Pieces.cpp: finds initializers that FoldedSources describes as moved
+/// elements of one parameter, as nodes read them now. Elements are compared by
+/// their bits; numbers with few digits, and duplicates within a tensor, are not
+/// evidence. Linear in the bytes compared, which are charged to the budget.
+Pieces findPieces(Restoring &work);
 /// merged/Unfold.cpp: replaces values folded from parameters by the parameter
 /// and the computation; masks become constants.
 void unfoldExpressions(Restoring &work);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/GraphEdit.h"
 #include "compiler/import/file/OnnxFile.h"
 #include "compiler/import/repair/upgrade/Upgrading.h"
-#include <algorithm>
 
 namespace dlc::import {
 namespace {
@@ -12,10 +12,8 @@ using onnx::NodeProto;
 using onnx::TensorProto;
 
 void drop(NodeProto &node, const std::string &name) {
-  auto &all = *node.mutable_attribute();
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [&](auto &a) { return a.name() == name; }),
-            all.end());
+  eraseWhere(*node.mutable_attribute(),
+             [&](auto &a) { return a.name() == name; });
 }
 void setInput(NodeProto &node, int slot, const std::string &name) {
   while (node.input_size() <= slot)
@@ -208,10 +206,8 @@ Result<std::vector<NodeProto>> withoutContrib(const NodeProto &node,
   const auto rule = contribRules().find(operatorName(node));
   if (node.domain().empty() || rule == contribRules().end())
     return std::vector<NodeProto>();
-  auto nodes = applied(rule->second, node, kNewestOpset, unused);
-  if (!nodes.ok())
-    return nodes.status().withContext(describe(node));
-  return nodes;
+  return applied(rule->second, node, kNewestOpset, unused)
+      .withContext(describe(node));
 }
 
 } // namespace dlc::import
