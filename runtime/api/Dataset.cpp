@@ -89,24 +89,6 @@ struct OwnSamples {
   }
 };
 
-class OwnRows final : public RowReader {
-public:
-  OwnRows(std::shared_ptr<const OwnSamples> samples, size_t column)
-      : samples_(std::move(samples)), column_(column) {}
-
-  Status read(int64_t row, const TrainingPass *, std::byte *to) const override {
-    const int code =
-        samples_->calls.read(samples_->calls.user, column_, row, to);
-    return code == 0 ? Status()
-                     : failed("sample {} cannot be read: the program's code {}",
-                              row, code);
-  }
-
-private:
-  std::shared_ptr<const OwnSamples> samples_;
-  size_t column_;
-};
-
 class OwnSource final : public Source {
 public:
   explicit OwnSource(std::shared_ptr<const OwnSamples> samples)
@@ -126,7 +108,13 @@ public:
   Result<std::shared_ptr<const RowReader>>
   rows(const std::string &key) const override {
     DLC_ASSIGN(const size_t at, find(key));
-    return std::make_shared<const OwnRows>(samples_, at);
+    return readerBy([samples = samples_, at](int64_t row, auto, auto *to) {
+      const int code = samples->calls.read(samples->calls.user, at, row, to);
+      return code == 0 ? Status()
+                       : failed("sample {} cannot be read: the program's code "
+                                "{}",
+                                row, code);
+    });
   }
   Result<std::string> hash(int) const override {
     return sha256(std::as_bytes(std::span(samples_->identity)));

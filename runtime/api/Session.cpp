@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loaded models of the C interface.
-#include "runtime/train/session/Session.h"
-#include "runtime/api/Handles.h"
 #include "runtime/api/Options.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/plan/Types.h"
-#include "runtime/train/TrainOptions.h"
 #include "runtime/train/session/Inputs.h"
 
 using namespace dlc;

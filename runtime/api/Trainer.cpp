@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training runs of the C interface.
 #include "runtime/train/Trainer.h"
-#include "runtime/api/Handles.h"
 #include "runtime/api/Options.h"
-
-#include <algorithm>
 
 using namespace dlc;
 using namespace dlc::api;

@@ -233,14 +233,12 @@ Status Column::copySample(int64_t row, const TrainingPass *pass,
     return {};
   }
   const int64_t at = spec_.isShared ? 0 : row;
-  const auto named = [&](const Status &status) {
-    return status.ok() ? status : status.withContext("'{}'", spec_.key);
-  };
   if (all_)
-    return named(write(all_ + uint64_t(at) * stride(), row, pass, to));
+    return write(all_ + uint64_t(at) * stride(), row, pass, to)
+        .withContext("'{}'", spec_.key);
   thread_local std::vector<std::byte> room;
   room.resize(stride());
-  DLC_TRY(named(rows_->read(at, pass, room.data())));
+  DLC_TRY(rows_->read(at, pass, room.data()).withContext("'{}'", spec_.key));
   return convertSample(room.data(), row, pass, to);
 }
 
@@ -254,8 +252,7 @@ Status Column::convertSample(const std::byte *from, int64_t row,
     }
     return write(from, row, pass, to);
   };
-  const Status status = convert();
-  return status.ok() ? status : status.withContext("'{}'", spec_.key);
+  return convert().withContext("'{}'", spec_.key);
 }
 
 Status Dataset::bind(const InputSpec &spec, int64_t batch) {
@@ -267,7 +264,6 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
     return {};
   }
   DLC_ASSIGN(const Array head, source_->head(spec.key));
-  DLC_TRY(checkDType(head, spec, batch));
   column.isOneHot_ = becomesShares(head, spec, batch, options_);
   DLC_TRY(checkShape(head, spec, batch, column.isOneHot_, column.elements_));
   DLC_ASSIGN(column.rows_, source_->rows(spec.key));

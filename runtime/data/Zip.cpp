@@ -111,8 +111,7 @@ Result<ZipFile> ZipFile::open(const std::string &path) {
   ZipFile zip;
   DLC_ASSIGN(MappedFile file, MappedFile::open(path));
   zip.file_ = std::make_shared<const MappedFile>(std::move(file));
-  if (Status status = zip.readDirectory(); !status.ok())
-    return status.withContext("'{}'", path);
+  DLC_TRY(zip.readDirectory().withContext("'{}'", path));
   return zip;
 }
 

@@ -37,13 +37,14 @@ void addGenerate(CommandLine &line);
 void addInspect(CommandLine &line);
 void addCompletion(CommandLine &line);
 void addManual(CommandLine &line);
-// Subcommands of `parent`: dlc debug or dlc doctor.
+// Subcommands of `parent`: dlc debug, dlc doctor or dlc data.
 void addReplay(CommandLine &line, CLI::App &parent);
 void addCompare(CommandLine &line, CLI::App &parent);
 void addFlight(CommandLine &line, CLI::App &parent);
 void addEnv(CommandLine &line, CLI::App &parent);
 void addBench(CommandLine &line, CLI::App &parent);
 void addCache(CommandLine &line, CLI::App &parent);
+void addPreview(CommandLine &line, CLI::App &parent);
 
 // The exit of a rank.
 struct RankEnd {
@@ -90,13 +91,10 @@ int parseAndRun(CommandLine &line);
 // Describes a parse error, with a suggestion.
 std::string explain(const CLI::App &app, const CLI::ParseError &error);
 
-// Whether the arguments, argv[0] first, select a command of the compiler;
-// dlc-compile, found next to this program, then replaces this process.
-bool isCompilerCommand(const std::vector<std::string> &arguments);
+// The path of dlc-compile, next to this program.
 std::string compilerPath();
 // Replaces this process by the program (exec); only returns on failure.
 Status execute(const std::string &program,
                const std::vector<std::string> &arguments);
-Status runCompiler(const std::vector<std::string> &arguments);
 
 } // namespace dlc::tool

@@ -412,7 +412,9 @@ bool isShards(const std::string &path) {
          (isFolder(path) && !shardsIn(path).empty());
 }
 
-Result<std::vector<std::string>> shardsOf(const std::string &path) {
+// The archives of `path`, in order: those of a folder, or of a range
+// (expandRange), which may be one file.
+static Result<std::vector<std::string>> shardsOf(const std::string &path) {
   if (isFolder(path))
     return shardsIn(path);
   return expandRange(path);

@@ -15,10 +15,6 @@ namespace dlc {
 // nor pictures.
 bool isShards(const std::string &path);
 
-// The archives of `path`, in order: those of a folder, or of a range (Range.h),
-// which may be one file.
-Result<std::vector<std::string>> shardsOf(const std::string &path);
-
 // Pictures and their classes. Consecutive members whose names are equal up to
 // the first dot of the last path component are one sample: key.jpg (.jpeg,
 // .png, .webp) and key.cls, a number from 0. Other members are ignored. Errors:

@@ -8,7 +8,7 @@
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/spool/TextProgram.h"
-#include "runtime/data/tokens/TokenFile.h"
+#include "runtime/data/tokens/TokenSource.h"
 #include "runtime/train/generate/Generator.h"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // dlc data inspect: describes and checks data before training.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"
-#include "tools/dlc/inspect/DataReport.h"
 
+#include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/numbers/Checked.h"
@@ -19,7 +19,7 @@
 #include "runtime/data/shards/TarSamples.h"
 #include "runtime/data/spool/TableSource.h"
 #include "runtime/data/spool/TextFiles.h"
-#include "runtime/data/tokens/TokenFile.h"
+#include "runtime/data/tokens/TokenSource.h"
 
 #include <algorithm>
 #include <atomic>
@@ -30,6 +30,20 @@
 
 namespace dlc::tool {
 namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// The report: output, and the number of broken samples.
+struct DataReport {
+  OrderedJson json;
+  std::string text;
+  int64_t broken = 0;
+
+  template <class... Values>
+  void line(fmt::format_string<Values...> format, Values &&...values) {
+    text += fmt::format(format, std::forward<Values>(values)...) + "\n";
+  }
+};
 
 struct DataArguments {
   std::string path, tokens = "auto", tokenizer, badSamples = "error";

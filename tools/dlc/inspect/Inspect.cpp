@@ -307,7 +307,7 @@ std::string shown(const Ordered &value) {
                                    : dumpJson(value);
 }
 
-void printText(const Ordered &summary, bool tensors) {
+void printSummary(const Ordered &summary, bool tensors) {
   std::string made = summary["cpu"].get<std::string>();
   for (const auto &sm : summary["sm"])
     made += (made.empty() ? "" : ", ") + sm.get<std::string>();
@@ -373,7 +373,7 @@ Status inspect(const InspectArguments &a) {
   if (a.json)
     printJson(summary, 2);
   else
-    printText(summary, a.tensors);
+    printSummary(summary, a.tensors);
   return {};
 }
 

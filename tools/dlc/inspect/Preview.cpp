@@ -2,7 +2,6 @@
 // dlc data preview: draws augmented training pictures in a grid.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
-#include "tools/dlc/inspect/DataReport.h"
 #include "tools/dlc/inspect/ShownSamples.h"
 
 #include "runtime/base/Text.h"
