@@ -5,7 +5,7 @@
 #include "runtime/base/options/Nearest.h"
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/train/run/Best.h"
-#include "runtime/train/session/Buffers.h"
+#include "runtime/train/session/EqualRanks.h"
 
 #include <yaml-cpp/yaml.h>
 

@@ -66,7 +66,7 @@ struct TrainOptions {
   // Number of consecutive skipped steps that ends the run.
   int64_t maxSkips = 10;
   // How ranks synchronise statistics of their own samples (batch norms):
-  // "broadcast" or "mean", see Buffers.h.
+  // "broadcast" or "mean", see EqualRanks.h.
   std::string bnBuffers = "broadcast";
   // Locates the overflow of a skipped step or of a loss that is not finite.
   // Copies the state before every step. Not stored.

@@ -4,7 +4,6 @@
 
 #include "runtime/train/compare/Closeness.h"
 #include "runtime/train/compare/TensorPairs.h"
-#include "runtime/train/session/Inputs.h"
 #include "runtime/train/session/Session.h"
 
 #include <functional>

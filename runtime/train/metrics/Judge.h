@@ -5,8 +5,6 @@
 #include "runtime/train/metrics/Metrics.h"
 #include "runtime/train/session/Session.h"
 
-#include <optional>
-
 namespace dlc {
 
 struct Judgement {

@@ -7,7 +7,6 @@
 #include "runtime/train/Validation.h"
 
 #include <memory>
-#include <vector>
 
 namespace dlc {
 

@@ -2,7 +2,6 @@
 #include "runtime/train/record/Recorders.h"
 
 #include "runtime/base/process/Log.h"
-#include "runtime/train/record/Recorder.h"
 
 #include <cmath>
 

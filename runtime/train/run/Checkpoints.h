@@ -2,7 +2,6 @@
 // Writes, retains and restores the checkpoints of a run.
 #pragma once
 
-#include "runtime/base/Json.h"
 #include "runtime/plan/Model.h"
 #include "runtime/train/run/Best.h"
 #include "runtime/train/run/Parts.h"

@@ -44,7 +44,9 @@ Result<bool> hasBegun(const TrainOptions &options) {
                     options.run, options.artifact);
 }
 
-Result<TrainOptions> restartOptions(const TrainOptions &options) {
+// Options for resuming options.run with a command that begins a run, as by
+// resumeOptions(). Code::Usage if they would change the run.
+static Result<TrainOptions> restartOptions(const TrainOptions &options) {
   DLC_TRY(checkSame(options));
   TrainOptions restarted = options;
   restarted.resume = options.run;

@@ -12,10 +12,6 @@ namespace dlc {
 // another artifact.
 Result<bool> hasBegun(const TrainOptions &options);
 
-// Options for resuming options.run with a command that begins a run, as by
-// resumeOptions(). Code::Usage if they would change the run.
-Result<TrainOptions> restartOptions(const TrainOptions &options);
-
 // Resumes or starts. Rank 0 decides for all ranks, since it may create the run
 // before another rank looks for it.
 Result<TrainOptions> resumeOrStart(const TrainOptions &options,

@@ -31,8 +31,6 @@ bool BatchSweep::hasCollectives() const {
 }
 
 Status BatchSweep::named(const Status &status, const Rows &rows) const {
-  if (status.ok())
-    return status;
   return status.withContext("samples {} to {} of '{}'", rows.first,
                             rows.first + std::max<int64_t>(rows.count, 1) - 1,
                             dataset_.path());

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that ranks that train one model have the same weights.
+// Checks that ranks that train one model have the same weights, and
+// synchronises what each computes from its own samples: the running statistics
+// of batch norms, and their averages.
 #pragma once
 
 #include "runtime/exec/Executor.h"
+#include <array>
+#include <string_view>
 
 namespace dlc {
 
@@ -32,5 +36,17 @@ private:
   std::vector<std::string> names_; // of the states
   bool isTried_ = false;           // DLC_INJECT_BIT was applied
 };
+
+// Broadcast: rank 0's values, as torch's DDP. Mean: over ranks, summed in f64;
+// integers are rank 0's. Each mean is rounded, so checkpoints at other steps
+// may change the last bits of later means.
+enum class BufferMode { Broadcast, Mean };
+constexpr std::array<std::string_view, 2> kBufferModes = {"broadcast", "mean"};
+
+// Collective; call before buffers are read or saved. Training steps only update
+// buffers and do not read them, so this is equivalent to a broadcast before
+// every step, without its cost.
+Status settleBuffers(Executor &executor, Communicator &communicator,
+                     BufferMode mode);
 
 } // namespace dlc

@@ -7,7 +7,6 @@
 #include "runtime/plan/Ports.h"
 
 #include <map>
-#include <optional>
 #include <string>
 
 namespace dlc {

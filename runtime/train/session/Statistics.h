@@ -5,7 +5,6 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/exec/TensorView.h"
-#include "runtime/plan/Ports.h"
 
 #include <span>
 #include <string>

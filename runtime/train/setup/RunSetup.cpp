@@ -9,7 +9,7 @@
 #include "runtime/train/Agree.h"
 #include "runtime/train/Samples.h"
 #include "runtime/train/run/RunFolder.h"
-#include "runtime/train/session/Buffers.h"
+#include "runtime/train/session/EqualRanks.h"
 
 #include <algorithm>
 #include <cmath>
