@@ -9,9 +9,38 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 
 namespace dlc::tool {
+
+std::string compilerPath() {
+  std::error_code error;
+  auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (self.parent_path() / "dlc-compile").string();
+}
+
+Status execute(const std::string &program,
+               const std::vector<std::string> &arguments) {
+  std::vector<char *> words;
+  for (const std::string &word : arguments)
+    words.push_back(const_cast<char *>(word.c_str()));
+  words.push_back(nullptr);
+  ::execv(program.c_str(), words.data());
+  return failed("cannot run '{}': {}", program, std::strerror(errno));
+}
+
+// Whether the arguments, argv[0] first, select a command of the compiler.
+static bool isCompilerCommand(const std::vector<std::string> &arguments) {
+  const auto isAt = [&](size_t i, std::initializer_list<const char *> names) {
+    return i < arguments.size() && std::ranges::count(names, arguments[i]) > 0;
+  };
+  return isAt(1, {"compile", "check", "config", "export", "graph"}) ||
+         (isAt(1, {"debug"}) && isAt(2, {"diff", "reduce"}));
+}
 
 static void addFaults(CommandLine &line) {
   CLI::App &debug = *line.app.add_subcommand(
@@ -95,8 +124,8 @@ static int run(int argc, char **argv) {
     arguments.erase(arguments.begin() + 1);
     arguments.push_back("--help");
   }
-  if (isCompilerCommand(arguments))
-    return report(runCompiler(arguments));
+  if (isCompilerCommand(arguments)) // training never loads the compiler
+    return report(execute(compilerPath(), arguments));
   waitBriefly(arguments);
   CommandLine line;
   line.arguments = arguments;

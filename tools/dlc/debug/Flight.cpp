@@ -175,7 +175,7 @@ void printAlike(const Told &told, const Alike &ranks, bool agree) {
              told.error);
 }
 
-void printText(const FlightFinding &f, const ByRank &flights) {
+void printFinding(const FlightFinding &f, const ByRank &flights) {
   printOut("{}\n", headline(f, flights));
   if (f.kind != FlightFinding::Same) {
     const auto &[rank, call] = *f.calls.begin();
@@ -247,7 +247,7 @@ Status show(const FlightArguments &arguments) {
   if (arguments.json)
     printObject(finding, byRank);
   else
-    printText(finding, byRank);
+    printFinding(finding, byRank);
   return {};
 }
 
