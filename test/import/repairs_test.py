@@ -12,6 +12,7 @@ import onnx
 
 sys.path.insert(0, os.path.dirname(__file__))
 import dlc
+from onnx import helper
 from support import SIGNATURE, call, linear, model, node, value
 
 random = np.random.RandomState(0)
@@ -30,8 +31,8 @@ def of_torch(proto, *parameters):
     return proto
 
 
-def chain(*nodes, weights=None, outputs="y", **options):
-    return model(list(nodes), [value("x", [4, 8])], [value(outputs, None)], weights, **options)
+def chain(*nodes, weights=None, outputs="y", shape=(4, 8), **options):
+    return model(list(nodes), [value("x", shape)], [value(outputs, None)], weights, **options)
 
 
 def quantized():
@@ -39,6 +40,14 @@ def quantized():
     weights = {"w_quantized": random.randint(-127, 128, (8, 8)).astype(np.int8), "s": np.float32(0.01), "z": np.int8(0), "v": floats(8, 8)}
     return chain(node("DequantizeLinear", ["w_quantized", "s", "z"], ["w"]), node("MatMul", ["x", "w"], ["h"]),
                  node("MatMul", ["h", "v"], ["y"]), weights=weights)
+
+
+def carried(w):
+    """y = x w w w, of a loop that carries w from step to step."""
+    body = helper.make_graph([node("MatMul", ["h", "v"], ["g"])], "body",
+                             [value("i", [], onnx.TensorProto.INT64), value("c", [], onnx.TensorProto.BOOL), value("h", None), value("v", None)],
+                             [value("c", [], onnx.TensorProto.BOOL), value("g", None), value("v", None)])
+    return chain(node("Loop", ["n", "", "x", "w"], ["y", "unused"], body=body), weights={"w": w, "n": np.array(3)})
 
 
 def parallel_norms():
@@ -87,6 +96,7 @@ class Repairs(dlc.TestCase):
         product = node("MatMul", ["x", "onnx::MatMul_7"], ["y"])
         return {
             "constants": (self.file(chain(constant, node("MatMul", ["x", "w"], ["y"])), "constant.onnx"), []),
+            "carried-weights": (self.file(carried(w), "carried.onnx"), []),
             "stop-gradients": (ref("stops_vq-plain.onnx"), []),
             "keep-statistics": (self.file(two_norms(), "modes.onnx"), []),
             "add-zero-biases": (ref("folded_convnext.onnx"), []),
@@ -94,6 +104,8 @@ class Repairs(dlc.TestCase):
             "split-norms": (self.file(parallel_norms(), "norms.onnx"), []),
             "split-merged": (folded, []),
             "unpack-recurrent": (ref("recurrent_lstm-dynamo.onnx"), []),
+            "one-bias": (self.file(chain(node("RNN", ["x", "W", "R", "B"], ["y"], hidden_size=8), shape=[3, 4, 8], weights={
+                "W": floats(1, 8, 8), "R": floats(1, 8, 8), "B": np.concatenate([floats(1, 8), np.zeros((1, 8), np.float32)], 1)}), "rnn.onnx"), []),
             "names-by-value": (self.file(chain(product, weights={"onnx::MatMul_7": w}), "unnamed.onnx"),
                                [f"--names={self.safetensors('fc.weight', w.T.copy())}"]),
             "adopt-names": (folded, []),
@@ -151,6 +163,21 @@ class Repairs(dlc.TestCase):
         path = os.path.join(dlc.REFS, "folded_bert.onnx")
         parameters = lambda *flags: dlc.dlc("compile", path, "--stop-after=import", *flags)[0].count(" param init")
         self.assertEqual([parameters(), parameters("--no-repair=split-merged,dropout")], [33, 25])
+
+    def test_the_second_bias_stays_zero(self):
+        """In a layer of a source with one bias; if that is zeros, too, nothing tells."""
+        np.savez(self.path("d.npz"), x=floats(3, 4, 8), y=floats(3, 4, 8))
+        path, _ = self.cases()["one-bias"]
+        for value in np.float32(0.5), np.float32(0):
+            proto = onnx.load(path)
+            b = np.concatenate([np.full((1, 8), value), np.zeros((1, 8), np.float32)], 1)
+            next(t for t in proto.graph.initializer if t.name == "B").CopyFrom(onnx.numpy_helper.from_array(b, "B"))
+            artifact = self.path(f"{value}.dlc")
+            _, err = dlc.dlc("compile", self.file(proto), "--loss=mse", "--optimizer=adam", "-o", artifact)
+            self.assertEqual("--lr-scale=REGEX:0.5, which they match" in err, value == 0, err)
+            run = dlc.train(artifact, self.path("d.npz"), self.path(f"{value}"), steps=1)
+            moved = (run.state(1)["B"] != b).reshape(2, 8)
+            self.assertEqual(moved.all(1).tolist(), [True, value == 0])
 
     def test_inspect_counts_them(self):
         artifact = dlc.compile(os.path.join(dlc.REFS, "recurrent_gru-dynamo.onnx"), self.path("gru.dlc"), loss="mse")

@@ -85,6 +85,11 @@ constexpr Warning kWarnings[] = {
      ". Those that are parameters (positions, scales) need ",
      "--train=REGEX, which they match; --freeze=REGEX keeps the others without "
      "this warning"},
+    {"two biases",
+     "biases of recurrent layers that are zeros; both halves train, by which "
+     "they move twice as far as in a source that has one bias, such as Keras: ",
+     ". If it has one, compile with ",
+     "--lr-scale=REGEX:0.5, which they match"},
     {"straight through",
      "sums x + (q - x), which is q, are read as the straight-through "
      "estimators that they look like, whose detach() an exporter drops; "
@@ -111,9 +116,10 @@ std::string quoted(const Decision &decision) {
 
 /// Decisions about training options, not about the exporter's changes.
 const std::set<std::string> kOfTraining = {
-    "padding",  "zero row",         "fixed",     "kept",     "trained",
-    "by role",  "operand",          "fresh",     "number",   "untied",
-    "detached", "straight through", "quantized", "frequency"};
+    "padding",   "zero row", "fixed",      "kept",     "trained",
+    "by role",   "operand",  "fresh",      "number",   "untied",
+    "carried",   "one bias", "two biases", "detached", "straight through",
+    "quantized", "frequency"};
 
 } // namespace
 

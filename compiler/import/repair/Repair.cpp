@@ -150,6 +150,8 @@ Result<int> bind(Graph &graph, const ImportOptions &options) {
 constexpr Repair kRepairs[] = {
     {"constants", "turns Constant nodes that hold weights into initializers",
      Stage::Source, deciding<takeConstants>},
+    {"carried-weights", "finds weights that loops carry unchanged",
+     Stage::Source, deciding<readCarriedWeights>},
     // Before other repairs replace the nodes with the notes.
     {"stop-gradients",
      "restores a detach() from torch's notes or from x + (q - x)",
@@ -177,6 +179,8 @@ constexpr Repair kRepairs[] = {
     {"unpack-recurrent",
      "splits packed weights of recurrent layers as in torch", Stage::Source,
      restoring<unpackRecurrent>},
+    {"one-bias", "keeps the zeros beside a recurrent layer's one bias",
+     Stage::Source, restoring<findOneBias>},
     {"names-by-value", "names tensors as the equal tensors of --names",
      Stage::Source, restoring<[](Restoring &work, const ImportOptions &o) {
        return nameByValue(work, o.names);

@@ -134,6 +134,9 @@ void adoptParameters(Restoring &work);
 /// Recurrent.cpp: replaces the packed W, R and B of recurrent layers by torch's
 /// tensors and nodes that pack them.
 void unpackRecurrent(Restoring &work);
+/// merged/OneBias.cpp: keeps the zeros beside the one bias of a recurrent
+/// layer, in files of other tools; warns if the bias is zeros, too.
+void findOneBias(Restoring &work);
 /// Slices of one parameter that an exporter folded into separate tensors.
 struct Pieces {
   /// Tensors whose parameter has several such tensors in the file.
@@ -169,6 +172,10 @@ Status separateTies(Restoring &work, const std::vector<std::string> &names);
 /// before tensors are restored. Linear in the size of the file. A Constant that
 /// cannot be read remains; the only error is Code::BadModel, over budget.
 Status takeConstants(OnnxFile &file);
+/// merged/CarriedWeights.cpp.
+/// Makes bodies read the weights that their Loop or Scan carries unchanged.
+/// Names are unique (separateNames). Linear in the size of the file.
+Status readCarriedWeights(OnnxFile &file);
 /// merged/FillWeights.cpp.
 /// Turns a ConstantOfShape of floats and known shape into an initializer, so
 /// that it is trained or updated, if its result is only used as weight or bias
