@@ -5,6 +5,7 @@
 #include "compiler/import/file/TorchNotes.h"
 #include "compiler/import/roles/Evidence.h"
 #include "compiler/import/roles/FixedNumbers.h"
+#include "compiler/import/roles/LayerSearch.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/WeightStore.h"
 #include "onnx-ml.pb.h"
@@ -17,15 +18,10 @@
 namespace dlc::import {
 namespace {
 
-const std::set<std::string> kPassThrough = {
-    "Identity", "Transpose",      "Reshape",         "Cast",  "CastLike",
-    "Squeeze",  "Unsqueeze",      "Flatten",         "Slice", "Expand",
-    "Split",    "QuantizeLinear", "DequantizeLinear"};
-
 class RoleFinder {
 public:
   explicit RoleFinder(const OnnxFile &file)
-      : file(file), isTorch(isOfTorch(*file.model)) {
+      : file(file), search(file, flow), isTorch(isOfTorch(*file.model)) {
     for (const auto *node : file.nodes) {
       flow.addWithBodies(*node);
       for (const auto &entry : node->metadata_props())
@@ -141,7 +137,7 @@ private:
     if (llvm::is_contained({BufferSign::Use, BufferSign::Values}, sign))
       return named(sign);
     if (reading.weightOf) {
-      if (isOfText(name, *reading.weightOf))
+      if (isOfGroups(own, *reading.weightOf, weight))
         return {Role::Constant,
                 "constants of the source's group norm, not parameters"};
       if (weight.elements() > 1 || isTorch ||
@@ -185,12 +181,12 @@ private:
   /// Whether `reader` may read a parameter: positions, a token or scales, not a
   /// mask, nor what normalizes an input of the model.
   bool mayBeLearned(const Weight &weight, const onnx::NodeProto &reader) const {
-    static const std::set<std::string> readers = {"Add", "Concat", "Expand",
-                                                  "Mul", "Sum",    "Tile"};
+    static const std::set<std::string> readers = {
+        "Add", "Concat", "Expand", "Loop", "Mul", "Scan", "Sum", "Tile"};
     return readers.count(reader.op_type()) && !isTwoNumbers(weight) &&
            formulaOf(weight) == Formula::None &&
            std::ranges::none_of(reader.input(), [&](const std::string &input) {
-             const std::string source = behind(input);
+             const std::string source = search.behind(input);
              return !flow.maker(source) && !file.weights.find(source);
            });
   }
@@ -240,12 +236,23 @@ private:
                          "a buffer (--freeze)"};
   }
 
-  /// Ones and zeros that the older exporter adds for group norms.
-  bool isOfText(const std::string &name, const onnx::NodeProto &norm) const {
-    static const Pattern constant =
-        *Pattern::parse("(^|/)Constant(_[0-9]+)?_output_[0-9]+$");
-    return isTorch && norm.op_type() == "InstanceNormalization" &&
-           constant.search(name);
+  /// Ones or zeros of a decomposed group norm: an InstanceNormalization between
+  /// two Reshapes.
+  bool isOfGroups(const std::string &name, const onnx::NodeProto &norm,
+                  const Weight &weight) const {
+    auto reshapes = [](const onnx::NodeProto *node) {
+      return node && node->op_type() == "Reshape";
+    };
+    if (norm.op_type() != "InstanceNormalization" || !norm.output_size() ||
+        !std::ranges::count(norm.input(), name) ||
+        !reshapes(flow.maker(norm.input(0))))
+      return false;
+    const std::vector<float> values = floatsOf(weight);
+    return !values.empty() && (values[0] == 0 || values[0] == 1) &&
+           std::ranges::count(values, values[0]) == ptrdiff_t(values.size()) &&
+           std::ranges::all_of(flow.readers(norm.output(0)), [&](auto &reader) {
+             return reshapes(reader.node);
+           });
   }
 
   static bool isTwoNumbers(const Weight &weight) {
@@ -265,7 +272,8 @@ private:
   /// The older exporter stores constants of the source's text in nodes, so an
   /// initializer is a parameter or a buffer: under its own name, or a generated
   /// one if it was cast, reshaped or used in a computation. Later tools fold,
-  /// too.
+  /// too. TensorFlow's variables have the name of the op that reads them,
+  /// Paddle's end in w_0.
   Found ofNumber(const std::string &own, const Weight &weight,
                  const std::string &name, const Reading &reading,
                  BufferSign sign) const {
@@ -275,6 +283,11 @@ private:
                        "a scalar operand of " + described(reading.any)};
     const bool folded = name.starts_with("onnx::");
     const bool isNamed = !madeUpNames().search(name);
+    static const Pattern variable =
+        *Pattern::parse("/ReadVariableOp|[.][wb]_[0-9]+$");
+    if (!isTorch && variable.search(name) &&
+        numberUseOf(own, file, flow) >= NumberUse::Operand)
+      return {number.role, number.reason, RoleDoubt::Operand};
     if (!isTorch || !fxValues.empty() || weight.elements() < 1 ||
         !(folded || isNamed || computed.search(name)))
       return number;
@@ -319,88 +332,6 @@ private:
     return pattern;
   }
 
-  /// The norm that `node` scales or shifts, or the layer that it adds a bias
-  /// to, with a weight vector as its input `slot`; else null.
-  const onnx::NodeProto *layerBehind(const onnx::NodeProto &node,
-                                     int slot) const {
-    if ((node.op_type() != "Add" && node.op_type() != "Mul") ||
-        node.input_size() != 2)
-      return nullptr;
-    const auto *from = producerOf(node.input(1 - slot));
-    if (!from)
-      return nullptr;
-    if (node.op_type() == "Mul")
-      return isNormalized(*from) ? from : nullptr;
-    if (from->op_type() == "Mul")
-      for (int i = 0; i < 2; ++i)
-        if (isVector(from->input(1 - i)))
-          if (const auto *norm = producerOf(from->input(i));
-              norm && isNormalized(*norm))
-            return norm;
-    static const std::set<std::string> layers = {"Conv", "ConvTranspose",
-                                                 "MatMul"};
-    return layers.count(from->op_type()) &&
-                   (file.weights.find(behind(from->input(1))) ||
-                    isColumnOf(*from, node.input(slot)))
-               ? from
-               : nullptr;
-  }
-
-  /// The layer without a bias whose only channel `node` adds input `slot` to, a
-  /// tensor of one element, as Keras has it; of rank 0 it is a number.
-  const onnx::NodeProto *onlyChannelBehind(const onnx::NodeProto &node,
-                                           int slot) const {
-    const Weight *bias = file.weights.find(behind(node.input(slot)));
-    if (node.op_type() != "Add" || node.input_size() != 2 || !bias ||
-        bias->elements() != 1 || bias->shape.empty())
-      return nullptr;
-    const auto *layer = producerOf(node.input(1 - slot));
-    const Weight *weight = layer && layer->input_size() == 2
-                               ? file.weights.find(behind(layer->input(1)))
-                               : nullptr;
-    return weight && channelsOf(*layer, weight->shape) == 1 ? layer : nullptr;
-  }
-
-  /// A column [rows, 1] added to W x, with a weight matrix W of as many rows.
-  bool isColumnOf(const onnx::NodeProto &product,
-                  const std::string &vector) const {
-    const Weight *matrix = file.weights.find(behind(product.input(0)));
-    const Weight *column = file.weights.find(vector);
-    return product.op_type() == "MatMul" && matrix && column &&
-           matrix->shape.size() == 2 && column->shape.size() > 1 &&
-           column->shape.back() == 1 && column->elements() == matrix->shape[0];
-  }
-
-  /// x / sqrt(...), or an operator that normalises.
-  bool isNormalized(const onnx::NodeProto &node) const {
-    if (node.op_type() != "Div")
-      return node.op_type() == "InstanceNormalization";
-    const auto *divisor = producerOf(node.input(1));
-    return divisor && divisor->op_type() == "Sqrt";
-  }
-
-  bool isVector(const std::string &name) const {
-    const Weight *weight = file.weights.find(behind(name));
-    return weight && weight->elements() > 1 &&
-           std::ranges::count_if(weight->shape,
-                                 [](int64_t d) { return d != 1; }) == 1;
-  }
-
-  /// The source of a value, through nodes that only move elements.
-  std::string behind(std::string value) const {
-    for (int steps = 0; steps < 8; ++steps) {
-      const auto *maker = flow.maker(value);
-      if (!maker || !kPassThrough.count(maker->op_type()))
-        break;
-      value = maker->input(0);
-    }
-    return value;
-  }
-  const onnx::NodeProto *producerOf(const std::string &value) const {
-    const auto *maker = flow.maker(behind(value));
-    return maker && maker->input_size() ? maker : nullptr;
-  }
-
   void visit(const std::string &value, std::set<std::string> &seen,
              Reading &reading) {
     const auto readers = flow.readers(value);
@@ -408,7 +339,7 @@ private:
       return;
     for (const auto &[node, input] : readers) {
       read(value, *node, input, reading);
-      if ((input == 0 && kPassThrough.count(node->op_type())) ||
+      if ((input == 0 && movesElements(*node)) ||
           joinsWeights(*node, file, flow))
         for (const std::string &output : node->output())
           visit(output, seen, reading);
@@ -428,14 +359,14 @@ private:
     note(reading.statisticOf,
          node.op_type() == "BatchNormalization" && input >= 3);
     reading.isLookedUp |= node.op_type() == "Gather" && input == 0;
-    if (!reading.weightOf && isVector(value)) {
-      reading.weightOf = layerBehind(node, input);
+    if (!reading.weightOf && search.isVector(value)) {
+      reading.weightOf = search.layerBehind(node, input);
       if (!reading.weightOf && !reading.joinedBy)
         reading.joinedBy = residualBehind(
-            node, input, file.weights.find(behind(value))->elements(), file,
-            flow);
+            node, input, file.weights.find(search.behind(value))->elements(),
+            file, flow);
     } else if (!reading.weightOf) {
-      reading.weightOf = onlyChannelBehind(node, input);
+      reading.weightOf = search.onlyChannelBehind(node, input);
     }
     reading.isOfFoldedNorm |=
         reading.joinedBy && isOfFoldedNorm(node, input, file, flow);
@@ -443,6 +374,7 @@ private:
 
   const OnnxFile &file;
   ValueFlow flow;
+  const LayerSearch search;
   const bool isTorch;
   std::unordered_map<std::string, std::string> decisions; // of repairs
   std::set<std::string> ofNodes;                          // from Constant nodes

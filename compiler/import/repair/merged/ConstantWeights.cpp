@@ -31,7 +31,7 @@ public:
     const bool none = isTrainedWithout(roles);
     for (Offer &offer : offers)
       if (offer.node && (none || roles[offer.name].role == Role::Constant ||
-                         isOfGroups(offer.name) || isChoice(offer.name)))
+                         isChoice(offer.name)))
         file.weights.remove(offer.name);
       else
         DLC_TRY(take(offer));
@@ -114,31 +114,6 @@ private:
     return file.weights.find(name)->elements() <= kFew &&
            std::ranges::any_of(flow.readers(name), [](auto &reader) {
              return reader.node->op_type() == "Gather";
-           });
-  }
-
-  /// Ones or zeros in a decomposed group norm: an InstanceNormalization between
-  /// two Reshapes.
-  bool isOfGroups(const std::string &name) {
-    const auto readers = flow.readers(name);
-    if (readers.empty() || !std::ranges::all_of(readers, [&](auto &reader) {
-          return isGrouped(*reader.node);
-        }))
-      return false;
-    const std::vector<float> values = floatsOf(*file.weights.find(name));
-    return std::ranges::all_of(values, [&](float value) {
-      return value == values[0] && (value == 0 || value == 1);
-    });
-  }
-
-  bool isGrouped(const onnx::NodeProto &norm) {
-    if (norm.op_type() != "InstanceNormalization" || !norm.output_size())
-      return false;
-    const auto *maker = flow.maker(norm.input(0));
-    const auto next = flow.readers(norm.output(0));
-    return maker && maker->op_type() == "Reshape" && !next.empty() &&
-           std::ranges::all_of(next, [](auto &reader) {
-             return reader.node->op_type() == "Reshape";
            });
   }
 
