@@ -23,7 +23,7 @@ static Status prepare(Graph &graph, const ImportOptions &options,
   for (std::string warning :
        {options.renewNorms ? "" : fusedBatchNorm(file),
         isOpen ? "" : batchOfOne(file), lostNotes(file), lostUpdates(file),
-        lostStatistics(file), ownTraining(file)})
+        lostStatistics(file), lostDivisors(file), ownTraining(file)})
     if (!warning.empty())
       file.remarks.push_back({std::move(warning), true});
   if (options.trains && !options.trainQuantized)

@@ -208,6 +208,24 @@ std::string lostStatistics(const OnnxFile &file) {
                      listed(lost, 3));
 }
 
+std::string lostDivisors(const OnnxFile &file) {
+  constexpr size_t kDivisor = 6; // argument of avg_pool2d and avg_pool3d
+  const TorchNotes notes(file.model->graph());
+  std::vector<std::string> lost;
+  for (const auto *node : file.nodes) {
+    const TorchCall &call = notes.call(*node);
+    if (call.target.starts_with("avg_pool") && call.args.size() > kDivisor &&
+        call.args[kDivisor] != "None")
+      lost.push_back(fmt::format("'{}'", printable(nodeLabel(*node))));
+  }
+  if (lost.empty())
+    return "";
+  return fmt::format("average pools of the source have a divisor_override, "
+                     "which the exporter dropped: {}. They divide by the size "
+                     "of the window",
+                     listed(lost, 3));
+}
+
 std::string lostNotes(const OnnxFile &file) {
   if (!hasLostNotes(*file.model))
     return "";

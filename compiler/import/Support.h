@@ -46,6 +46,10 @@ std::string lostUpdates(const OnnxFile &file);
 /// that a file in training form does not have.
 std::string lostStatistics(const OnnxFile &file);
 
+/// A warning, or "": average pools of the source divide by a number that the
+/// exporter dropped.
+std::string lostDivisors(const OnnxFile &file);
+
 /// A warning, or "": a tool after the exporter dropped the exporter's notes.
 std::string lostNotes(const OnnxFile &file);
 

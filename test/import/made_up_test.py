@@ -102,6 +102,15 @@ class MadeUp(RestoreCase):
             self.read(nodes, tensors, parameters=["w", "m.n.weight", "m.n.bias"], buffers=buffers, outputs=[value("y", [4, 2, 2, 2])])
             self.assertEqual(self.errors.count("keep running statistics for evaluation, which the file does not have: 'm.n'"), warned)
 
+    def test_divisors_of_pools(self):
+        """divisor_override, which both exporters drop; only the newer one's notes have it."""
+        tensors = {"w": floats(8, 8), "image": np.array([4, 2, 2, 2])}
+        for given, warned in ("", 0), (", None", 0), (", 3", 1):
+            nodes = [call(node("MatMul", ["x", "w"], ["p"]), "matmul", "%x, %p_w"), node("Reshape", ["p", "image"], ["i"]),
+                     call(node("AveragePool", ["i"], ["y"], name="pool", kernel_shape=[2, 2]), "avg_pool2d", f"%i, [2, 2], [1, 1], [0, 0], False, True{given}")]
+            self.read(nodes, tensors, parameters=["w"], outputs=[value("y", [4, 2, 1, 1])])
+            self.assertEqual(self.errors.count("a divisor_override, which the exporter dropped: 'pool'"), warned, given)
+
     def test_buffers_that_a_forward_updates(self):
         """Power iterations and moving codebooks: a warning, as the file has their values but no updates."""
         nodes = [call(node("MatMul", ["x", "w"], ["p"]), "matmul", "%x, %p_w"), call(node("Mul", ["p", "m.u"], ["y"]), "mul", "%p, %b_m_u")]
