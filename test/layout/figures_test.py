@@ -12,8 +12,8 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 155_237,
-    "lines of runtime/data": 8_368,
+    "product lines": 154_719,
+    "lines of runtime/data": 8_272,
     "files that know shards": 15,
     "file names in two rooms": 13,
     "files of compiler/ that include passes/ or tools/": 3,

@@ -2,8 +2,8 @@
 // Layers of several nodes: a product and the sum with its bias, a norm and its
 // scale. Each query takes constant time.
 #pragma once
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/OnnxFile.h"
-#include "compiler/import/file/ValueFlow.h"
 
 namespace dlc::import {
 

@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 namespace dlc::import {
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/import/file/Names.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
