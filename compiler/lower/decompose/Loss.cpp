@@ -42,12 +42,15 @@ auto crossEntropy(Decomposition<SoftmaxCrossEntropyOp> &d) {
   return d.results({loss, max + logSum});
 }
 
-/// x - lse. If lse is the sum above, its terms are subtracted one by one: the
-/// sum of a large maximum and a small logarithm has lost the latter's digits.
+/// x - lse. If lse is the sum above, of columns, its terms are subtracted one
+/// by one: the sum of a large maximum and a small logarithm has lost the
+/// latter's digits.
 Expr belowLse(Decomposition<SoftmaxCrossEntropyBackwardOp> &d, Expr x) {
+  const Type ofRows = x.type().clone({x.shape()[0], 1});
   Value lse = d.op.getLse();
   if (auto row = lse.getDefiningOp<ReshapeOp>())
-    if (auto sum = row.getX().getDefiningOp<AddOp>())
+    if (auto sum = row.getX().getDefiningOp<AddOp>();
+        sum && sum->getOperandTypes() == TypeRange{ofRows, ofRows})
       return x - d.expr(sum.getA()) - d.expr(sum.getB());
   return x - column(d(lse));
 }

@@ -34,10 +34,7 @@ public:
     Loops::Dim tile = loops.block(schedule.blocked(), schedule.block, number);
     first = tile.first;
     states = newStates(tile);
-    int64_t count = 1;
-    for (const LoopGroup &group : schedule.inner)
-      count *= group.size;
-    if (count <= kUndivided)
+    if (graph.extent(/*reduced=*/true) <= kUndivided)
       reduce(wholeFrom(0), tile);
     else
       reduceInParts(tile);
