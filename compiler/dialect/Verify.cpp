@@ -85,8 +85,10 @@ LogicalResult GroupedMatmulBackwardWeightOp::verify() {
 }
 
 LogicalResult PutRowsOp::verify() {
-  return expectRows(getLoc(), "(C1)", "(C2)", getRows(), getValues(),
-                    tensorType(getX()));
+  if (failed(expectRows(getLoc(), "(C1)", "(C2)", getRows(), getValues(),
+                        tensorType(getX()))))
+    return failure();
+  return expectCallOrKernel(getLoc(), "(C3)", getBy());
 }
 
 LogicalResult AllFiniteOp::verify() { return checkScalarOfMany(*this); }

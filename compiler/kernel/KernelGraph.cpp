@@ -61,6 +61,9 @@ private:
   bool addOutput(Value v) {
     if (Operation *op = v.getDefiningOp(); loops.columnSums.contains(op))
       return addColumnSum(op);
+    if (auto put = v.getDefiningOp<ir::PutRowsOp>();
+        put && inside.contains(put))
+      return addRows(put);
     Ints shape = tensorType(v).getShape();
     int64_t n = product(shape), rows = graph.extent(false),
             all = rows * graph.extent(true);
@@ -77,6 +80,20 @@ private:
     if (!node)
       return false;
     graph.outputs.push_back({node, forms.linear(index, shape), full});
+    return true;
+  }
+  /// The values, each stored in the row of its index.
+  bool addRows(ir::PutRowsOp put) {
+    Ints shape = tensorType(put.getValues()).getShape(),
+         table = tensorType(put.getY()).getShape();
+    if (inside.size() > 1)
+      return fail(put, "must be a kernel of its own");
+    Forms index = forms.over(shape, everyLoop());
+    KernelNode *node = eval(put.getValues(), index),
+               *row = eval(put.getRows(), index.front());
+    index.front() = readAt(row, table.front());
+    graph.outputs.push_back(
+        {node, forms.linear(index, table), true, nullptr, row, table.front()});
     return true;
   }
   bool addColumnSum(Operation *op) {
@@ -235,12 +252,16 @@ private:
         row->kind != KernelNode::Index && row->kind != KernelNode::Splat)
       return failNode(gather, "expected indices that are in memory");
     Ints shape = tensorType(gather.getData()).getShape();
-    graph.variables.push_back(
-        {KernelVariable::Read, shape[axis], false, row->index, 1, row});
     Forms x(index.begin(), index.begin() + axis);
-    x.push_back(IndexForm::variable(graph.variables.size() - 1));
+    x.push_back(readAt(row, shape[axis]));
     x.append(index.begin() + axis + rank, index.end());
     return eval(gather.getData(), x);
+  }
+
+  IndexForm readAt(const KernelNode *row, int64_t size) {
+    graph.variables.push_back(
+        {KernelVariable::Read, size, false, row->index, 1, row});
+    return IndexForm::variable(graph.variables.size() - 1);
   }
 
   KernelNode *evalBroadcast(Value v, ArrayRef<IndexForm> index) {

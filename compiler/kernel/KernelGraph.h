@@ -83,6 +83,10 @@ struct KernelOutput {
   /// If not null: a sum of `node` over the kept loops that `offset` does not
   /// depend on, in a kernel that also reduces rows.
   mlir::Operation *sum = nullptr;
+  /// If not null: an index of dlc.put_rows. Elements are only stored where it
+  /// is in [0, rows); the others of the output keep what is in its memory.
+  const KernelNode *row = nullptr;
+  int64_t rows = 0;
 };
 
 /// The exec.last of a kernel's body, or null.

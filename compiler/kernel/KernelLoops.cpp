@@ -37,8 +37,12 @@ bool KernelLoops::find(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) {
                         "loops");
       columnSums.insert(op);
     }
-  if (!graph.reduces && outputs.size())
-    addLoops(tensorType(outputs.front()).getShape(), {});
+  if (!graph.reduces && outputs.size()) {
+    auto put = outputs.front().getDefiningOp<ir::PutRowsOp>();
+    Value each =
+        put && llvm::is_contained(ops, put) ? put.getValues() : outputs.front();
+    addLoops(tensorType(each).getShape(), {});
+  }
   for (unsigned v = 0; v < graph.variables.size(); ++v)
     (graph.variables[v].reduced ? reduced : kept).push_back(v);
   return true;

@@ -64,6 +64,8 @@ const std::vector<Row> &rows() {
       {"pool"},
       {"gather"},
       {"scatter_add"},
+      {"unique_rows"},
+      {"put_rows"},
       {"all_finite"},
       {"global_norm"},
   };

@@ -69,9 +69,10 @@ struct LoweringTraits {
   /// Whether the library's attention reads queries, keys and values from one
   /// array in which they are adjacent (dlc-join-attention).
   bool joinsAttention = false;
-  /// Whether the library sums updates by rows and writes rows in place
-  /// (dlc.unique_rows, dlc.put_rows).
-  bool updatesRows = false;
+  /// 0 if the library sorts the updates of a table's rows (dlc.unique_rows).
+  /// Else every pair of their indices is compared: so many in the time in which
+  /// one element of the table moves through its gradient and update.
+  double pairsPerElement = 0;
   /// Whether the library multiplies rows by the matrix of their group
   /// (dlc.grouped_matmul).
   bool groupsProducts = false;

@@ -12,6 +12,7 @@
 #include "passes/optimizer/BlockMoments.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using dlc::ir::Expr;
@@ -64,6 +65,9 @@ private:
   }
 };
 
+/// Most indices of which every pair is compared.
+constexpr int64_t kMostPaired = 1 << 17;
+
 struct RowGradients : impl::RowGradientsBase<RowGradients> {
   RowGradients() {
     reads<&StepOptions::optimizer, &StepOptions::accumulate,
@@ -96,10 +100,7 @@ private:
         lookups.count() == 0)
       return;
     const bool isLazy = group.options.sparse == "lazy", isExact = rests(group);
-    // Sorting rows and moving them twice costs about half of the table.
-    if (!isLazy &&
-        (!isExact || 2 * lookups.count() * options.allReduce.partners() >
-                         type.getDimSize(0)))
+    if (!isLazy && (!isExact || !isFaster(lookups, type)))
       return;
     const std::string why = whyWhole(g.getValue(), lookups, group);
     if (why.empty()) {
@@ -111,6 +112,19 @@ private:
           << "the gradient of '" << g.getState()
           << "' is of the whole table: " << why;
     }
+  }
+
+  double pairsPerElement() const {
+    return makeTarget(options.target)->lowering().pairsPerElement;
+  }
+
+  bool isFaster(const Lookups &lookups, RankedTensorType table) const {
+    const int64_t n = lookups.count() * options.allReduce.partners();
+    const double pairs = pairsPerElement();
+    // Moving rows twice costs about half of the table.
+    return 2 * n <= table.getDimSize(0) &&
+           (pairs == 0 ||
+            double(n) * double(n) <= pairs * double(table.getNumElements()));
   }
 
   static bool rests(const ParameterGroup &group) {
@@ -128,8 +142,14 @@ private:
       return "--zero splits whole gradients among the ranks";
     if (options.statistics.enabled)
       return "--stats measures whole gradients";
-    if (!makeTarget(options.target)->lowering().updatesRows)
-      return "--target=" + options.target.name + " does not update rows";
+    const std::string target = "--target=" + options.target.name;
+    const bool comparesPairs = pairsPerElement() != 0;
+    if (comparesPairs && options.allReduce.partners() > 1)
+      return target + " exchanges whole gradients";
+    if (comparesPairs && lookups.count() > kMostPaired)
+      return llvm::formatv("{0} compares all pairs of at most {1} lookups, and "
+                           "there are {2}",
+                           target, kMostPaired, lookups.count());
     if (group.rule->isOfWholeTensors)
       return group.rule->name.str() + " computes with all of it";
     if (isInBlocks(group, ir::tensorType(gradient)))

@@ -217,6 +217,15 @@ func.func @f(%i: tensor<4xi64>, %u: tensor<4x3xf32>) {
 
 // -----
 
+func.func @f(%i: tensor<4xi64>, %u: tensor<4x3xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C4) expected by = library or decomposed, found generated}}
+  %rows, %sums = dlc.unique_rows %i, %u by = generated {size = 5 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> (tensor<4xi64>, tensor<4x3xf32>)
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<2x3xf32>, %i: tensor<i64>, %v: tensor<1x3xf32>) {
   // expected-error @+1 {{(C1) expected a vector, found 'tensor<i64>'}}
   %y = dlc.put_rows %x, %i, %v : (tensor<2x3xf32>, tensor<i64>, tensor<1x3xf32>) -> tensor<2x3xf32>
@@ -228,5 +237,13 @@ func.func @f(%x: tensor<2x3xf32>, %i: tensor<i64>, %v: tensor<1x3xf32>) {
 func.func @f(%x: tensor<2x3xf32>, %i: tensor<4xi64>, %v: tensor<4x2xf32>) {
   // expected-error @+1 {{(C2) expected 4 rows of 'tensor<2x3xf32>', found 'tensor<4x2xf32>'}}
   %y = dlc.put_rows %x, %i, %v : (tensor<2x3xf32>, tensor<4xi64>, tensor<4x2xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %i: tensor<4xi64>, %v: tensor<4x3xf32>) {
+  // expected-error @+1 {{(C3) expected by = library or generated, found decomposed}}
+  %y = dlc.put_rows %x, %i, %v by = decomposed : (tensor<2x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>
   return
 }

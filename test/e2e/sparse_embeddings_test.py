@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 STEPS = 20
 OPTIMIZERS = {"sgd": dict(optimizer="sgd", lr=0.5), "adagrad": dict(optimizer="adagrad", lr=0.1),
               "adam": dict(optimizer="adam", lr=0.01, sparse_embeddings="lazy")}
+AS_GPUS = "unique_rows=decomposed,put_rows=generated"  # pairs of indices are compared, and a kernel stores the rows
 NAMES = {"table": "table", "weight": "weight", "bias": "bias", "m": "table.m", "v": "table.v"}
 
 
@@ -87,6 +88,28 @@ class SparseEmbeddings(dlc.TestCase):
             state = self.check("padding", optimizer, padding_idx=f"table:{self.ref['padding']}")
             np.testing.assert_array_equal(state["table"][3], self.ref["table"][3])
 
+    def test_as_gpus_do(self):
+        for optimizer in OPTIMIZERS:
+            self.check("all", optimizer, place=AS_GPUS)
+            self.assertEqual(self.by_rows(self.path(f"{self.count}.dlc")), ["table"])
+            self.check("padding", optimizer, place=AS_GPUS, padding_idx=f"table:{self.ref['padding']}")
+        for form, options in (("once", dict(clip_grad=0.05, ema=0.9)), ("once", dict(amp=True, amp_dtype="fp16")), ("twice", {}),
+                              ("once", dict(ddp=2))):
+            self.assertAsDense(form, near=2e-6 if "amp" not in options else 1e-3, place=AS_GPUS, **options)
+
+    def test_on_gpus(self):
+        """Gradients and updates of rows, of which nothing has the table's size, where that is faster than the table."""
+        table = 20000 * 6 * 4
+        self.ref = self.ref | {"table": np.zeros((20000, 6), np.float32)}
+        artifact = self.compile(optimizer="adagrad", target="cuda", clip_grad=1)
+        self.assertEqual(self.by_rows(artifact), ["table"])
+        summary = json.loads(dlc.dlc("inspect", artifact, json=True)[0])
+        self.assertLess(summary["memory"]["regions"]["scratch"], 0.05 * table)
+        self.assertLess(summary["programs"]["train_step"]["bytes"], 0.1 * table)
+        self.compile(optimizer="sgd", target="cuda", ddp=2)
+        self.assertIn("the gradient of 'table' is of the whole table: --target=cuda exchanges whole gradients", self.said)
+        self.assertEqual(self.by_rows(self.compile(optimizer="sgd", target="cuda", batch=500)), [])
+
     def test_lazy_is_said_and_another_function(self):
         lazy = self.train(self.compile(**OPTIMIZERS["adam"]))
         self.assertIn("--sparse-embeddings=lazy: adam moves 'table' in rows that a step looks up; other rows and their moments stay", self.said)
@@ -102,6 +125,8 @@ class SparseEmbeddings(dlc.TestCase):
         options = dict(optimizer="sgd", lr=0.5, batch=3) | options
         runs = []
         for sparse in "exact", "off":
+            if sparse == "off":
+                options.pop("place", None)
             artifact = self.compile(form, sparse_embeddings=sparse, **options)
             self.assertEqual(self.by_rows(artifact), rows if sparse == "exact" else [])
             runs.append(self.train(artifact, **train))
@@ -213,7 +238,7 @@ class SparseEmbeddings(dlc.TestCase):
         """ONNX has no such rows: export --step names the option that it needs."""
         words = "--step", "-o", self.path("step.onnx")
         _, err = dlc.dlc("export", self.compile(**OPTIMIZERS["sgd"]), *words, code=dlc.BAD_MODEL)
-        self.assertIn("'dlc.unique_rows' has no form in ONNX's standard operators: compile with --sparse-embeddings=off", err)
+        self.assertIn("'dlc.put_rows' has no form in ONNX's standard operators: compile with --sparse-embeddings=off", err)
         dlc.dlc("export", self.compile(**OPTIMIZERS["sgd"], sparse_embeddings="off"), *words)
 
 

@@ -1,4 +1,4 @@
-// RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=optimizer=sgd | FileCheck %s
+// RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=optimizer=sgd | FileCheck %s --check-prefixes=CHECK,SORTS
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=optimizer=adagrad | FileCheck %s
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="optimizer=sgd sparse-embeddings=off" | FileCheck %s --check-prefix=WHOLE
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="optimizer=sgd momentum=0.9" | FileCheck %s --check-prefix=WHOLE
@@ -9,7 +9,8 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=accumulate=2 2>&1 | FileCheck %s --check-prefixes=WHOLE,ADDED
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="ddp=2 zero=1" 2>&1 | FileCheck %s --check-prefixes=WHOLE,ZERO
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=stats 2>&1 | FileCheck %s --check-prefixes=WHOLE,STATS
-// RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=target=cuda 2>&1 | FileCheck %s --check-prefixes=WHOLE,CUDA
+// RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=target=cuda | FileCheck %s --check-prefixes=CHECK,PAIRS
+// RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="target=cuda ddp=2" 2>&1 | FileCheck %s --check-prefixes=WHOLE,CUDA
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="optimizer=adagrad moments=8bit" 2>&1 | FileCheck %s --check-prefix=BLOCKS
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=ddp=2 | FileCheck %s --check-prefix=RANKS
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="optimizer=adam optimizer-group=w:sgd(lr=1)" | FileCheck %s --check-prefix=GROUP
@@ -29,7 +30,7 @@
 // ADDED: remark: the gradient of 'w' is of the whole table: --accumulate adds up whole gradients
 // ZERO: remark: the gradient of 'w' is of the whole table: --zero splits whole gradients among the ranks
 // STATS: remark: the gradient of 'w' is of the whole table: --stats measures whole gradients
-// CUDA: remark: the gradient of 'w' is of the whole table: --target=cuda does not update rows
+// CUDA: remark: the gradient of 'w' is of the whole table: --target=cuda exchanges whole gradients
 
 // WHOLE: module
 // WHOLE-NOT: dlc.unique_rows
@@ -100,5 +101,17 @@ dlc.state @w_table : tensor<2048x2xf32> param init = "w_table" trainable
 func.func @train_step(%i: tensor<2xi64>, %u: tensor<2x2xf32>) {
   %g = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<2xi64>, tensor<2x2xf32>) -> tensor<2048x2xf32>
   dlc.gradient @w_table, %g : tensor<2048x2xf32>
+  return
+}
+
+// -----
+
+// Where every pair of indices is compared, 1024 lookups take longer than all of a small table.
+// SORTS: dlc.unique_rows
+// PAIRS-NOT: dlc.unique_rows
+dlc.state @narrow : tensor<2048x2xf32> param init = "narrow" trainable
+func.func @train_step(%i: tensor<1024xi64>, %u: tensor<1024x2xf32>) {
+  %g = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<1024xi64>, tensor<1024x2xf32>) -> tensor<2048x2xf32>
+  dlc.gradient @narrow, %g : tensor<2048x2xf32>
   return
 }

@@ -139,6 +139,8 @@ LogicalResult inferUniqueRows(MaybeLoc loc, UniqueRowsOp::Adaptor a,
   if (int64_t(a.getSize()) < 1)
     return emitOptionalError(loc, "(C3) expected rows, found ",
                              int64_t(a.getSize()));
+  if (failed(expectCallOrOps(loc, "(C4)", a.getBy())))
+    return failure();
   types.push_back(a.getIndices().getType());
   types.push_back(a.getUpdates().getType());
   return success();

@@ -118,25 +118,30 @@ def Dlc_ScatterAddOp : Dlc_Op<"scatter_add", CastInfer,
   let results = (outs Dlc_Float:$y);
   let hasVerifier = 1;
 }
-def Dlc_UniqueRowsOp : Dlc_Library<"unique_rows", CastNever, "inferUniqueRows"> {
-  let summary = "sparse scatter_add along axis 0: the distinct indices, sorted, and for each the sum of its updates";
+def Dlc_UniqueRowsOp : Dlc_Library<"unique_rows", CastNever, "inferUniqueRows", [PlaceableInterface]> {
+  let summary = "sparse scatter_add along axis 0: the distinct indices, and for each the sum of its updates";
   let shapes = "indices and rows [N]; updates and sums [N, B...]";
-  let description = [{`size`: number of rows of the table. Negative indices count from the end; updates of index `size` are ignored. If there are
-    fewer than N distinct indices, the remaining rows are `size` and their sums 0. `ranks`: the number of ranks whose updates are
-    concatenated. (C1) indices has rank 1; (C2) updates has N rows; (C3) `size` is at least 1.}];
-  let arguments = (ins Dlc_Index:$indices, Dlc_Float:$updates, I64Attr:$size, OptionalAttr<I64Attr>:$ranks);
+  let description = [{`size`: number of rows of the table. Negative indices count from the end; updates of index `size` are ignored. The library
+    sorts the distinct indices; decomposed, each is at its first position in indices. The remaining rows are `size` and their sums 0.
+    `ranks`: the number of ranks whose updates are concatenated. (C1) indices has rank 1; (C2) updates has N rows; (C3) `size` is at
+    least 1; (C4) `by` is open, library or decomposed.}];
+  let arguments = !con((ins Dlc_Index:$indices, Dlc_Float:$updates, I64Attr:$size, OptionalAttr<I64Attr>:$ranks), Dlc_Placed);
+  let answers = PlacedAs<"unique_rows">.text;
+  let assemblyFormat = Dlc_PlacedFormat;
   let results = (outs Dlc_Index:$rows, Dlc_Float:$sums);
   let example = [{%rows, %sums = dlc.unique_rows %i, %u {size = 5 : i64}
       : (tensor<4xi64>, tensor<4x3xf32>) -> (tensor<4xi64>, tensor<4x3xf32>)}];
 }
-def Dlc_PutRowsOp : Dlc_Library<"put_rows", CastNever, "inferSameAsFirst"> {
+def Dlc_PutRowsOp : Dlc_Library<"put_rows", CastNever, "inferSameAsFirst", [PlaceableInterface]> {
   let summary = "copy of x in which the rows at distinct indices, `rows`, are replaced by `values`";
   let shapes = "x and y [R, B...]; rows [N]; values [N, B...]";
-  let description = [{The values of index R are ignored. (C1) rows has rank 1; (C2) values has the shape above and x's element type.}];
-  let arguments = (ins Dlc_Float:$x, Dlc_Index:$rows, Dlc_Float:$values);
+  let description = [{The values of index R are ignored. (C1) rows has rank 1; (C2) values has the shape above and x's element type;
+    (C3) `by` is open, library or generated.}];
+  let arguments = !con((ins Dlc_Float:$x, Dlc_Index:$rows, Dlc_Float:$values), Dlc_Placed);
+  let assemblyFormat = Dlc_PlacedFormat;
   let results = (outs Dlc_Float:$y);
   let example = [{%y = dlc.put_rows %x, %rows, %v : (tensor<2x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>}];
-  let answers = "bool mayOverwrite(unsigned, unsigned operand) { return operand == 0; }\n";
+  let answers = "bool mayOverwrite(unsigned, unsigned operand) { return operand == 0; }\n" # PlacedAs<"put_rows">.text;
   let hasVerifier = 1;
 }
 #endif

@@ -59,7 +59,7 @@ LogicalResult StepRows::add(StepNodes &nodes, Operation *op) const {
   auto row = rows.find(op->getName().getStringRef());
   if (row == rows.end())
     return refuse(op) << "has no form in ONNX's standard operators: "
-                      << (isa<ir::UniqueRowsOp, ir::PutRowsOp>(op)
+                      << (isa<ir::PutRowsOp>(op)
                               ? "compile with --sparse-embeddings=off"
                               : "dlc train runs the step");
   if (row->second.isNeverF64 && ir::elementType(op->getResult(0)).isF64())

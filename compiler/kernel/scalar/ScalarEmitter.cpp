@@ -196,6 +196,22 @@ void ScalarEmitter::store(Value v, Value pointer, Value index, Type element) {
   if (accessGroup)
     op.setAccessGroupsAttr(b.getArrayAttr({accessGroup}));
 }
+Value ScalarEmitter::isStored(const KernelOutput &o) {
+  if (!o.row)
+    return {};
+  Value row = emit(o.row);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, row,
+                               number(row.getType(), double(o.rows)));
+}
+void ScalarEmitter::where(Value condition, llvm::function_ref<void()> body) {
+  if (!condition)
+    return body();
+  auto branch = scf::IfOp::create(b, loc, condition, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Scope scope(*this);
+  body();
+}
 Value ScalarEmitter::fromStorage(Value v, Type element) {
   if (element.isInteger(1))
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, v,

@@ -78,6 +78,11 @@ public:
   mlir::Value rounded(mlir::Value v, mlir::Type element);
   void store(mlir::Value value, mlir::Value pointer, mlir::Value index,
              mlir::Type element);
+  /// Whether the element of the current loops is stored in the output (null:
+  /// always).
+  mlir::Value isStored(const KernelOutput &o);
+  /// Runs the body if `condition` (null: true) is true.
+  void where(mlir::Value condition, llvm::function_ref<void()> body);
 
   /// The values emitted in a scope, which can be reopened while they dominate
   /// the insertion point.

@@ -104,6 +104,8 @@ private:
       attrs.set(name, b.getI64IntegerAttr(n));
     };
     attrs.set("symbol", kernel.getSymNameAttr());
+    if (!kernel.getBody().front().getOps<ir::PutRowsOp>().empty())
+      set("puts_rows", 1);
     if (kernel.getThreads()) {
       const exec::Threads &threads = kernel.getThreadsAttr().getValue();
       set("grid", threads.grid);
@@ -139,8 +141,15 @@ private:
       NamedAttrList attrs(attributesOf(kernel));
       if (Attribute elements = launch->getAttr(kItem))
         attrs.set(kItem, elements);
-      return finish(c, "kernel", launch.getInputs(), launch.getOutputs(),
-                    attrs.getDictionary(op->getContext()));
+      if (failed(finish(c, "kernel", launch.getInputs(), launch.getOutputs(),
+                        attrs.getDictionary(op->getContext()))))
+        return failure();
+      // Of the tables only some rows are moved.
+      if (llvm::any_of(kernel.getBody().front(),
+                       llvm::IsaPred<ir::GatherOp, ir::PutRowsOp>))
+        c.set_bytes(std::min<int64_t>(
+            c.bytes(), kernel.getScheduleAttr().getValue().bytes));
+      return success();
     }
     if (auto call = dyn_cast<exec::CallOp>(op)) {
       c.set_flops(call.getFlops());

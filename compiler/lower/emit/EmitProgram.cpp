@@ -178,6 +178,7 @@ private:
       return failure();
     for (Value v : op.getOutputs())
       outs.push_back(buffer(v));
+    copyRows(b, op, ins, outs);
     exec::KernelOp kernel = kernels.get(op);
     auto launch =
         exec::LaunchOp::create(b, op.getLoc(), kernel.getSymName(), ins, outs);
@@ -187,6 +188,13 @@ private:
     else if (llvm::any_of(op.getInputs(), isShard))
       kernel.setParted(true); // kernels that sum a rank's part
     return success();
+  }
+  /// A kernel of dlc.put_rows only stores rows: the others must be there.
+  void copyRows(OpBuilder &b, ir::FusedOp op, ArrayRef<Value> ins,
+                ArrayRef<Value> outs) {
+    if (isa<ir::PutRowsOp>(op.getBody().front().front()) &&
+        ins.front() != outs.front())
+      exec::CopyOp::create(b, op.getLoc(), ins.front(), outs.front());
   }
   static void markShared(exec::LaunchOp launch, ir::FusedOp op) {
     Builder b(op.getContext());

@@ -26,7 +26,7 @@ struct GenerateOps : impl::GenerateOpsBase<GenerateOps> {
         wrap(&op, backward.getDq());
         wrap(&op, {backward.getDk(), backward.getDv()});
       } else if (isa<ir::ConvOp, ir::ConvBackwardDataOp,
-                     ir::ConvBackwardFilterOp>(op)) {
+                     ir::ConvBackwardFilterOp, ir::PutRowsOp>(op)) {
         wrap(&op, op.getResults());
       } else {
         continue;

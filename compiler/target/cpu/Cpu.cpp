@@ -46,7 +46,6 @@ public:
             .recomputesCheap = true,
             .attendsInF32 = true,
             .joinsAttention = true,
-            .updatesRows = true,
             .groupsProducts = true,
             .largeLogits = int64_t(64) << 20};
   }
@@ -68,8 +67,10 @@ public:
           {By::Library, "its statistics are those of all ranks (--sync-bn)"}};
     if (op.placedAs() == "norm")
       return norm(op);
-    if (op.placedAs() == "grouped_matmul")
+    if (op.placedAs() == "grouped_matmul" || op.placedAs() == "unique_rows")
       return {{By::Library}, {By::Decomposed}};
+    if (op.placedAs() == "put_rows")
+      return {{By::Library}, {By::Generated}};
     if (op.placedAs() == "scaled_matmul")
       return {{By::Decomposed}};
     return isa<ir::LibraryInterface>(*op) ? Ways{{By::Library}}

@@ -90,7 +90,8 @@ Ways waysOf(ir::PlaceableInterface op) {
           [](auto o) { return normOfImages(o); })
       .Case<ir::LayerNormOp, ir::LayerNormBackwardOp>(
           [](auto o) { return norm(o); })
-      .Case([](ir::GatherOp) { return Ways{{By::Generated}}; })
+      .Case<ir::GatherOp, ir::PutRowsOp>(
+          [](auto) { return Ways{{By::Generated}}; })
       .Case<ir::ConvOp, ir::ConvBackwardDataOp, ir::ConvBackwardFilterOp>(
           [](auto) { return Ways{{By::Library}}; })
       .Default([&](Operation *) {

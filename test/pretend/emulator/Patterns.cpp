@@ -416,6 +416,28 @@ PatternModule sparseModule() {
   return p.finish();
 }
 
+/// Values stored in rows of a table.
+std::string putRows(int64_t rows, int64_t count, int64_t columns,
+                    const std::string &t) {
+  return fill(R"(^bb0(%x: $X, %i: tensor<$Nxi64>, %v: $V):
+  %y = dlc.put_rows %x, %i, %v by = generated : ($X, tensor<$Nxi64>, $V) -> $X
+  dlc.yield %y : $X
+)",
+              {{"$N", std::to_string(count)},
+               {"$X", tensor({rows, columns}, t)},
+               {"$V", tensor({count, columns}, t)}});
+}
+
+PatternModule putRowsModule() {
+  Patterns p("put-rows");
+  for (const std::string &t : kFloats)
+    for (int64_t columns : {1, 3, 8, 33, 264})
+      for (int64_t count : {1, 7, 100})
+        p.add(putRows(64, count, columns, t));
+  p.add(putRows(1, 3, 16, "f32"));
+  return p.finish();
+}
+
 PatternModule otherReductionsModule() {
   Patterns p("other-reductions");
   for (const Shape &s : {Shape{3, 7}, Shape{64, 100}, Shape{1, 1}, Shape{0, 3}})
@@ -441,6 +463,7 @@ std::vector<PatternModule> patternModules() {
           columnsModule(),
           partsOfKernelsModule(),
           sparseModule(),
+          putRowsModule(),
           otherReductionsModule(),
           transposedModule(),
           productsModule(),

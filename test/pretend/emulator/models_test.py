@@ -35,6 +35,7 @@ STEPS = {
     "nadam and lars": "mlp --optimizer=nadam --optimizer-group=f1:lars",
     "a U-Net in bf16": "zoo_unet-script-train --amp",
     "experts in fp16": "zoo_experts-dynamo-eval --amp --amp-dtype=fp16",
+    "rows of embedding tables": "pack_gpt --batch=2 --optimizer=adam --sparse-embeddings=lazy",
     "a detector's own loss": "zoo_yolo-script-train --loss=out:graph",
 }
 

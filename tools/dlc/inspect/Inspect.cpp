@@ -93,7 +93,8 @@ Ordered partsOf(const plan::Plan &plan) {
 Ordered movedByRows(const plan::Plan &plan, const plan::Program &program) {
   Ordered names = Ordered::array();
   for (const plan::Command &command : program.commands()) {
-    if (command.kind() != "put_rows")
+    if (command.kind() != "put_rows" &&
+        !plan::intAttribute(command, "puts_rows", 0))
       continue;
     const plan::Buffer &moved = program.buffers(int(command.outputs(0)));
     for (const plan::State &state : plan.states())

@@ -199,8 +199,9 @@ private:
     });
   }
   void store(const KernelOutput &o, Value pointer) {
-    Value v = e.emit(o.node);
-    e.store(v, pointer, e.emit(o.offset), ir::elementType(o.node->value));
+    Value v = e.emit(o.node), at = e.emit(o.offset);
+    e.where(e.isStored(o),
+            [&] { e.store(v, pointer, at, ir::elementType(o.node->value)); });
   }
 
   const KernelGraph &graph;

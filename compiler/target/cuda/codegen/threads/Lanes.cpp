@@ -205,7 +205,9 @@ void Lanes::store(const KernelOutput &o, Value pointer) {
   int64_t count = std::min(contiguousAt(o.offset), kAccess / bytes);
   if (count == 1) {
     each([&](int64_t lane) {
-      e.store(values[lane], pointer, e.emit(o.offset), element);
+      Value at = e.emit(o.offset);
+      e.where(e.isStored(o),
+              [&] { e.store(values[lane], pointer, at, element); });
     });
     return;
   }
@@ -222,9 +224,14 @@ void Lanes::store(const KernelOutput &o, Value pointer) {
     if (half)
       all = arith::TruncFOp::create(b, e.loc, VectorType::get({count}, element),
                                     all);
-    Value address;
-    in(lane, [&] { address = e.element(pointer, e.emit(o.offset), storage); });
-    LLVM::StoreOp::create(b, e.loc, all, address, count * bytes);
+    Value address, exists;
+    in(lane, [&] {
+      address = e.element(pointer, e.emit(o.offset), storage);
+      exists = e.isStored(o);
+    });
+    e.where(exists, [&] {
+      LLVM::StoreOp::create(b, e.loc, all, address, count * bytes);
+    });
   }
 }
 

@@ -161,13 +161,7 @@ Value Threads::choose(Value condition, Value a, Value b) {
 }
 
 void Threads::where(Value condition, llvm::function_ref<void()> body) {
-  if (!condition)
-    return body();
-  auto branch = scf::IfOp::create(e.b, e.loc, condition, /*withElse=*/false);
-  OpBuilder::InsertionGuard guard(e.b);
-  e.b.setInsertionPointToStart(branch.thenBlock());
-  ScalarEmitter::Scope scope(e);
-  body();
+  e.where(condition, body);
 }
 
 } // namespace dlc::cuda
