@@ -207,8 +207,7 @@ private:
     for (auto [state, value, before, all] :
          llvm::zip(states, updated, old, whole)) {
       Expr next = step.ifUpdating(value.cast(ir::elementType(before)), before);
-      step.write(state, rows ? all.make<ir::PutRowsOp>(all.v, rows, next.v).v
-                             : next.v);
+      step.write(state, rows ? withRows(all, rows, next).v : next.v);
     }
     g.erase();
     return success();
@@ -220,6 +219,13 @@ private:
     Expr number(*whole.b, whole.loc, rows);
     number = minimum(number, whole.shape()[0] - 1);
     return gathered(whole, number, 0);
+  }
+
+  static Expr withRows(Expr whole, Value rows, Expr values) {
+    auto unique = rows.getDefiningOp<ir::UniqueRowsOp>();
+    return whole.make<ir::PutRowsOp>(whole.v, rows, values.v,
+                                     unique ? unique.getRanksAttr()
+                                            : IntegerAttr());
   }
 
   /// Moments have the parameter's type unless 16-bit moments were requested.

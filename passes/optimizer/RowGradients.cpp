@@ -65,7 +65,7 @@ private:
   }
 };
 
-/// Most indices of which every pair is compared.
+/// Most indices, of all ranks, of which every pair is compared.
 constexpr int64_t kMostPaired = 1 << 17;
 
 struct RowGradients : impl::RowGradientsBase<RowGradients> {
@@ -142,14 +142,11 @@ private:
       return "--zero splits whole gradients among the ranks";
     if (options.statistics.enabled)
       return "--stats measures whole gradients";
-    const std::string target = "--target=" + options.target.name;
-    const bool comparesPairs = pairsPerElement() != 0;
-    if (comparesPairs && options.allReduce.partners() > 1)
-      return target + " exchanges whole gradients";
-    if (comparesPairs && lookups.count() > kMostPaired)
-      return llvm::formatv("{0} compares all pairs of at most {1} lookups, and "
-                           "there are {2}",
-                           target, kMostPaired, lookups.count());
+    if (const int64_t n = lookups.count() * options.allReduce.partners();
+        pairsPerElement() != 0 && n > kMostPaired)
+      return llvm::formatv("--target={0} compares all pairs of at most {1} "
+                           "lookups, and there are {2}",
+                           options.target.name, kMostPaired, n);
     if (group.rule->isOfWholeTensors)
       return group.rule->name.str() + " computes with all of it";
     if (isInBlocks(group, ir::tensorType(gradient)))

@@ -71,23 +71,24 @@ class OnnxStep(dlc.TestCase):
             results.append(step({info.name: value.astype(types[info.type]).reshape(info.shape) for info, value in zip(step.inputs, batch)}))
         return step, {key: np.array([result[key] for result in results]) for key in results[0]}
 
-    def check(self, artifact, tolerance=1e-5, noisy=True, **options):
+    def check(self, artifact, tolerance=1e-5, noisy=True, steps=STEPS, **options):
         """Losses, other results and movements of all that trains; what the runs have seen."""
+        options = dict(steps=steps, save_every=steps) | options
         run = self.train(artifact, **options)
-        step, results = self.run_onnx(self.export(artifact))
+        step, results = self.run_onnx(self.export(artifact), steps)
         turned = self.train(artifact, "turned", reverse=True, **options) if noisy else run
         for key, values in results.items():
             own, noise = run.metrics(key), np.abs(turned.metrics(key) / run.metrics(key) - 1).max()
             np.testing.assert_allclose(values, own, rtol=max(tolerance, 30 * noise), err_msg=key)
-        first, last = run.initial(artifact), run.state(STEPS)
+        first, last = run.initial(artifact), run.state(steps)
         expected, found = moved(first, last), moved(first, step.state)
-        other = moved(first, turned.state(STEPS))
+        other = moved(first, turned.state(steps))
         trained = [name for name in found if first[name].dtype == np.float32]
         self.assertGreater(len(trained), 1)
         for name in trained:
             norm = max(np.linalg.norm(expected[name]), 1e-30)
             noise = np.linalg.norm(other[name] - expected[name]) / norm
-            rounding = STEPS * 2**-24 * np.linalg.norm(first[name]) / norm
+            rounding = steps * 2**-24 * np.linalg.norm(first[name]) / norm
             self.assertNear(found[name], expected[name], max(2e-6, 30 * noise, rounding), name)
         counters = [name for name in step.state if step.state[name].dtype.kind in "iu"]
         for name in counters:
@@ -103,8 +104,9 @@ class OnnxStep(dlc.TestCase):
         self.assertGreater(np.ptp(rates), 1e-4, "the schedule moves it")
 
     def test_resnet8(self):
-        """Batch norms, whose running statistics are states, and strided convolutions."""
-        step, _ = self.check(self.compile(dlc.model("resnet8"), reference("resnet8"), **SGD | dict(lr=0.005)))
+        """Batch norms, whose running statistics are states, and strided convolutions. In few steps: sooner or later an input
+        of a ReLU has another sign by rounding, which the reverse order of rows need not show."""
+        step, _ = self.check(self.compile(dlc.model("resnet8"), reference("resnet8"), **SGD | dict(lr=0.005)), steps=8)
         self.assertTrue(any("running_mean" in name for name in step.state), step.state.keys())
 
     def test_gpt_tiny(self):

@@ -10,7 +10,7 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="ddp=2 zero=1" 2>&1 | FileCheck %s --check-prefixes=WHOLE,ZERO
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=stats 2>&1 | FileCheck %s --check-prefixes=WHOLE,STATS
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=target=cuda | FileCheck %s --check-prefixes=CHECK,PAIRS
-// RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="target=cuda ddp=2" 2>&1 | FileCheck %s --check-prefixes=WHOLE,CUDA
+// RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="target=cuda ddp=2 sparse-embeddings=lazy" 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="optimizer=adagrad moments=8bit" 2>&1 | FileCheck %s --check-prefix=BLOCKS
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients=ddp=2 | FileCheck %s --check-prefix=RANKS
 // RUN: %dlc-opt %s --split-input-file --dlc-row-gradients="optimizer=adam optimizer-group=w:sgd(lr=1)" | FileCheck %s --check-prefix=GROUP
@@ -30,7 +30,7 @@
 // ADDED: remark: the gradient of 'w' is of the whole table: --accumulate adds up whole gradients
 // ZERO: remark: the gradient of 'w' is of the whole table: --zero splits whole gradients among the ranks
 // STATS: remark: the gradient of 'w' is of the whole table: --stats measures whole gradients
-// CUDA: remark: the gradient of 'w' is of the whole table: --target=cuda exchanges whole gradients
+// MANY: remark: the gradient of 'many' is of the whole table: --target=cuda compares all pairs of at most 131072 lookups, and there are 131074
 
 // WHOLE: module
 // WHOLE-NOT: dlc.unique_rows
@@ -113,5 +113,16 @@ dlc.state @narrow : tensor<2048x2xf32> param init = "narrow" trainable
 func.func @train_step(%i: tensor<1024xi64>, %u: tensor<1024x2xf32>) {
   %g = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<1024xi64>, tensor<1024x2xf32>) -> tensor<2048x2xf32>
   dlc.gradient @narrow, %g : tensor<2048x2xf32>
+  return
+}
+
+// -----
+
+// So many, of two ranks, are not compared even if the optimizer is to move no other rows.
+// CHECK: dlc.unique_rows
+dlc.state @many : tensor<9000000x64xf32> param init = "many" trainable
+func.func @train_step(%i: tensor<65537xi64>, %u: tensor<65537x64xf32>) {
+  %g = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<65537xi64>, tensor<65537x64xf32>) -> tensor<9000000x64xf32>
+  dlc.gradient @many, %g : tensor<9000000x64xf32>
   return
 }

@@ -135,9 +135,9 @@ def Dlc_UniqueRowsOp : Dlc_Library<"unique_rows", CastNever, "inferUniqueRows", 
 def Dlc_PutRowsOp : Dlc_Library<"put_rows", CastNever, "inferSameAsFirst", [PlaceableInterface]> {
   let summary = "copy of x in which the rows at distinct indices, `rows`, are replaced by `values`";
   let shapes = "x and y [R, B...]; rows [N]; values [N, B...]";
-  let description = [{The values of index R are ignored. (C1) rows has rank 1; (C2) values has the shape above and x's element type;
-    (C3) `by` is open, library or generated.}];
-  let arguments = !con((ins Dlc_Float:$x, Dlc_Index:$rows, Dlc_Float:$values), Dlc_Placed);
+  let description = [{The values of index R are ignored. `ranks`: that of the dlc.unique_rows that made the rows. (C1) rows has rank 1;
+    (C2) values has the shape above and x's element type; (C3) `by` is open, library or generated.}];
+  let arguments = !con((ins Dlc_Float:$x, Dlc_Index:$rows, Dlc_Float:$values, OptionalAttr<I64Attr>:$ranks), Dlc_Placed);
   let assemblyFormat = Dlc_PlacedFormat;
   let results = (outs Dlc_Float:$y);
   let example = [{%y = dlc.put_rows %x, %rows, %v : (tensor<2x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>}];

@@ -104,8 +104,11 @@ private:
       attrs.set(name, b.getI64IntegerAttr(n));
     };
     attrs.set("symbol", kernel.getSymNameAttr());
-    if (!kernel.getBody().front().getOps<ir::PutRowsOp>().empty())
+    for (auto put : kernel.getBody().front().getOps<ir::PutRowsOp>()) {
       set("puts_rows", 1);
+      if (auto ranks = put.getRanks())
+        set("ranks", int64_t(*ranks));
+    }
     if (kernel.getThreads()) {
       const exec::Threads &threads = kernel.getThreadsAttr().getValue();
       set("grid", threads.grid);
