@@ -57,6 +57,15 @@ class Restore(RestoreCase):
         weights = {"w": floats(8, 8), "b.0.gamma": np.full(8, 0.1, np.float32)}
         self.assertEqual(set(self.read(nodes, weights)), {"w", "b.0.gamma", "n2/input0"})
 
+    def test_a_gate_that_its_module_compares_stays_one(self):
+        """torch.lerp(x, 2 x, q) of the older exporter; also if the module of a second gate, merged with it, comes first."""
+        nodes = [node("Less", ["m.q", "x"], ["c"], name="/m/Less"), node("Mul", ["m.q", "x"], ["p"], name="/m/Mul"),
+                 node("Sub", ["x", "m.q"], ["s"], name="/m/Sub"), node("Where", ["c", "p", "s"], ["y"], name="/m/Where")]
+        weights = {"m.q": np.full(8, 0.7, np.float32)}
+        self.assertEqual(set(self.read(nodes, weights)), {"m.q"})
+        other = [node("Mul", ["x", "m.q"], ["z"], name="/n/Mul"), node("Less", ["m.q", "z"], ["c"], name="/m/Less"), *nodes[1:]]
+        self.assertEqual(set(self.read(other, weights)), {"m.q", "/n/Mul/input1"})
+
     def test_a_module_called_twice_stays_one(self):
         nodes = [call(node("Mul", ["x", "s"], ["p"]), "mul", "%x, %p_s", "norm"),
                  call(node("Mul", ["p", "s"], ["y"]), "mul", "%p, %p_s", "norm")]

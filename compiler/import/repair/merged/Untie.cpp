@@ -170,9 +170,11 @@ private:
       group.origin.filledIn |= origin.filledIn;
     }
     joinCalls(groups, order);
+    const auto own = joinOwn(name, groups, order);
     size_t first = 0;
     for (size_t i = 0; i < order.size(); ++i)
-      if (groups[order[i]].origin.target == name || order[i] == "value " + name)
+      if (groups[order[i]].origin.target == name ||
+          order[i] == "value " + name || (own && order[i] == *own))
         first = i;
     for (size_t i = 0; i < order.size(); ++i) {
       Group &group = groups[order[i]];
@@ -202,6 +204,21 @@ private:
       uses.insert(uses.end(), group.uses.begin(), group.uses.end());
       return true;
     });
+  }
+
+  /// If the module that `name` belongs to reads it, so do the readers of
+  /// unknown modules. Returns the key of that module.
+  std::optional<std::string> joinOwn(const std::string &name,
+                                     std::map<std::string, Group> &groups,
+                                     std::vector<std::string> &order) const {
+    const std::string own = "module " + parentOf(name);
+    if (isMadeUp(work.notes, name) || !groups.count(own))
+      return std::nullopt;
+    if (std::erase(order, "")) {
+      auto &uses = groups[own].uses;
+      std::ranges::copy(groups[""].uses, std::back_inserter(uses));
+    }
+    return own;
   }
 
   /// Records the origin of `part`, which is split off from `name` or is `name`.
