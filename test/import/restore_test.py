@@ -98,6 +98,17 @@ class Restore(RestoreCase):
         self.assertEqual(set(self.read(nodes, {"tok.weight": floats(5, 8)}, [value("i", [4], 7)], [value("y", [4, 5])])),
                          {"tok.weight"})
 
+    def test_a_tie_is_frozen_by_either_name(self):
+        """The file has the last one, and the module of the first reads it."""
+        nodes = [call(node("Gather", ["head.weight", "i"], ["e"]), "embedding", "%p_head_weight, %i", "table"),
+                 call(node("MatMul", ["e", "head.weight"], ["y"]), "matmul", "%e, %p_head_weight", "head")]
+        inputs = [value("i", [4], onnx.TensorProto.INT64)]
+        for pattern, trained in ("^table", set()), ("^head", set()), ("none", {"head.weight"}):
+            flags = [] if pattern == "none" else [f"--freeze={pattern}"]
+            read = self.read(nodes, {"head.weight": floats(8, 8)}, inputs, parameters=["table.weight", "head.weight"], flags=flags)
+            self.assertEqual(set(read), trained, pattern)
+            self.assertIn("weights with two names in the source: 'table.weight' is 'head.weight'; --freeze, --train and", self.errors)
+
     def test_dropped_biases_come_back(self):
         conv = call(node("Conv", ["x", "c.weight"], ["y"], name="conv"), "conv2d", "%x, %p_c_weight, %p_c_bias", "c")
         conv.metadata_props.add(key="pkg.onnxscript.rewriter.rule_name", value="RemoveOptionalBiasFromConv")

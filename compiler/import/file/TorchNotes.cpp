@@ -343,18 +343,30 @@ TorchNotes::parameter(const std::string &value) const {
   return std::nullopt;
 }
 
-std::set<std::string> TorchNotes::unnamed() const {
-  std::set<std::string> left = targets;
+template <class Visit> void TorchNotes::eachRead(Visit visit) const {
   for (const auto &[node, call] : calls)
     for (const std::string &tensor : call.tensors)
       if (auto it = parameters.find(tensor); it != parameters.end())
-        left.erase(it->second);
-  // A module may read another module's parameter in place of its own.
-  for (const auto &[node, call] : calls)
-    for (const std::string &tensor : call.tensors)
-      if (auto it = parameters.find(tensor);
-          it != parameters.end() && !it->second.starts_with(call.scope + "."))
-        left.erase(call.scope + "." + leafOf(it->second));
+        visit(call, it->second);
+}
+
+std::map<std::string, std::string> TorchNotes::secondNames() const {
+  std::set<std::string> left = targets;
+  eachRead([&](auto &, auto &name) { left.erase(name); });
+  std::map<std::string, std::string> seconds;
+  eachRead([&](const TorchCall &call, const std::string &name) {
+    const std::string own = call.scope + "." + leafOf(name);
+    if (left.count(own))
+      seconds[own] = name;
+  });
+  return seconds;
+}
+
+std::set<std::string> TorchNotes::unnamed() const {
+  std::set<std::string> left = targets;
+  eachRead([&](auto &, auto &name) { left.erase(name); });
+  for (const auto &[second, name] : secondNames())
+    left.erase(second);
   return left;
 }
 

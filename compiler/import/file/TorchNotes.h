@@ -74,11 +74,16 @@ public:
     return targets.count(name);
   }
 
+  /// Second names of tied weights -> the names that nodes read them by: a
+  /// module reads another module's parameter in place of its own.
+  std::map<std::string, std::string> secondNames() const;
   /// Parameters of the module, by its names, that no node names, because they
   /// were folded or are unused. Second names of tied weights are excluded.
   std::set<std::string> unnamed() const;
 
 private:
+  /// Calls visit(call, name) for each parameter that a call reads.
+  template <class Visit> void eachRead(Visit visit) const;
   void readSignature(const std::string &text);
   void indexTensors(TorchCall &call) const;
   void readCalls(const onnx::GraphProto &graph);

@@ -389,6 +389,8 @@ Status expectMatches(const OnnxFile &file, const char *flag,
   std::vector<std::string> names;
   for (const auto &[name, weight] : file.weights.all())
     names.push_back(name);
+  for (const auto &[second, name] : file.aliases)
+    names.push_back(second);
   for (const Pattern &pattern : patterns)
     if (std::ranges::none_of(names,
                              [&](auto &name) { return pattern.search(name); }))
@@ -414,14 +416,24 @@ Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
   DLC_TRY(expectMatches(file, "--freeze", freeze));
   RoleFinder finder(file);
   std::map<std::string, Found> roles;
+  std::multimap<std::string, std::string> seconds;
+  for (const auto &[second, name] : file.aliases)
+    if (!file.weights.find(second)) // --untie makes it a weight
+      seconds.emplace(name, second);
+  auto matches = [&](const std::vector<Pattern> &any, const std::string &name) {
+    const auto [begin, end] = seconds.equal_range(name);
+    return searchAny(any, name) || std::any_of(begin, end, [&](auto &tie) {
+             return searchAny(any, tie.second);
+           });
+  };
   for (const auto &[name, weight] : file.weights.all()) {
     Found &found = roles[name] = finder.find(name, weight);
     if (found.role == Role::Buffer)
       continue;
-    if (searchAny(freeze, name))
+    if (matches(freeze, name))
       found = {Role::Constant, "matches --freeze", RoleDoubt::None,
                found.role == Role::Param};
-    else if (isFloat(weight.dtype) && searchAny(train, name))
+    else if (isFloat(weight.dtype) && matches(train, name))
       found = {Role::Param, "matches --train"};
   }
   return roles;

@@ -3,6 +3,7 @@
 #include "compiler/import/repair/torch/FoldedOps.h"
 #include "compiler/import/repair/torch/Restoring.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
 #include <algorithm>
 #include <fmt/ranges.h>
 
@@ -41,9 +42,26 @@ public:
     tieCopies();
     adoptScoped();
     noteNorms();
+    nameTies();
   }
 
 private:
+  /// The file has one name of a weight that several modules share.
+  void nameTies() {
+    std::vector<std::string> lines;
+    for (const auto &[second, name] : work.notes.secondNames())
+      if (edit.weight(name) && !edit.weight(second)) {
+        work.file.aliases[second] = name;
+        lines.push_back(
+            fmt::format("'{}' is '{}'", printable(second), printable(name)));
+      }
+    if (!lines.empty())
+      work.file.remarks.push_back({fmt::format(
+          "weights with two names in the source: {}; --freeze, --train and "
+          "--weights know both, other options the latter",
+          listed(lines, 3))});
+  }
+
   void adopt(const std::string &name, const std::string &target,
              const Weight weight) {
     if (const Weight *known = edit.weight(target)) {
