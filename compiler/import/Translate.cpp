@@ -110,6 +110,9 @@ public:
   bool keepsStatistics(const std::string &name) override {
     return file.inferenceNorms.count(name);
   }
+  bool goesToFirst(const std::string &name) override {
+    return file.indexedExtrema.count(name);
+  }
   Budget &budget() override { return file.budget; }
   const Status &problem() override { return overBudget; }
   LogicalResult importNode(const onnx::NodeProto &proto) override;

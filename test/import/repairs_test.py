@@ -16,7 +16,7 @@ from onnx import helper
 from support import SIGNATURE, call, linear, model, node, value
 
 random = np.random.RandomState(0)
-NEEDED, NEVER = {"upgrade", "contrib", "standard-bodies"}, {"drop-dead", "bind-inputs"}
+NEEDED, NEVER = {"upgrade", "contrib", "masked-scatter", "standard-bodies"}, {"drop-dead", "bind-inputs"}
 
 
 def floats(*shape):
@@ -69,6 +69,27 @@ def two_norms():
     return of_torch(chain(*norms, weights={name: np.abs(floats(8)) for name in names}))
 
 
+def largest(target, op="ReduceMax", indices=False):
+    """The largest of x p and x q, equal numbers, by a call of torch or, without one, as the older exporter writes it."""
+    best = node(op, ["c"], ["y"], **({} if op == "GlobalMaxPool" else {"axes": [2]}))
+    nodes = [*(node("Mul", ["x", w], [w + "x"]) for w in "pq"), node("Concat", ["px", "qx"], ["c"], axis=2),
+             call(best, target, "%c, 2") if target else best]
+    outputs = [value("y", None)]
+    if indices:
+        nodes.append(node("ArgMax", ["c"], ["i"], axis=2))
+        outputs.append(value("i", None, onnx.TensorProto.INT64))
+    return of_torch(model(nodes, [value("x", [4, 1, 1])], outputs, {w: np.ones(1, np.float32) for w in "pq"}), *("pq" if target else ""))
+
+
+def masked():
+    """y = x.masked_scatter(x > 0, v), as torch's exporters write it."""
+    nodes = [node("Greater", ["x", "zero"], ["m"]), node("NonZero", ["m"], ["at"]), node("Transpose", ["at"], ["places"], perm=[1, 0]),
+             node("Reshape", ["v", "all"], ["flat"]), node("Shape", ["places"], ["s"]), node("Gather", ["s", "start"], ["n"]),
+             node("Slice", ["flat", "start", "n", "start"], ["first"]), node("ScatterND", ["x", "places", "first"], ["y"])]
+    numbers = {"zero": np.float32(0), "all": np.array([-1]), "start": np.array([0]), "v": floats(4, 8)}
+    return of_torch(chain(*nodes, weights=numbers), "v")
+
+
 def products(*names):
     """The same weights in products of these names."""
     inputs = ["x", *(f"h{i}" for i in range(len(names) - 1)), "y"]
@@ -99,6 +120,7 @@ class Repairs(dlc.TestCase):
             "carried-weights": (self.file(carried(w), "carried.onnx"), []),
             "stop-gradients": (ref("stops_vq-plain.onnx"), []),
             "keep-statistics": (self.file(two_norms(), "modes.onnx"), []),
+            "indexed-extrema": (self.file(largest("max"), "largest.onnx"), []),
             "add-zero-biases": (ref("folded_convnext.onnx"), []),
             "settle-folded": (folded, []),
             "split-norms": (self.file(parallel_norms(), "norms.onnx"), []),
@@ -124,6 +146,7 @@ class Repairs(dlc.TestCase):
                          ["--features=h"]),
             "upgrade": (self.file(chain(node("Softmax", ["x"], ["y"], axis=0), opset=11), "old.onnx"), []),
             "contrib": (self.file(gelu, "gelu.onnx"), []),
+            "masked-scatter": (self.file(masked(), "masked.onnx"), []),
             "standard-bodies": (self.file(chain(node("Shrink", ["x"], ["y"])), "shrink.onnx"), []),
             "drop-dead": (lenet, []),  # no file is known of which another repair leaves such nodes
             "bind-inputs": (lenet, []),
@@ -164,6 +187,18 @@ class Repairs(dlc.TestCase):
         parameters = lambda *flags: dlc.dlc("compile", path, "--stop-after=import", *flags)[0].count(" param init")
         self.assertEqual([parameters(), parameters("--no-repair=split-merged,dropout")], [33, 25])
 
+    def test_a_mask_places_elements_in_order(self):
+        proto, x = masked(), floats(4, 8)
+        v = onnx.numpy_helper.to_array(proto.graph.initializer[3])
+        y = x.copy()
+        y[x > 0] = v.flatten()[:(x > 0).sum()]
+        np.savez(self.path("d.npz"), x=x, y=np.zeros_like(x))
+        dlc.dlc("compile", self.file(proto), "--loss=y:mse", "--lr=16", "--train=v", "-o", self.path("m.dlc"))
+        run = dlc.train(self.path("m.dlc"), self.path("d.npz"), self.path("run"), steps=1)
+        self.assertAlmostEqual(run.metrics("loss")[0], (y * y).mean(), places=6)
+        used = np.arange(32).reshape(4, 8) < (x > 0).sum()  # of the mean of y^2: dv = 2 v / 32 of lr 16
+        np.testing.assert_allclose(run.state(1)["v"], np.where(used, 0, v), atol=1e-6)
+
     def test_the_second_bias_stays_zero(self):
         """In a layer of a source with one bias; if that is zeros, too, nothing tells."""
         np.savez(self.path("d.npz"), x=floats(3, 4, 8), y=floats(3, 4, 8))
@@ -178,6 +213,18 @@ class Repairs(dlc.TestCase):
             run = dlc.train(artifact, self.path("d.npz"), self.path(f"{value}"), steps=1)
             moved = (run.state(1)["B"] != b).reshape(2, 8)
             self.assertEqual(moved.all(1).tolist(), [True, value == 0])
+
+    def test_the_first_of_equal_elements_gets_the_gradient_of_max_dim(self):
+        """As in PyTorch, where amax divides it. An ArgMax beside the maximum tells that the older exporter's call was max(dim)."""
+        np.savez(self.path("d.npz"), x=np.full((4, 1, 1), 2, np.float32), y=np.zeros((4, 1, 1), np.float32))
+        for kind, proto, moves in (("max(dim)", largest("max"), [1, 0]), ("amax", largest("amax"), [0.5, 0.5]),
+                                   ("min(dim)", largest("min", "ReduceMin"), [1, 0]), ("older", largest("", indices=True), [1, 0]),
+                                   ("unknown", largest(""), [0.5, 0.5]), ("pool", largest("", "GlobalMaxPool"), [1, 0])):
+            with self.subTest(kind):
+                artifact = self.path(f"{kind}.dlc")
+                dlc.dlc("compile", self.file(proto), "--train=^[pq]$", "--loss=y:mse", "--lr=0.125", "-o", artifact)
+                state = dlc.train(artifact, self.path("d.npz"), self.path(kind), steps=1).state(1)
+                self.assertEqual([1 - state[w].item() for w in "pq"], moves)  # of the mean of (2 max(p, q))^2
 
     def test_inspect_counts_them(self):
         artifact = dlc.compile(os.path.join(dlc.REFS, "recurrent_gru-dynamo.onnx"), self.path("gru.dlc"), loss="mse")

@@ -164,6 +164,11 @@ constexpr Repair kRepairs[] = {
      [](Graph &graph, auto &) -> Result<int> {
        return keepStatistics(graph.opened());
      }},
+    {"indexed-extrema",
+     "gives max(dim)'s gradient to the first of equal elements", Stage::Source,
+     [](Graph &graph, auto &) -> Result<int> {
+       return findIndexedExtrema(graph.opened());
+     }},
     // Notes name an input, which must exist then.
     {"add-zero-biases", "restores biases of zeros that the exporter dropped",
      Stage::Source, restoring<restoreBiases>},
@@ -241,6 +246,9 @@ constexpr Repair kRepairs[] = {
     {"contrib", "rewrites com.microsoft operators in ai.onnx ones", Stage::Form,
      [](Graph &graph, auto &) { return replaceContrib(graph.file); }, nullptr,
      Skip::IfIdle},
+    {"masked-scatter", "replaces masked_scatter, whose NonZero has no shape",
+     Stage::Form, [](Graph &graph, auto &) { return placeByMask(graph.file); },
+     nullptr, Skip::IfIdle},
     {"standard-bodies", "expands operators into their ONNX function bodies",
      Stage::Form, expandBodies, nullptr, Skip::IfIdle},
     {"drop-dead", "removes nodes that no output depends on", Stage::Form,

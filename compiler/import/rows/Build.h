@@ -52,6 +52,11 @@ Expr scattered(Expr indices, Expr updates, int64_t size);
 Expr overwritten(const Node &n, Expr rows, Expr places, Expr updates);
 Expr productAlong(Expr x, int64_t axis);
 
+/// The maximum (or minimum) along `axis`, whose gradient goes to the first of
+/// equal elements.
+Expr firstExtremum(const Node &n, Expr x, int64_t axis, bool smallest,
+                   bool keepdims);
+
 /// Adds `size` to negative indices.
 Expr wrapped(Expr index, int64_t size);
 /// 0 <= index < size

@@ -139,6 +139,12 @@ Expr productOf(Expr a, Expr b) { return a * b; }
 
 } // namespace
 
+Expr firstExtremum(const Node &n, Expr x, int64_t axis, bool smallest,
+                   bool keepdims) {
+  Expr at = argMax(smallest ? opposite(n, x) : x, axis, true);
+  return select(iota(n, shapeOf(x), axis) == at, x, 0).sum({axis}, keepdims);
+}
+
 void addRankRows(Rows &rows) {
   rows["ArgMax"] = [](const Node &n) { return argExtremum(n, false); };
   rows["ArgMin"] = [](const Node &n) { return argExtremum(n, true); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions. Axes are an attribute in old opsets, and an input from opset 13
 // (ReduceSum) or 18 (others).
-#include "compiler/import/rows/Rows.h"
+#include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 
 using namespace mlir;
@@ -118,6 +118,13 @@ template <bool isAll> Expr holds(Expr x, ArrayRef<int64_t> axes, bool keep) {
 template <Reducer ofNumbers, bool isAll>
 LogicalResult extremumOf(const Node &n) {
   Value x = n.in(0);
+  if (x && isa<FloatType>(ir::elementType(x)) &&
+      n.table.goesToFirst(n.proto.output(0))) {
+    DLC_GET(auto axes, axesOf(n, shapeOf(x).size()));
+    if (axes && axes->size() == 1 && shapeOf(x)[axes->front()] > 0)
+      return n.result(firstExtremum(n, n.expr(x), axes->front(), isAll,
+                                    n.integer("keepdims", 1) != 0));
+  }
   return x && ir::elementType(x).isInteger(1) ? reduceBy(n, holds<isAll>)
                                               : reduceBy(n, ofNumbers);
 }

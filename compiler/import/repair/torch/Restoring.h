@@ -115,6 +115,12 @@ void stopGradients(Restoring &work);
 /// number.
 int keepStatistics(Restoring &work);
 
+/// Extrema.cpp: finds ReduceMax and ReduceMin nodes that are max(dim) and
+/// min(dim), whose gradient PyTorch gives to one of equal elements, the one
+/// with the index that they return; of amax and amin all get a share. Returns
+/// their number.
+int findIndexedExtrema(Restoring &work);
+
 /// FoldedFrom.cpp: values whose folded sources the file records: those of no
 /// parameter become constants, rows of a parameter become that parameter.
 void settleFolded(Restoring &work);

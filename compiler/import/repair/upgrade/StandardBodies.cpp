@@ -150,6 +150,18 @@ Result<int> replaceContrib(OnnxFile &file) {
       .run();
 }
 
+Result<int> placeByMask(OnnxFile &file) {
+  ValueFlow flow;
+  for (const auto *node : file.nodes)
+    flow.add(*node);
+  return Rewriter(file,
+                  [&](Rewriter &to, const onnx::NodeProto &node) {
+                    return to.replace(node,
+                                      withoutNonZero(node, flow, to.unused));
+                  })
+      .run();
+}
+
 Result<int>
 expandStandardBodies(OnnxFile &file,
                      const std::function<bool(const std::string &)> &isKnown) {

@@ -15,7 +15,7 @@ constexpr char kPartOf[] = "dlc.part_of";
 /// on attributes.
 bool hasStandardBody(const std::string &op);
 
-/// Three steps convert file.nodes to the forms that rows support. The model is
+/// Four steps convert file.nodes to the forms that rows support. The model is
 /// unchanged: new nodes are in file.made; names of values are unique; names of
 /// nodes begin with that of the replaced node. Each step returns the number of
 /// nodes it replaced.
@@ -24,6 +24,8 @@ bool hasStandardBody(const std::string &op);
 Result<int> upgradeNodes(OnnxFile &file);
 /// Replaces nodes of com.microsoft for which there is a rule by ai.onnx's.
 Result<int> replaceContrib(OnnxFile &file);
+/// Replaces torch's masked_scatter by a choice between x and gathered elements.
+Result<int> placeByMask(OnnxFile &file);
 /// Expands the standard body of operators for which `isKnown` is false. Nodes
 /// of bodies are charged to the budget.
 Result<int>

@@ -77,6 +77,11 @@ const std::map<std::string, Rule> &contribRules();
 /// if the node's form is still valid. `unused` returns a unique value name.
 Result<std::vector<onnx::NodeProto>>
 upgraded(const onnx::NodeProto &node, int64_t opset, const UnusedName &unused);
+/// The same for a ScatterND at the elements of a mask, whose number depends on
+/// data; empty for others. `flow` is that of the graph.
+std::vector<onnx::NodeProto> withoutNonZero(const onnx::NodeProto &node,
+                                            const ValueFlow &flow,
+                                            const UnusedName &unused);
 /// The same, with nodes of ai.onnx for an operator of com.microsoft.
 Result<std::vector<onnx::NodeProto>> withoutContrib(const onnx::NodeProto &node,
                                                     const UnusedName &unused);

@@ -229,11 +229,21 @@ LogicalResult lpPool(const Node &n) {
   return n.result(rootOf(n.expr(mean) * double(w.sizes().taps()), p));
 }
 
-template <typename Op> LogicalResult globalPool(const Node &n) {
+/// The gradient of a maximum goes to one element, as in MaxPool.
+template <bool isMax> LogicalResult globalPool(const Node &n) {
   DLC_GET(auto x, input(n, 0));
   if (x.rank() < 3)
     return n.fail("expected an input of rank 3 or more, found {}", shapeOf(x));
-  return n.result(n.make<Op>(x.v, ir::axesBetween(2, x.rank()), true));
+  const auto spatial = ir::axesBetween(2, x.rank());
+  if constexpr (!isMax)
+    return n.result(n.make<ir::ReduceMeanOp>(x.v, spatial, true));
+  const int64_t size = sizeOf(Shape(sizesOf(x)));
+  if (size == 0)
+    return n.result(n.make<ir::ReduceMaxOp>(x.v, spatial, true));
+  Shape pooled(x.rank(), 1);
+  std::copy_n(x.shape().begin(), 2, pooled.begin());
+  Expr rows = x.reshape({pooled[0], pooled[1], size});
+  return n.result(firstExtremum(n, rows, 2, false, true).reshape(pooled));
 }
 
 LogicalResult globalLpPool(const Node &n) {
@@ -251,8 +261,8 @@ void addPoolRows(Rows &rows) {
   rows["AveragePool"] = averagePool;
   rows["LpPool"] = lpPool;
   rows["GlobalLpPool"] = globalLpPool;
-  rows["GlobalAveragePool"] = globalPool<ir::ReduceMeanOp>;
-  rows["GlobalMaxPool"] = globalPool<ir::ReduceMaxOp>;
+  rows["GlobalAveragePool"] = globalPool<false>;
+  rows["GlobalMaxPool"] = globalPool<true>;
 }
 
 } // namespace dlc::import
