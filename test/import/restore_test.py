@@ -109,6 +109,12 @@ class Restore(RestoreCase):
             self.assertEqual(set(read), trained, pattern)
             self.assertIn("weights with two names in the source: 'table.weight' is 'head.weight'; --freeze, --train and", self.errors)
 
+    def test_dropped_label_smoothing_is_named(self):
+        for smoothing, warns in ("0.1", True), ("0.0", False):
+            loss = call(node("SoftmaxCrossEntropyLoss", ["x", "t"], ["y"]), "cross_entropy_loss", f"%x, %t, None, 1, -100, {smoothing}")
+            self.read([loss], {}, [value("x", [4, 8]), value("t", [4], onnx.TensorProto.INT64)], [value("y", [])])
+            self.assertEqual("label_smoothing that the source gives them, which the exporter dropped: 'y'" in self.errors, warns)
+
     def test_dropped_biases_come_back(self):
         conv = call(node("Conv", ["x", "c.weight"], ["y"], name="conv"), "conv2d", "%x, %p_c_weight, %p_c_bias", "c")
         conv.metadata_props.add(key="pkg.onnxscript.rewriter.rule_name", value="RemoveOptionalBiasFromConv")

@@ -64,6 +64,11 @@ constexpr Warning kWarnings[] = {
      "embedding tables of which the source divides the gradient of each row by "
      "its count in the batch (scale_grad_by_freq), which dlc does not: ",
      "", ""},
+    {"smoothing",
+     "losses without the label_smoothing that the source gives them, which the "
+     "exporter dropped: ",
+     ". To smooth the labels, make the scores an output and compile with ",
+     "--loss=OUTPUT:cross_entropy --label-smoothing=NUMBER"},
     {"fixed",
      "tensors that are named as parameters contain values that models do not "
      "train (tables of sines, progressions, windows), and are not trained: ",
@@ -116,10 +121,10 @@ std::string quoted(const Decision &decision) {
 
 /// Decisions about training options, not about the exporter's changes.
 const std::set<std::string> kOfTraining = {
-    "padding",   "zero row", "fixed",      "kept",     "trained",
-    "by role",   "operand",  "fresh",      "number",   "untied",
-    "carried",   "one bias", "two biases", "detached", "straight through",
-    "quantized", "frequency"};
+    "padding",   "zero row",  "fixed",      "kept",     "trained",
+    "by role",   "operand",   "fresh",      "number",   "untied",
+    "carried",   "one bias",  "two biases", "detached", "straight through",
+    "quantized", "frequency", "smoothing"};
 
 } // namespace
 

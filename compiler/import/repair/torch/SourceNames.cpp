@@ -42,6 +42,7 @@ public:
     tieCopies();
     adoptScoped();
     noteNorms();
+    noteSmoothing();
     nameTies();
   }
 
@@ -156,6 +157,20 @@ private:
         for (int i = 1; i < node.input_size(); ++i)
           if (edit.weight(node.input(i)))
             work.file.foldedNorms.insert(node.input(i));
+  }
+
+  /// ONNX's losses have no label smoothing, and the exporter drops it.
+  void noteSmoothing() {
+    for (const auto &node : edit.graph.node()) {
+      const TorchCall &call = work.notes.call(node);
+      if (call.target == "cross_entropy_loss" && call.args.size() > 5 &&
+          operatorName(node) == "SoftmaxCrossEntropyLoss" &&
+          call.args[5] != "0.0")
+        work.decide(node.output(0), "smoothing",
+                    "the source smooths its labels by " +
+                        printable(call.args[5]),
+                    true);
+    }
   }
 
   static std::string text(const Arrangement &how) {
