@@ -96,6 +96,8 @@ case("cumsum_exclusive_reverse", "CumSum", {"x": floats(5)}, lambda t, x: t.flip
      {"a": ints(0).reshape(())}, exclusive=1, reverse=1)
 case("cumprod", "CumProd", {"x": np.array([0.5, -2.0, 0.0, 3.0, 0.0])}, lambda t, x: t.cumprod(x, 0), {"a": ints(0).reshape(())},
      opset=26)
+case("reduce_prod", "ReduceProd", {"x": np.array([0.5, -2.0, 0.0, 3.0, 1.5, 2.5, -1.0, 0.75, 1.25, 0.0, 0.0, 0.25]).reshape(2, 3, 2)},
+     lambda t, x: x.transpose(0, 1).reshape(3, 4).prod(1), {"a": ints(0, 2)}, keepdims=0)
 for mode in "reflect", "edge", "wrap":
     case(f"pad_{mode}", "Pad", {"x": floats(1, 3, 4)},
          lambda t, x, mode=mode: t.nn.functional.pad(x, (2, 1), dict(edge="replicate", wrap="circular").get(mode, mode)),

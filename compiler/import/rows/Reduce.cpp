@@ -5,7 +5,6 @@
 #include "onnx-ml.pb.h"
 
 using namespace mlir;
-using dlc::ir::Expr;
 
 namespace dlc::import {
 namespace {
@@ -66,44 +65,13 @@ Expr logSumExp(Expr x, ArrayRef<int64_t> axes, bool keep) {
   Expr sum = exp(x - shift).sum(axes, keep);
   return log(sum) + shift.reshape(sum.shape());
 }
-/// Multiplies halves pairwise, so the gradient is correct for factors of 0.
 Expr prod(Expr x, ArrayRef<int64_t> axes, bool keep) {
-  if (axes.empty())
-    return x;
-  std::vector<int64_t> perm;
-  Shape kept, shape(x.shape());
-  int64_t size = 1;
-  for (size_t d = 0; d < shape.size(); ++d)
-    if (!llvm::is_contained(axes, int64_t(d))) {
-      perm.push_back(d);
-      kept.push_back(shape[d]);
-    }
-  perm.insert(perm.end(), axes.begin(), axes.end());
-  for (int64_t axis : axes) {
-    size *= shape[axis];
+  Shape shape(x.shape());
+  for (int64_t axis : llvm::reverse(axes)) {
+    x = productAlong(x, axis);
     shape[axis] = 1;
   }
-  Shape rows = kept;
-  rows.push_back(size);
-  Expr y = x.make<ir::TransposeOp>(x.v, ArrayRef<int64_t>(perm)).reshape(rows);
-  const Shape none(rows.size(), 0), ones(rows.size(), 1);
-  while (size != 1) {
-    const int64_t half = (size + 1) / 2 + (size == 0);
-    Shape missing = none, start = none;
-    missing.back() = (size == 0 ? 1 : 2 * half) - size;
-    y = y.make<ir::PadOp>(y.v, ArrayRef(none), ArrayRef(missing),
-                          ArrayRef(none), llvm::APFloat(1.0));
-    if (size == 0)
-      break;
-    start.back() = half;
-    rows.back() = size = half;
-    auto part = [&](const Shape &from) {
-      return y.make<ir::SliceOp>(y.v, ArrayRef(from), ArrayRef(rows),
-                                 ArrayRef(ones));
-    };
-    y = part(none) * part(start);
-  }
-  return y.reshape(keep ? shape : kept);
+  return keep ? x.reshape(shape) : x;
 }
 
 /// Any (or all): the maximum (or minimum) of booleans.
