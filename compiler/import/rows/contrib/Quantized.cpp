@@ -72,34 +72,13 @@ LogicalResult matmulBits(const Node &n) {
   return c.done();
 }
 
-/// The 16 values of bitsandbytes' 4-bit types.
-const std::vector<double> &levelsOf(bool isNormal) {
-  static const std::vector<double> normal{-1.0,
-                                          -0.6961928009986877,
-                                          -0.5250730514526367,
-                                          -0.39491748809814453,
-                                          -0.28444138169288635,
-                                          -0.18477343022823334,
-                                          -0.09105003625154495,
-                                          0.0,
-                                          0.07958029955625534,
-                                          0.16093020141124725,
-                                          0.24611230194568634,
-                                          0.33791524171829224,
-                                          0.44070982933044434,
-                                          0.5626170039176941,
-                                          0.7229568362236023,
-                                          1.0};
-  static const std::vector<double> floats{0,           5.208333333e-03,
-                                          0.66666667,  1,
-                                          0.33333333,  0.5,
-                                          0.16666667,  0.25,
-                                          0,           -5.208333333e-03,
-                                          -0.66666667, -1,
-                                          -0.33333333, -0.5,
-                                          -0.16666667, -0.25};
-  return isNormal ? normal : floats;
-}
+/// The 16 values of bitsandbytes' 4-bit types: FP4 and NF4.
+constexpr double kLevels[2][16] = {
+    {0, 5.208333333e-03, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25, 0,
+     -5.208333333e-03, -0.66666667, -1, -0.33333333, -0.5, -0.16666667, -0.25},
+    {-1, -0.6961928, -0.52507305, -0.3949175, -0.28444138, -0.18477343,
+     -0.091050036, 0, 0.0795803, 0.1609302, 0.2461123, 0.33791524, 0.44070983,
+     0.562617, 0.72295684, 1}};
 
 /// A B' with B [N, K] of such values in blocks, each with its absolute maximum.
 LogicalResult matmulLevels(const Node &n) {
@@ -111,7 +90,7 @@ LogicalResult matmulLevels(const Node &n) {
   Composer c(n);
   HostTensor table(DType::F32, {16});
   for (int64_t i = 0; i < 16; ++i)
-    table.setNumber(i, levelsOf(n.integer("quant_type", 0))[size_t(i)]);
+    table.setNumber(i, kLevels[n.integer("quant_type", 0) != 0][i]);
   std::string codes = unpacked(c, c.reshape(c.in(1), {count / 2}), 4, true);
   codes = c.castTo(codes, onnx::TensorProto::INT64);
   std::string w = c.add("Gather", {c.known(table), codes}, {{"axis", 0}});
