@@ -114,6 +114,8 @@ Result<int> restoring(Graph &graph, const ImportOptions &options) {
   };
   if constexpr (std::is_void_v<decltype(run())>)
     run();
+  else if constexpr (std::is_same_v<decltype(run()), int>)
+    return run();
   else
     DLC_TRY(run());
   DLC_TRY(work.problem);
@@ -155,20 +157,13 @@ constexpr Repair kRepairs[] = {
     // Before other repairs replace the nodes with the notes.
     {"stop-gradients",
      "restores a detach() from torch's notes or from x + (q - x)",
-     Stage::Source,
-     [](Graph &graph, auto &) -> Result<int> {
-       return findStops(graph.opened());
-     }},
+     Stage::Source, restoring<findStops>},
     {"keep-statistics",
      "finds batch norms that the source keeps in inference mode", Stage::Source,
-     [](Graph &graph, auto &) -> Result<int> {
-       return keepStatistics(graph.opened());
-     }},
+     restoring<keepStatistics>},
     {"indexed-extrema",
      "gives max(dim)'s gradient to the first of equal elements", Stage::Source,
-     [](Graph &graph, auto &) -> Result<int> {
-       return findIndexedExtrema(graph.opened());
-     }},
+     restoring<findIndexedExtrema>},
     // Notes name an input, which must exist then.
     {"add-zero-biases", "restores biases of zeros that the exporter dropped",
      Stage::Source, restoring<restoreBiases>},

@@ -152,7 +152,7 @@ Status groupNorm(Upgrade &up) {
 Status dft(Upgrade &up) {
   if (up.view.opset >= 20)
     return {};
-  std::string axis = up.integer(up.view.integer("axis", 1));
+  std::string axis = up.integers({up.view.integer("axis", 1)});
   NodeProto &node = up.same();
   drop(node, "axis");
   setInput(node, 2, axis);

@@ -45,12 +45,6 @@ public:
       tensor.add_int64_data(value);
     return constant(tensor);
   }
-  std::string integer(int64_t value) {
-    onnx::TensorProto tensor;
-    tensor.set_data_type(onnx::TensorProto::INT64);
-    tensor.add_int64_data(value);
-    return constant(tensor);
-  }
   /// A scalar with the element type of the first input.
   std::string number(float value) {
     onnx::TensorProto tensor;
