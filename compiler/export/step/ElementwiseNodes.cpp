@@ -11,26 +11,11 @@ namespace dlc::exporter {
 namespace {
 
 void addUnary(StepRows &rows) {
-  rows.same<ir::NegOp>("Neg");
-  rows.same<ir::AbsOp>("Abs");
-  rows.same<ir::SignOp>("Sign");
-  rows.same<ir::FloorOp>("Floor");
-  rows.same<ir::CeilOp>("Ceil");
-  rows.same<ir::RoundOp>("Round");
-  rows.same<ir::ExpOp>("Exp");
-  rows.same<ir::LogOp>("Log");
-  rows.same<ir::SqrtOp>("Sqrt");
-  rows.same<ir::ReciprocalOp>("Reciprocal");
-  rows.same<ir::TanhOp>("Tanh");
-  rows.same<ir::SigmoidOp>("Sigmoid");
-  rows.same<ir::StopGradientOp>("Identity");
-  rows.same<ir::ScaleGradientOp>("Identity");
-  rows.same<ir::ReluOp>("Relu");
-  rows.same<ir::ErfOp>("Erf");
-  rows.same<ir::SinOp>("Sin");
-  rows.same<ir::CosOp>("Cos");
-  rows.same<ir::AtanOp>("Atan");
-  rows.same<ir::SoftplusOp>("Softplus");
+  rows.same<ir::NegOp, ir::AbsOp, ir::SignOp, ir::FloorOp, ir::CeilOp,
+            ir::RoundOp, ir::ExpOp, ir::LogOp, ir::SqrtOp, ir::ReciprocalOp,
+            ir::TanhOp, ir::SigmoidOp, ir::ReluOp, ir::ErfOp, ir::SinOp,
+            ir::CosOp, ir::AtanOp, ir::SoftplusOp>();
+  rows.named<ir::StopGradientOp, ir::ScaleGradientOp>("Identity");
   rows.on<ir::RsqrtOp>([](StepNodes &s, ir::RsqrtOp op) {
     std::string root = s.graph.add("Sqrt", {s.wide(op.getX())});
     s.round(op, s.graph.add("Reciprocal", {root}));
@@ -101,13 +86,8 @@ template <class OpTy> void addLogical(StepRows &rows, const char *node) {
 }
 
 void addBinary(StepRows &rows) {
-  rows.same<ir::AddOp>("Add");
-  rows.same<ir::SubOp>("Sub");
-  rows.same<ir::MulOp>("Mul");
-  rows.same<ir::DivOp>("Div");
-  rows.same<ir::PowOp>("Pow");
-  rows.same<ir::MaxOp>("Max");
-  rows.same<ir::MinOp>("Min");
+  rows.same<ir::AddOp, ir::SubOp, ir::MulOp, ir::DivOp, ir::PowOp, ir::MaxOp,
+            ir::MinOp>();
   addLogical<ir::AndOp>(rows, "And");
   addLogical<ir::OrOp>(rows, "Or");
   addLogical<ir::NotOp>(rows, "Not");
@@ -126,9 +106,12 @@ std::string reduced(StepNodes &s, OpTy op, const char *node) {
   return s.graph.add(node, {x, s.graph.ints(op.getAxes())},
                      {{"keepdims", int64_t(op.getKeepdims())}});
 }
-template <class OpTy> void addReduce(StepRows &rows, const char *node) {
-  rows.on<OpTy>(
-      [node](StepNodes &s, OpTy op) { s.round(op, reduced(s, op, node)); });
+template <class... OpTys> void addReduces(StepRows &rows) {
+  (rows.on<OpTys>([](StepNodes &s, OpTys op) {
+    const auto node = import::operatorLike(OpTys::getOperationName());
+    s.round(op, reduced(s, op, node.c_str()));
+  }),
+   ...);
 }
 
 constexpr int kUnsigned = 13; // TensorProto.UINT64
@@ -199,10 +182,8 @@ void addElementwiseRows(StepRows &rows) {
   rows.on<ir::LerpOp>(addLerp);
   rows.on<ir::CompareOp>(addCompare);
   rows.neverInF64<ir::ErfOp, ir::AtanOp, ir::SoftplusOp>();
-  addReduce<ir::ReduceSumOp>(rows, "ReduceSum");
-  addReduce<ir::ReduceMeanOp>(rows, "ReduceMean");
-  addReduce<ir::ReduceMaxOp>(rows, "ReduceMax");
-  addReduce<ir::ReduceMinOp>(rows, "ReduceMin");
+  addReduces<ir::ReduceSumOp, ir::ReduceMeanOp, ir::ReduceMaxOp,
+             ir::ReduceMinOp>(rows);
   rows.on<ir::ArgMaxOp>([](StepNodes &s, ir::ArgMaxOp op) {
     s.set(op, s.graph.add("ArgMax", {s.wide(op.getX())},
                           {{"axis", op.getAxes().front()},

@@ -37,7 +37,7 @@ void StepNodes::placed(Value result, const std::string &name) {
   set(result, ir::isHalf(own) ? graph.cast(name, own) : name);
 }
 
-void StepRows::addSame(StepNodes &s, Operation *op, const char *node) {
+void StepRows::addSame(StepNodes &s, Operation *op, const std::string &node) {
   Names inputs;
   for (Value operand : op->getOperands())
     inputs.push_back(s.wide(operand));

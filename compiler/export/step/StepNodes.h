@@ -43,10 +43,15 @@ public:
           build(s, llvm::cast<OpTy>(op));
         }};
   }
-  /// Maps the op to an ONNX node with the same operands.
-  template <class OpTy> void same(const char *node) {
-    rows[OpTy::getOperationName()] = {
-        [node](StepNodes &s, mlir::Operation *op) { addSame(s, op, node); }};
+  /// Maps the ops to ONNX nodes with the same operands and name.
+  template <class... OpTys> void same() {
+    (named<OpTys>(import::operatorLike(OpTys::getOperationName())), ...);
+  }
+  /// The same for nodes of another name.
+  template <class... OpTys> void named(const std::string &node) {
+    ((rows[OpTys::getOperationName()].build =
+          [node](StepNodes &s, mlir::Operation *op) { addSame(s, op, node); }),
+     ...);
   }
   /// Marks ops that ONNX Runtime's CPU provider does not compute in f64.
   template <class... OpTys> void neverInF64() {
@@ -60,7 +65,8 @@ private:
     std::function<void(StepNodes &, mlir::Operation *)> build;
     bool isNeverF64 = false;
   };
-  static void addSame(StepNodes &s, mlir::Operation *op, const char *node);
+  static void addSame(StepNodes &s, mlir::Operation *op,
+                      const std::string &node);
 
   llvm::StringMap<Row> rows;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/NodeView.h"
 #include "onnx-ml.pb.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace dlc::import {
 
@@ -10,6 +11,10 @@ bool isCore(const onnx::NodeProto &node) {
 
 std::string operatorName(const onnx::NodeProto &node) {
   return isCore(node) ? node.op_type() : node.domain() + "." + node.op_type();
+}
+
+std::string operatorLike(std::string_view op) {
+  return llvm::convertToCamelFromSnakeCase(op.substr(op.find('.') + 1), true);
 }
 
 std::string nodeLabel(const onnx::NodeProto &node) {

@@ -16,6 +16,9 @@ namespace dlc::import {
 bool isCore(const onnx::NodeProto &node);
 /// "Conv", "com.microsoft.Gelu": the operator, with a domain but ai.onnx.
 std::string operatorName(const onnx::NodeProto &node);
+/// The operator that one of dlc's ops is named after: "ReduceSum" for
+/// "dlc.reduce_sum".
+std::string operatorLike(std::string_view op);
 /// The node's name, or else its first output.
 std::string nodeLabel(const onnx::NodeProto &node);
 

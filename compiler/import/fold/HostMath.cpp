@@ -4,6 +4,7 @@
 #include "compiler/reference/Scalars.h"
 #include "compiler/reference/Views.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
 #include <algorithm>
 #include <cmath>
 
@@ -92,19 +93,10 @@ HostResults clip(HostCall &call, const Scalar &low, const Scalar &high) {
   return one(std::move(x));
 }
 
+/// `op` ignores its second number.
 HostResults unary(HostCall &call, const Scalar &op, bool predicate) {
-  const HostTensor &x = *call.input(0);
-  if (x.holdsFloats() ? !op.onFloats : !op.onInts)
-    return badModel("the operation is not defined for type {}",
-                    onnxTypeName(toOnnxType(x.dtype)));
-  DLC_ASSIGN(auto y, call.make(predicate ? DType::Bool : x.dtype, x.shape));
-  bool defined = true;
-  for (int64_t i = 0, count = y.elements(); i < count; ++i)
-    if (const double number = x.number(i); x.holdsFloats())
-      y.setNumber(i, op.onFloats(&number));
-    else if (const int64_t integer = x.integer(i); true)
-      y.setInteger(i, op.onInts(&integer, defined));
-  return one(std::move(y));
+  HostCall twice{call.node, {call.input(0), call.input(0)}, call.budget};
+  return binary(twice, op, predicate);
 }
 
 } // namespace
@@ -231,51 +223,30 @@ HostResults pow(HostCall &call) {
   return binary(same, *reference::scalarOf("pow"), false);
 }
 
-/// ONNX's names of operators, and those of dlc's ops.
-using Names = std::initializer_list<std::pair<const char *, const char *>>;
-
-/// Adds elementwise operators with the semantics of dlc's ops.
-void addScalars(HostOps &ops, size_t inputs, Names names,
-                HostResults (*run)(HostCall &, const Scalar &, bool),
-                bool predicate = false) {
-  for (const auto &[onnx, dlc] : names)
-    ops[onnx] = {inputs, [=, &op = *reference::scalarOf(dlc)](HostCall &c) {
-                   return run(c, op, predicate);
-                 }};
+/// Adds elementwise operators with the semantics of dlc's ops, which are called
+/// like ONNX's.
+void addScalars(HostOps &ops, size_t inputs,
+                std::initializer_list<const char *> names,
+                HostResults (*run)(HostCall &, const Scalar &, bool)) {
+  for (const char *name : names)
+    ops[name] = {inputs, [run, &op = *reference::scalarOf(lowerCase(name))](
+                             HostCall &c) { return run(c, op, false); }};
 }
 
 void addElementwise(HostOps &ops) {
   addScalars(ops, 1,
-             {{"Sqrt", "sqrt"},
-              {"Exp", "exp"},
-              {"Log", "log"},
-              {"Sin", "sin"},
-              {"Cos", "cos"},
-              {"Atan", "atan"},
-              {"Reciprocal", "reciprocal"},
-              {"Floor", "floor"},
-              {"Ceil", "ceil"},
-              {"Round", "round"},
-              {"Neg", "neg"},
-              {"Abs", "abs"},
-              {"Not", "not"}},
+             {"Sqrt", "Exp", "Log", "Sin", "Cos", "Atan", "Reciprocal", "Floor",
+              "Ceil", "Round", "Neg", "Abs", "Not"},
              unary);
-  addScalars(ops, 2,
-             {{"Add", "add"},
-              {"Sub", "sub"},
-              {"Mul", "mul"},
-              {"Div", "div"},
-              {"And", "and"},
-              {"Or", "or"}},
-             binary);
-  addScalars(ops, 2,
-             {{"Equal", "eq"},
-              {"Less", "lt"},
-              {"LessOrEqual", "le"},
-              {"Greater", "gt"},
-              {"GreaterOrEqual", "ge"}},
-             binary, true);
-  addScalars(ops, 1, {{"Min", "min"}, {"Max", "max"}}, extremum);
+  addScalars(ops, 2, {"Add", "Sub", "Mul", "Div", "And", "Or"}, binary);
+  addScalars(ops, 1, {"Min", "Max"}, extremum);
+  for (auto [name, dlc] :
+       {std::pair("Equal", "eq"), std::pair("Less", "lt"),
+        std::pair("LessOrEqual", "le"), std::pair("Greater", "gt"),
+        std::pair("GreaterOrEqual", "ge")})
+    ops[name] = {2, [&op = *reference::scalarOf(dlc)](HostCall &c) {
+                   return binary(c, op, true);
+                 }};
   ops["Clip"] = {1, [](HostCall &c) {
                    return clip(c, *reference::scalarOf("max"),
                                *reference::scalarOf("min"));
