@@ -141,8 +141,7 @@ FailureOr<Expr> padBy(const Node &n, Expr x, int64_t axis, int64_t low,
   return joined(parts, axis);
 }
 
-LogicalResult pad(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult pad(const Node &n, Expr x) {
   DLC_GET(const auto mode, n.choice("mode", "constant",
                                     {"constant", "edge", "reflect", "wrap"}));
   DLC_GET(auto pads, padsOf(n, shapeOf(x)));
@@ -173,8 +172,7 @@ FailureOr<bool> areTogether(const Node &n) {
   return mode == "CRD";
 }
 
-LogicalResult depthToSpace(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult depthToSpace(const Node &n, Expr x) {
   const Shape s = shapeOf(x);
   DLC_GET(auto block, blockOf(n, s));
   DLC_GET(auto together, areTogether(n));
@@ -188,8 +186,7 @@ LogicalResult depthToSpace(const Node &n) {
   return n.result(y.reshape({s[0], depth, s[2] * b, s[3] * b}));
 }
 
-LogicalResult spaceToDepth(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult spaceToDepth(const Node &n, Expr x) {
   const Shape s = shapeOf(x);
   DLC_GET(auto block, blockOf(n, s));
   DLC_GET(auto together, areTogether(n));
@@ -204,8 +201,7 @@ LogicalResult spaceToDepth(const Node &n) {
 }
 
 /// Crops or zero-pads x around its centre to a shape.
-LogicalResult centerCropPad(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult centerCropPad(const Node &n, Expr x) {
   DLC_GET(auto target, n.integers(1, "the shape"));
   DLC_GET(auto axes, axesOf(n, n.inputs(), n.integers("axes"), x.rank()));
   if (axes.size() != target.size())
@@ -270,8 +266,7 @@ FailureOr<std::vector<Along>> blocksOf(const Node &n) {
 
 /// Sums blocks at their positions: columns [N, C, K..., L...] of each block
 /// element K are dilated by the strides and added.
-LogicalResult col2Im(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult col2Im(const Node &n, Expr x) {
   DLC_GET(auto along, blocksOf(n));
   int64_t inBlock = 1, blocks = 1;
   for (const Along &a : along) {
@@ -307,8 +302,7 @@ LogicalResult col2Im(const Node &n) {
   return n.result(*sum);
 }
 
-LogicalResult eyeLike(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult eyeLike(const Node &n, Expr x) {
   Type element = x.element();
   if (n.has("dtype")) {
     const int to = n.integer("dtype", 0);
@@ -328,12 +322,12 @@ LogicalResult eyeLike(const Node &n) {
 } // namespace
 
 void addArrangeRows(Rows &rows) {
-  rows["Pad"] = pad;
-  rows["DepthToSpace"] = depthToSpace;
-  rows["SpaceToDepth"] = spaceToDepth;
-  rows["CenterCropPad"] = centerCropPad;
-  rows["Col2Im"] = col2Im;
-  rows["EyeLike"] = eyeLike;
+  rows["Pad"] = ofInputs<pad>;
+  rows["DepthToSpace"] = ofInputs<depthToSpace>;
+  rows["SpaceToDepth"] = ofInputs<spaceToDepth>;
+  rows["CenterCropPad"] = ofInputs<centerCropPad>;
+  rows["Col2Im"] = ofInputs<col2Im>;
+  rows["EyeLike"] = ofInputs<eyeLike>;
 }
 
 } // namespace dlc::import

@@ -14,6 +14,22 @@ using ir::stacked;
 /// Input `i`; reports an error when it is missing.
 FailureOr<Expr> input(const Node &n, size_t i);
 
+/// A row of a function of the node and its first inputs. It returns output 0,
+/// or whether it has set the outputs.
+template <auto build, class... Inputs>
+LogicalResult ofInputs(const Node &n, Inputs... inputs) {
+  if constexpr (std::is_invocable_r_v<LogicalResult, decltype(build),
+                                      const Node &, Inputs...>) {
+    return build(n, inputs...);
+  } else if constexpr (std::is_invocable_v<decltype(build), const Node &,
+                                           Inputs...>) {
+    return n.result(build(n, inputs...));
+  } else {
+    DLC_GET(auto next, input(n, sizeof...(inputs)));
+    return ofInputs<build>(n, inputs..., next);
+  }
+}
+
 /// An error, which begins with `what`, if the shape is unsupported (rank or
 /// size) or has more than `most` elements.
 LogicalResult checkFits(const Node &n, const Shape &shape, const char *what,

@@ -11,13 +11,16 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-template <typename Op> LogicalResult unary(const Node &n) {
-  return n.result(n.make<Op>(n.in(0)));
+/// An op with the operands and the name of ONNX's operator.
+template <typename Op> LogicalResult same(const Node &n) {
+  Value a = n.in(0);
+  if constexpr (Op::template hasTrait<OpTrait::OneOperand>())
+    return n.result(n.make<Op>(a));
+  else
+    return n.result(n.make<Op>(a, n.in(1)));
 }
-
-template <typename Op> LogicalResult binary(const Node &n) {
-  Value a = n.in(0), b = n.in(1);
-  return n.result(n.make<Op>(a, b));
+template <typename... Ops> void addSame(Rows &rows) {
+  ((rows[operatorLike(Ops::getOperationName())] = same<Ops>), ...);
 }
 
 /// Sum, Max, Min: any number of operands.
@@ -86,24 +89,17 @@ LogicalResult clip(const Node &n) {
   return n.result(x);
 }
 
-/// A row of a function of one value.
-template <Expr (*function)(const Node &, Expr)>
-LogicalResult of(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
-  return n.result(function(n, x));
-}
-
-Expr hardSigmoid(Expr x, double alpha, double beta) {
+Expr clippedLine(Expr x, double alpha, double beta) {
   Expr line = x * alpha + beta;
   return minimum(maximum(line, 0), 1);
 }
 
 Expr hardSigmoid(const Node &n, Expr x) {
-  return hardSigmoid(x, n.number("alpha", 0.2), n.number("beta", 0.5));
+  return clippedLine(x, n.number("alpha", 0.2), n.number("beta", 0.5));
 }
 
 Expr hardSwish(const Node &, Expr x) {
-  return x * hardSigmoid(x, 1.0 / 6, 0.5);
+  return x * clippedLine(x, 1.0 / 6, 0.5);
 }
 
 /// x * sigmoid(alpha x)
@@ -124,8 +120,7 @@ Expr leakyRelu(const Node &n, Expr x) {
   return piecewise(x, x * n.number("alpha", 0.01));
 }
 
-LogicalResult pRelu(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult pRelu(const Node &n, Expr x) {
   DLC_GET(Value negative, n.make<ir::MulOp>(x.v, n.in(1)));
   return n.result(n.make<ir::SelectOp>((x > 0).v, x.v, negative));
 }
@@ -156,8 +151,7 @@ LogicalResult isNaN(const Node &n) {
 }
 
 /// max(x, 0) + min(alpha (exp(x / alpha) - 1), 0), without overflow of exp.
-LogicalResult celu(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult celu(const Node &n, Expr x) {
   const double alpha = n.number("alpha", 1);
   if (alpha == 0)
     return n.fail("alpha is 0");
@@ -181,33 +175,13 @@ LogicalResult stopGradient(const Node &n) {
 } // namespace
 
 void addElementwiseRows(Rows &rows) {
-  rows["Neg"] = unary<ir::NegOp>;
-  rows["Abs"] = unary<ir::AbsOp>;
-  rows["Sign"] = unary<ir::SignOp>;
-  rows["Floor"] = unary<ir::FloorOp>;
-  rows["Ceil"] = unary<ir::CeilOp>;
-  rows["Round"] = unary<ir::RoundOp>;
-  rows["Exp"] = unary<ir::ExpOp>;
-  rows["Log"] = unary<ir::LogOp>;
-  rows["Sqrt"] = unary<ir::SqrtOp>;
-  rows["Reciprocal"] = unary<ir::ReciprocalOp>;
-  rows["Tanh"] = unary<ir::TanhOp>;
-  rows["Sigmoid"] = unary<ir::SigmoidOp>;
-  rows["Relu"] = unary<ir::ReluOp>;
-  rows["Erf"] = unary<ir::ErfOp>;
-  rows["Sin"] = unary<ir::SinOp>;
-  rows["Cos"] = unary<ir::CosOp>;
-  rows["Atan"] = unary<ir::AtanOp>;
-  rows["Softplus"] = unary<ir::SoftplusOp>;
-  rows["Not"] = unary<ir::NotOp>;
+  addSame<ir::NegOp, ir::AbsOp, ir::SignOp, ir::FloorOp, ir::CeilOp,
+          ir::RoundOp, ir::ExpOp, ir::LogOp, ir::SqrtOp, ir::ReciprocalOp,
+          ir::TanhOp, ir::SigmoidOp, ir::ReluOp, ir::ErfOp, ir::SinOp,
+          ir::CosOp, ir::AtanOp, ir::SoftplusOp, ir::NotOp, ir::AddOp,
+          ir::SubOp, ir::MulOp, ir::DivOp, ir::AndOp, ir::OrOp>(rows);
   rows["Identity"] = identity;
   rows["ai.dlc.StopGradient"] = stopGradient;
-  rows["Add"] = binary<ir::AddOp>;
-  rows["Sub"] = binary<ir::SubOp>;
-  rows["Mul"] = binary<ir::MulOp>;
-  rows["Div"] = binary<ir::DivOp>;
-  rows["And"] = binary<ir::AndOp>;
-  rows["Or"] = binary<ir::OrOp>;
   rows["Max"] = variadic<ir::MaxOp>;
   rows["Min"] = variadic<ir::MinOp>;
   rows["Sum"] = variadic<ir::AddOp>;
@@ -223,16 +197,16 @@ void addElementwiseRows(Rows &rows) {
   rows["CastLike"] = castLike;
   rows["Gelu"] = gelu;
   rows["Clip"] = clip;
-  rows["HardSigmoid"] = of<hardSigmoid>;
-  rows["HardSwish"] = of<hardSwish>;
-  rows["Swish"] = of<swish>;
-  rows["Mish"] = of<mish>;
-  rows["LeakyRelu"] = of<leakyRelu>;
-  rows["PRelu"] = pRelu;
-  rows["Elu"] = of<elu>;
-  rows["Selu"] = of<selu>;
-  rows["Celu"] = celu;
-  rows["Softsign"] = of<softsign>;
+  rows["HardSigmoid"] = ofInputs<hardSigmoid>;
+  rows["HardSwish"] = ofInputs<hardSwish>;
+  rows["Swish"] = ofInputs<swish>;
+  rows["Mish"] = ofInputs<mish>;
+  rows["LeakyRelu"] = ofInputs<leakyRelu>;
+  rows["PRelu"] = ofInputs<pRelu>;
+  rows["Elu"] = ofInputs<elu>;
+  rows["Selu"] = ofInputs<selu>;
+  rows["Celu"] = ofInputs<celu>;
+  rows["Softsign"] = ofInputs<softsign>;
 }
 
 } // namespace dlc::import

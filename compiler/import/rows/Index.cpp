@@ -66,9 +66,7 @@ FailureOr<Expr> elementPlaces(const Node &n, Expr index, const Shape &shape,
   return finish(sum, sizeOf(shape));
 }
 
-LogicalResult gatherElements(const Node &n) {
-  DLC_GET(auto data, input(n, 0));
-  DLC_GET(auto index, input(n, 1));
+LogicalResult gatherElements(const Node &n, Expr data, Expr index) {
   Shape shape = shapeOf(data);
   DLC_GET(auto axis, n.axis("axis", 0, shape.size()));
   DLC_GET(auto places, elementPlaces(n, index, shape, axis));
@@ -115,9 +113,7 @@ FailureOr<Tuples> tuplesOf(const Node &n, Expr data, Expr index,
   return Tuples{rows, finish(sum, sizeOf(chosen))};
 }
 
-LogicalResult gatherND(const Node &n) {
-  DLC_GET(auto data, input(n, 0));
-  DLC_GET(auto index, input(n, 1));
+LogicalResult gatherND(const Node &n, Expr data, Expr index) {
   DLC_GET(auto tuples, tuplesOf(n, data, index, n.integer("batch_dims", 0)));
   DLC_CHECK(checkFits(n,
                       shapeOf(tuples.places) +
@@ -249,10 +245,8 @@ FailureOr<Expr> pairwiseElements(const Node &n, const std::string &reduction,
   return moved(y, last, axis);
 }
 
-LogicalResult scatterElements(const Node &n) {
-  DLC_GET(auto data, input(n, 0));
-  DLC_GET(auto index, input(n, 1));
-  DLC_GET(auto updates, input(n, 2));
+LogicalResult scatterElements(const Node &n, Expr data, Expr index,
+                              Expr updates) {
   DLC_GET(auto reduction, reductionOf(n));
   Shape shape = shapeOf(data);
   DLC_GET(auto axis, n.axis("axis", 0, shape.size()));
@@ -270,10 +264,7 @@ LogicalResult scatterElements(const Node &n) {
   return n.result(y.reshape(shape));
 }
 
-LogicalResult scatterND(const Node &n) {
-  DLC_GET(auto data, input(n, 0));
-  DLC_GET(auto index, input(n, 1));
-  DLC_GET(auto updates, input(n, 2));
+LogicalResult scatterND(const Node &n, Expr data, Expr index, Expr updates) {
   DLC_GET(auto reduction, reductionOf(n));
   DLC_GET(auto tuples, tuplesOf(n, data, index, 0));
   Expr rows = tuples.rows;
@@ -317,9 +308,7 @@ LogicalResult oneHot(const Node &n) {
 }
 
 /// Reverses the first sequence_lens steps of each batch element.
-LogicalResult reverseSequence(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
-  DLC_GET(auto lengths, input(n, 1));
+LogicalResult reverseSequence(const Node &n, Expr x, Expr lengths) {
   DLC_GET(auto batch, n.axis("batch_axis", 1, x.rank()));
   DLC_GET(auto time, n.axis("time_axis", 0, x.rank()));
   if (batch == time || lengths.rank() != 1 ||
@@ -342,8 +331,7 @@ LogicalResult reverseSequence(const Node &n) {
 }
 
 /// Selects slices by a condition, which determines the result's shape.
-LogicalResult compress(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult compress(const Node &n, Expr x) {
   DLC_GET(auto keep, n.integers(1, "the condition"));
   int64_t axis = 0;
   Expr rows = x.reshape({sizeOf(shapeOf(x))});
@@ -364,9 +352,7 @@ LogicalResult compress(const Node &n) {
 
 /// past_cache with `update` written along the axis from write_indices[batch]
 /// on.
-LogicalResult tensorScatter(const Node &n) {
-  DLC_GET(auto past, input(n, 0));
-  DLC_GET(auto update, input(n, 1));
+LogicalResult tensorScatter(const Node &n, Expr past, Expr update) {
   Shape shape = shapeOf(past), added = shapeOf(update);
   DLC_GET(auto axis, n.axis("axis", -2, shape.size()));
   const bool circular = n.text("mode", "linear") == "circular";
@@ -412,15 +398,15 @@ LogicalResult nonZero(const Node &n) {
 } // namespace
 
 void addIndexRows(Rows &rows) {
-  rows["GatherElements"] = gatherElements;
-  rows["GatherND"] = gatherND;
-  rows["ScatterElements"] = scatterElements;
-  rows["Scatter"] = scatterElements;
-  rows["ScatterND"] = scatterND;
+  rows["GatherElements"] = ofInputs<gatherElements>;
+  rows["GatherND"] = ofInputs<gatherND>;
+  rows["ScatterElements"] = ofInputs<scatterElements>;
+  rows["Scatter"] = ofInputs<scatterElements>;
+  rows["ScatterND"] = ofInputs<scatterND>;
   rows["OneHot"] = oneHot;
-  rows["ReverseSequence"] = reverseSequence;
-  rows["Compress"] = compress;
-  rows["TensorScatter"] = tensorScatter;
+  rows["ReverseSequence"] = ofInputs<reverseSequence>;
+  rows["Compress"] = ofInputs<compress>;
+  rows["TensorScatter"] = ofInputs<tensorScatter>;
   rows["NonZero"] = nonZero;
 }
 

@@ -43,10 +43,7 @@ Expr bitwiseXor(Expr a, Expr b) { return either(a, b) - both(a, b); }
 
 Expr logicalXor(Expr a, Expr b) { return a != b; }
 
-LogicalResult bitwiseNot(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
-  return n.result(-1.0 - x);
-}
+LogicalResult bitwiseNot(const Node &n, Expr x) { return n.result(-1.0 - x); }
 
 /// Power with `exponent` >= 0; overflow wraps.
 Expr powerOf(Expr base, Expr exponent, int64_t bits) {
@@ -149,8 +146,7 @@ LogicalResult power(const Node &n) {
 }
 
 /// Each sign can be disabled.
-LogicalResult isInf(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult isInf(const Node &n, Expr x) {
   const bool above = n.integer("detect_positive", 1);
   const bool below = n.integer("detect_negative", 1);
   if (!above && !below)
@@ -335,13 +331,13 @@ void addIntegerRows(Rows &rows) {
   rows["BitwiseAnd"] = integers::of<ir::both>;
   rows["BitwiseOr"] = integers::of<ir::either>;
   rows["BitwiseXor"] = integers::of<integers::bitwiseXor>;
-  rows["BitwiseNot"] = integers::bitwiseNot;
+  rows["BitwiseNot"] = ofInputs<integers::bitwiseNot>;
   rows["BitShift"] = integers::bitShift;
   rows["BitCast"] = integers::bitCast;
   rows["Xor"] = integers::of<integers::logicalXor>;
   rows["Mod"] = integers::mod;
   rows["Pow"] = integers::power;
-  rows["IsInf"] = integers::isInf;
+  rows["IsInf"] = ofInputs<integers::isInf>;
 }
 
 } // namespace dlc::import

@@ -89,8 +89,7 @@ LogicalResult fusedMatMul(const Node &n) {
 }
 
 /// Laplace expansion: minors of the first rows for each set of columns.
-LogicalResult determinant(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult determinant(const Node &n, Expr x) {
   const Shape shape = shapeOf(x);
   constexpr int64_t kLargest = 6;
   if (shape.size() < 2 || shape.back() != shape.end()[-2] || shape.back() < 1 ||
@@ -136,7 +135,7 @@ void addLinearRows(Rows &rows) {
   rows["com.microsoft.TransposeMatMul"] = fusedMatMul;
   rows["MatMul"] = matmul;
   rows["Gemm"] = gemm;
-  rows["Det"] = determinant;
+  rows["Det"] = ofInputs<determinant>;
 }
 
 } // namespace dlc::import

@@ -71,8 +71,7 @@ LogicalResult reduced(const Node &n, Expr loss, const Targets &targets) {
   return n.result(loss.sum({0}) / counts.sum({0}));
 }
 
-LogicalResult softmaxCrossEntropy(const Node &n) {
-  DLC_GET(auto scores, input(n, 0));
+LogicalResult softmaxCrossEntropy(const Node &n, Expr scores) {
   DLC_GET(auto targets, targetsOf(n, scores));
   if (n.uses(1))
     DLC_CHECK(n.result(1, n.make<ir::LogSoftmaxOp>(scores.v, uint64_t(1))));
@@ -88,8 +87,7 @@ LogicalResult softmaxCrossEntropy(const Node &n) {
 
 /// The negative score of each row's label. An invalid label gives NaN, which
 /// training reports.
-LogicalResult negativeLogLikelihood(const Node &n) {
-  DLC_GET(auto scores, input(n, 0));
+LogicalResult negativeLogLikelihood(const Node &n, Expr scores) {
   DLC_GET(auto targets, targetsOf(n, scores));
   Expr x = targets.rows(scores);
   const int64_t count = x.shape()[0], classes = x.shape()[1];
@@ -104,8 +102,8 @@ LogicalResult negativeLogLikelihood(const Node &n) {
 } // namespace
 
 void addLossRows(Rows &rows) {
-  rows["SoftmaxCrossEntropyLoss"] = softmaxCrossEntropy;
-  rows["NegativeLogLikelihoodLoss"] = negativeLogLikelihood;
+  rows["SoftmaxCrossEntropyLoss"] = ofInputs<softmaxCrossEntropy>;
+  rows["NegativeLogLikelihoodLoss"] = ofInputs<negativeLogLikelihood>;
 }
 
 } // namespace dlc::import

@@ -28,8 +28,7 @@ LogicalResult layerNorm(const Node &n) {
 }
 
 /// x / sqrt(mean(x^2) + epsilon) * scale
-LogicalResult rmsNorm(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult rmsNorm(const Node &n, Expr x) {
   DLC_GET(auto axis, n.axis("axis", -1, x.rank()));
   Expr mean = (x * x).mean(ir::axesBetween(axis, x.rank()), true);
   Expr normal = x * rsqrt(mean + n.number("epsilon", 1e-5));
@@ -149,14 +148,12 @@ FailureOr<int64_t> channelsToScale(const Node &n, Expr x) {
   return channels;
 }
 
-LogicalResult instanceNorm(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult instanceNorm(const Node &n, Expr x) {
   DLC_CHECK(channelsToScale(n, x));
   return scaled(n, standardized(n, x, 2));
 }
 
-LogicalResult groupNorm(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult groupNorm(const Node &n, Expr x) {
   DLC_GET(auto channels, channelsToScale(n, x));
   const int64_t groups = n.integer("num_groups", 0);
   if (groups < 1 || channels % groups)
@@ -171,8 +168,7 @@ LogicalResult groupNorm(const Node &n) {
 
 /// x / norm along one axis; 0 if the norm is 0, which is replaced by 1 so that
 /// the gradient is finite.
-LogicalResult lpNormalization(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult lpNormalization(const Node &n, Expr x) {
   DLC_GET(auto axis, n.axis("axis", -1, x.rank()));
   const int64_t p = n.integer("p", 2);
   if (p != 1 && p != 2)
@@ -186,8 +182,7 @@ LogicalResult lpNormalization(const Node &n) {
 
 /// x / (bias + alpha / size * (sum of squares of adjacent channels))^beta; the
 /// mean over a window of channels is an average pool of [N, 1, C, D...].
-LogicalResult lrn(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult lrn(const Node &n, Expr x) {
   const Shape shape = shapeOf(x);
   DLC_GET(auto channels, channelsOf(n, shape, 2));
   const int64_t size = n.integer("size", 0);
@@ -210,8 +205,7 @@ LogicalResult lrn(const Node &n) {
 
 /// (x - mean) / (deviation + 1e-9); if the deviation is 0, it is replaced by 1,
 /// and the result is 0.
-LogicalResult meanVariance(const Node &n) {
-  DLC_GET(auto given, input(n, 0));
+LogicalResult meanVariance(const Node &n, Expr given) {
   DLC_GET(auto axes, n.checked(normalizeAxes(n.integers("axes", {0, 2, 3}),
                                              given.rank())));
   Expr x = ir::wide(given);
@@ -226,15 +220,15 @@ LogicalResult meanVariance(const Node &n) {
 void addNormRows(Rows &rows) {
   rows["BatchNormalization"] = batchNorm;
   rows["LayerNormalization"] = layerNorm;
-  rows["RMSNormalization"] = rmsNorm;
+  rows["RMSNormalization"] = ofInputs<rmsNorm>;
   rows["Softmax"] = softmax<ir::SoftmaxOp>;
   rows["LogSoftmax"] = softmax<ir::LogSoftmaxOp>;
   rows["Hardmax"] = hardmax;
-  rows["InstanceNormalization"] = instanceNorm;
-  rows["GroupNormalization"] = groupNorm;
-  rows["LpNormalization"] = lpNormalization;
-  rows["LRN"] = lrn;
-  rows["MeanVarianceNormalization"] = meanVariance;
+  rows["InstanceNormalization"] = ofInputs<instanceNorm>;
+  rows["GroupNormalization"] = ofInputs<groupNorm>;
+  rows["LpNormalization"] = ofInputs<lpNormalization>;
+  rows["LRN"] = ofInputs<lrn>;
+  rows["MeanVarianceNormalization"] = ofInputs<meanVariance>;
 }
 
 } // namespace dlc::import

@@ -144,9 +144,7 @@ FailureOr<Type> typeNamed(const Node &n, const char *attribute,
   return n.fail("{} {} is not supported", attribute, onnxTypeName(int(given)));
 }
 
-LogicalResult quantizeLinear(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
-  DLC_GET(auto s, input(n, 1));
+LogicalResult quantizeLinear(const Node &n, Expr x, Expr s) {
   const Shape shape = shapeOf(x);
   DLC_GET(auto precision, typeNamed(n, "precision", s.element()));
   const int64_t otherwise = n.has(2) ? n.onnxType(2) : onnx::TensorProto::UINT8;
@@ -165,9 +163,7 @@ LogicalResult quantizeLinear(const Node &n) {
   return n.result(quantized(scaled, zero, range, type));
 }
 
-LogicalResult dequantizeLinear(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
-  DLC_GET(auto s, input(n, 1));
+LogicalResult dequantizeLinear(const Node &n, Expr x, Expr s) {
   const Shape shape = shapeOf(x);
   if (auto cast = x.v.getDefiningOp<ir::CastOp>();
       cast && cast->hasAttr(kWhole))
@@ -185,9 +181,7 @@ LogicalResult dequantizeLinear(const Node &n) {
 /// a sum over x, by 1 / sqrt(N * high), so that relative updates of s and of
 /// weights have similar size; N is the number of elements of x per sample and
 /// element of s (Esser et al., Learned Step Size Quantization, 2020).
-LogicalResult learnedScale(const Node &n) {
-  DLC_GET(auto s, input(n, 0));
-  DLC_GET(auto x, input(n, 1));
+LogicalResult learnedScale(const Node &n, Expr s, Expr x) {
   double count =
       double(x.type().getNumElements()) / double(s.type().getNumElements());
   if (!n.integer("of_weight", 0) && x.rank())
@@ -199,8 +193,7 @@ LogicalResult learnedScale(const Node &n) {
 }
 
 /// Quantises to u8, with the range of x extended to 0.
-LogicalResult dynamicQuantizeLinear(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult dynamicQuantizeLinear(const Node &n, Expr x) {
   Expr zero = x.scalar(0);
   auto all = ir::axesBetween(0, x.rank());
   auto extremum = [&](auto over) { return all.empty() ? x : over(); };
@@ -317,10 +310,10 @@ LogicalResult qLinearConv(const Node &n) {
 } // namespace
 
 void addQuantizeRows(Rows &rows) {
-  rows["ai.dlc.LearnedScale"] = learnedScale;
-  rows["QuantizeLinear"] = quantizeLinear;
-  rows["DequantizeLinear"] = dequantizeLinear;
-  rows["DynamicQuantizeLinear"] = dynamicQuantizeLinear;
+  rows["ai.dlc.LearnedScale"] = ofInputs<learnedScale>;
+  rows["QuantizeLinear"] = ofInputs<quantizeLinear>;
+  rows["DequantizeLinear"] = ofInputs<dequantizeLinear>;
+  rows["DynamicQuantizeLinear"] = ofInputs<dynamicQuantizeLinear>;
   rows["MatMulInteger"] = matmulInteger;
   rows["QLinearMatMul"] = qLinearMatmul;
   rows["ConvInteger"] = convInteger;

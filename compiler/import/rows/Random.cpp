@@ -91,8 +91,7 @@ template <Maker make> LogicalResult shaped(const Node &n) {
 }
 
 /// 1 if a uniform number is below the probability.
-LogicalResult bernoulli(const Node &n) {
-  DLC_GET(auto p, input(n, 0));
+LogicalResult bernoulli(const Node &n, Expr p) {
   DLC_GET(auto element, elementOf(n, p.element()));
   Expr hit = numbers(n, shapeOf(p), false) < p.cast(n.b.getF32Type());
   return n.result(hit.cast(element));
@@ -121,7 +120,7 @@ void addRandomRows(Rows &rows) {
   rows["RandomNormalLike"] = like<normal>;
   rows["RandomUniform"] = shaped<uniform>;
   rows["RandomNormal"] = shaped<normal>;
-  rows["Bernoulli"] = bernoulli;
+  rows["Bernoulli"] = ofInputs<bernoulli>;
 }
 
 } // namespace dlc::import

@@ -89,8 +89,7 @@ FailureOr<Expr> largest(const Node &n, Expr x, int64_t k) {
   return byRank(n, x, k);
 }
 
-LogicalResult topK(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult topK(const Node &n, Expr x) {
   DLC_GET(auto given, n.numberOr(1, "k", double(n.integer("k", 0))));
   const int64_t k = truncated(given);
   DLC_GET(auto axis, n.axis("axis", -1, x.rank()));
@@ -148,7 +147,7 @@ Expr firstExtremum(const Node &n, Expr x, int64_t axis, bool smallest,
 void addRankRows(Rows &rows) {
   rows["ArgMax"] = [](const Node &n) { return argExtremum(n, false); };
   rows["ArgMin"] = [](const Node &n) { return argExtremum(n, true); };
-  rows["TopK"] = topK;
+  rows["TopK"] = ofInputs<topK>;
   rows["CumSum"] = [](const Node &n) { return cumulate<sumOf>(n, 0); };
   rows["CumProd"] = [](const Node &n) { return cumulate<productOf>(n, 1); };
 }

@@ -207,41 +207,23 @@ DType toDType(Type type) {
   llvm_unreachable("the importer makes no other type");
 }
 
+template <AddRows *...add> static Rows rowsOf() {
+  Rows rows;
+  (add(rows), ...);
+  return rows;
+}
+
 const Rows &allRows() {
-  static const Rows rows = [] {
-    Rows table;
-    for (AddRows *add : {addArrangeRows,
-                         addAttentionRows,
-                         addContribAttentionRows,
-                         addContribPlaceRows,
-                         addContribQuantizedRows,
-                         addControlFlowRows,
-                         addConvolutionRows,
-                         addDeformRows,
-                         addEinsumRows,
-                         addElementwiseRows,
-                         addIndexRows,
-                         addIntegerRows,
-                         addLinearRows,
-                         addLossRows,
-                         addNormRows,
-                         addPoolRows,
-                         addQuantizeRows,
-                         addRandomRows,
-                         addRankRows,
-                         addRecurrenceRows,
-                         addReduceRows,
-                         addRegionRows,
-                         addResizeRows,
-                         addSampleRows,
-                         addSequenceRows,
-                         addShapeRows,
-                         addSignalRows,
-                         addTrainingRows,
-                         addTrigonometryRows})
-      add(table);
-    return table;
-  }();
+  static const Rows rows =
+      rowsOf<addArrangeRows, addAttentionRows, addContribAttentionRows,
+             addContribPlaceRows, addContribQuantizedRows, addControlFlowRows,
+             addConvolutionRows, addDeformRows, addEinsumRows,
+             addElementwiseRows, addIndexRows, addIntegerRows, addLinearRows,
+             addLossRows, addNormRows, addPoolRows, addQuantizeRows,
+             addRandomRows, addRankRows, addRecurrenceRows, addReduceRows,
+             addRegionRows, addResizeRows, addSampleRows, addSequenceRows,
+             addShapeRows, addSignalRows, addTrainingRows,
+             addTrigonometryRows>();
   return rows;
 }
 

@@ -210,8 +210,7 @@ LogicalResult gather(const Node &n) {
 }
 
 /// A triangle of the last two dimensions: a select with a constant mask.
-LogicalResult trilu(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult trilu(const Node &n, Expr x) {
   if (x.rank() < 2)
     return n.fail("rank {}, expected at least 2", x.rank());
   DLC_GET(auto k, n.numberOr(1, "k", 0));
@@ -238,7 +237,7 @@ void addShapeRows(Rows &rows) {
   rows["SplitToSequence"] = splitToSequence;
   rows["Concat"] = concat;
   rows["Gather"] = gather;
-  rows["Trilu"] = trilu;
+  rows["Trilu"] = ofInputs<trilu>;
 }
 
 } // namespace dlc::import

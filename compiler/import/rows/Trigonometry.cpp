@@ -256,9 +256,7 @@ FailureOr<Expr> behindPast(const Node &n, Expr x, int64_t before) {
 
 /// Convolves each channel of [B, C, L] with its taps [C, 1, K] over the current
 /// and K - 1 earlier steps.
-LogicalResult causalConv(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
-  DLC_GET(auto w, input(n, 1));
+LogicalResult causalConv(const Node &n, Expr x, Expr w) {
   const Shape sx = shapeOf(x), sw = shapeOf(w);
   if (sx.size() != 3 || sw.size() != 3 || sw != Shape{sx[1], 1, sw[2]} ||
       sw[2] < 1)
@@ -292,7 +290,7 @@ LogicalResult causalConv(const Node &n) {
 void addSignalRows(Rows &rows) {
   rows["DFT"] = signals::dft;
   rows["STFT"] = signals::stft;
-  rows["CausalConvWithState"] = signals::causalConv;
+  rows["CausalConvWithState"] = ofInputs<signals::causalConv>;
 }
 
 } // namespace dlc::import

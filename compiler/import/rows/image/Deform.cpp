@@ -91,9 +91,7 @@ FailureOr<Expr> columns(const Node &n, const Deform &d, Expr x, Expr offset) {
   return sampled(rows, taps);
 }
 
-LogicalResult deformConv(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
-  DLC_GET(auto w, input(n, 1));
+LogicalResult deformConv(const Node &n, Expr x, Expr w) {
   DLC_GET(auto d, deformOf(n, shapeOf(x), shapeOf(w)));
   DLC_GET(auto offset, perTap(n, d, 2, d.dims()));
   DLC_GET(auto read, columns(n, d, x, ir::wide(offset)));
@@ -114,6 +112,6 @@ LogicalResult deformConv(const Node &n) {
 
 } // namespace
 
-void addDeformRows(Rows &rows) { rows["DeformConv"] = deformConv; }
+void addDeformRows(Rows &rows) { rows["DeformConv"] = ofInputs<deformConv>; }
 
 } // namespace dlc::import

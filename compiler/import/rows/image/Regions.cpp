@@ -143,10 +143,7 @@ FailureOr<Expr> maximaOf(const Node &n, const Rois &r, const Align &a) {
   return transposed(bins.max({2, 4}), {0, 3, 1, 2});
 }
 
-LogicalResult roiAlign(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
-  DLC_GET(auto corners, input(n, 1));
-  DLC_GET(auto batch, input(n, 2));
+LogicalResult roiAlign(const Node &n, Expr x, Expr corners, Expr batch) {
   const Rois r{x, batch.cast(n.b.getI64Type()), corners};
   const bool half =
       n.text("coordinate_transformation_mode", "half_pixel") == "half_pixel";
@@ -185,9 +182,7 @@ Expr bins(const Node &n, Expr first, Expr last, int64_t count, int64_t size) {
   return both(at >= low, at < high);
 }
 
-LogicalResult maxRoiPool(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
-  DLC_GET(auto rois, input(n, 1));
+LogicalResult maxRoiPool(const Node &n, Expr x, Expr rois) {
   const std::vector<int64_t> pooled = n.integers("pooled_shape");
   if (pooled.size() != 2 || rois.rank() != 2 || rois.shape()[1] != 5)
     return n.fail("regions of shape {} and pooled_shape {} are not supported, "
@@ -213,8 +208,8 @@ LogicalResult maxRoiPool(const Node &n) {
 } // namespace
 
 void addRegionRows(Rows &rows) {
-  rows["RoiAlign"] = roiAlign;
-  rows["MaxRoiPool"] = maxRoiPool;
+  rows["RoiAlign"] = ofInputs<roiAlign>;
+  rows["MaxRoiPool"] = ofInputs<maxRoiPool>;
 }
 
 } // namespace dlc::import

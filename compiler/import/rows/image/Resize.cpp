@@ -398,8 +398,7 @@ void warnOfCorners(const Node &n, const Form &f,
   }
 }
 
-LogicalResult resize(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
+LogicalResult resize(const Node &n, Expr x) {
   DLC_GET(auto form, formOf(n));
   DLC_GET(auto axes, axesOf(n, shapeOf(x), form));
   warnOfCorners(n, form, axes);
@@ -420,8 +419,8 @@ LogicalResult resize(const Node &n) {
 } // namespace
 
 void addResizeRows(Rows &rows) {
-  rows["Resize"] = resize;
-  rows["Upsample"] = resize;
+  rows["Resize"] = ofInputs<resize>;
+  rows["Upsample"] = ofInputs<resize>;
 }
 
 } // namespace dlc::import

@@ -93,9 +93,7 @@ FailureOr<Grid> gridOf(const Node &n) {
 
 /// X [N, C, D...], grid [N, E..., dims of D] in reversed order: the last number
 /// is the coordinate of the first dimension.
-LogicalResult gridSample(const Node &n) {
-  DLC_GET(auto x, input(n, 0));
-  DLC_GET(auto grid, input(n, 1));
+LogicalResult gridSample(const Node &n, Expr x, Expr grid) {
   DLC_GET(auto form, gridOf(n));
   const Shape shape = shapeOf(x), at = shapeOf(grid);
   const int64_t dims = int64_t(shape.size()) - 2;
@@ -127,8 +125,7 @@ LogicalResult gridSample(const Node &n) {
 }
 
 /// theta [N, dims, dims + 1] times (x, y, ..., 1) at each grid position.
-LogicalResult affineGrid(const Node &n) {
-  DLC_GET(auto theta, input(n, 0));
+LogicalResult affineGrid(const Node &n, Expr theta) {
   DLC_GET(auto size, n.integers(1, "the size"));
   const int64_t dims = int64_t(size.size()) - 2;
   if (dims < 2 || dims > 3 || shapeOf(theta) != Shape{size[0], dims, dims + 1})
@@ -160,8 +157,8 @@ LogicalResult affineGrid(const Node &n) {
 } // namespace
 
 void addSampleRows(Rows &rows) {
-  rows["GridSample"] = gridSample;
-  rows["AffineGrid"] = affineGrid;
+  rows["GridSample"] = ofInputs<gridSample>;
+  rows["AffineGrid"] = ofInputs<affineGrid>;
 }
 
 } // namespace dlc::import
