@@ -20,7 +20,6 @@ namespace {
 
 struct ExportArguments : FlagArguments {
   ExportArguments() : FlagArguments("export") {
-    table.group("Options");
     addModel(table, "export.model", model);
     addOutput(table, "export.output", output, "the ONNX file");
     addAverages(table, "export.ema", averages);

@@ -19,7 +19,6 @@ constexpr std::string_view kPlaceholder = "{}";
 
 struct ReduceArguments : FlagArguments {
   ReduceArguments() : FlagArguments("reduce") {
-    table.group("Options");
     addOutput(table, "reduce.output", output,
               "file of the smallest part found so far");
     table.text("reduce.match", match, "TEXT",

@@ -3,7 +3,6 @@
 // graph`, `dlc debug diff` and `dlc debug reduce`.
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
-#include "tools/dlc/Tree.h"
 #include "tools/process/Process.h"
 
 namespace dlc::tool {
@@ -22,8 +21,6 @@ static int run(int argc, char **argv) {
   CLI::App &debug = *line.app.add_subcommand("debug");
   addDiff(line, debug);
   addReduce(line, debug);
-  if (printTree(line, argc, argv))
-    return 0;
   return parseAndRun(line);
 }
 

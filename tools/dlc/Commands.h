@@ -85,7 +85,8 @@ void runIfChosen(CommandLine &line, CLI::App &command, Run run) {
   });
 }
 
-// Parses line.arguments and runs the selected command; returns the exit code.
+// Parses line.arguments and runs the selected command, or prints the command
+// line as data (Tree.h) for `--tree`; returns the exit code.
 int parseAndRun(CommandLine &line);
 
 // Describes a parse error, with a suggestion.

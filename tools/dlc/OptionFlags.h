@@ -51,10 +51,13 @@ private:
   std::vector<std::unique_ptr<Given>> given_;
 };
 
-// A command's arguments: its options have the keys SECTION.NAME.
+// A command's arguments: its options have the keys SECTION.NAME,
+// and the group "Options" until the table gets another.
 struct FlagArguments {
   explicit FlagArguments(const std::string &section)
-      : flags(table, onlySection(section)) {}
+      : flags(table, onlySection(section)) {
+    table.group("Options");
+  }
 
   OptionTable table;
   OptionFlags flags;

@@ -2,6 +2,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/files/MappedFile.h"
 #include "runtime/base/options/Nearest.h"
+#include "tools/dlc/Print.h"
 #include "tools/dlc/Tree.h"
 
 #include <algorithm>
@@ -219,6 +220,8 @@ static std::string flagOfNothing(const std::vector<std::string> &words) {
 }
 
 int parseAndRun(CommandLine &line) {
+  if (line.arguments.size() == 2 && line.arguments[1] == "--tree")
+    return printJson(treeOf(line.app)), 0;
   bool all = false;
   if (const auto flag = flagOfNothing(line.arguments); !flag.empty())
     return report(usageError("{}: expected a value, found nothing", flag));

@@ -99,6 +99,7 @@ void addRanks(OptionTable &table, TrainArguments &a) {
 }
 
 TrainArguments::TrainArguments() : FlagArguments("run") {
+  table.group("");
   options.addTo(table);
   table.group("");
   table

@@ -3,7 +3,6 @@
 
 #include "runtime/base/Text.h"
 #include "tools/dlc/OptionFlags.h"
-#include "tools/dlc/Print.h"
 
 #include <array>
 #include <cstdio>
@@ -112,13 +111,6 @@ Result<Json> wholeTree(const CLI::App &app) {
   Json tree = treeOf(app);
   takeCompilers(tree, compiler);
   return tree;
-}
-
-bool printTree(const CommandLine &line, int argc, char **argv) {
-  if (argc != 2 || std::strcmp(argv[1], "--tree") != 0)
-    return false;
-  printJson(treeOf(line.app));
-  return true;
 }
 
 } // namespace dlc::tool

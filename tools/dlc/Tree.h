@@ -19,7 +19,4 @@ Result<Json> treeOfProgram(const std::string &name);
 // The tree of the tool, with the commands of dlc-compile, next to this program.
 Result<Json> wholeTree(const CLI::App &app);
 
-// Prints the tree if the arguments are `--tree`.
-bool printTree(const CommandLine &line, int argc, char **argv);
-
 } // namespace dlc::tool

@@ -3,7 +3,6 @@
 #include "runtime/base/options/Environment.h"
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc/Commands.h"
-#include "tools/dlc/Tree.h"
 #include "tools/process/Process.h"
 
 #include <fmt/core.h>
@@ -130,8 +129,6 @@ static int run(int argc, char **argv) {
   CommandLine line;
   line.arguments = arguments;
   describe(line);
-  if (printTree(line, argc, argv))
-    return 0;
   return parseAndRun(line);
 }
 

@@ -22,7 +22,6 @@ namespace {
 
 struct CompareArguments : FlagArguments {
   CompareArguments() : FlagArguments("compare") {
-    table.group("Options");
     table.text("compare.a", a, "A", "an artifact, run or checkpoint")
         .named("a");
     table.text("compare.b", b, "B", "another one of the same model").named("b");

@@ -47,7 +47,6 @@ RankEnd replayAsRank(const Bundle &bundle, int threads,
 
 struct ReplayArguments : FlagArguments {
   ReplayArguments() : FlagArguments("replay") {
-    table.group("Options");
     table.text("replay.bundle", path, "TEXT", "RUN/replay-<step>")
         .named("bundle");
     addThreads(table, "replay.threads", threads,

@@ -101,7 +101,6 @@ CLI::App *add(CommandLine &line, CLI::App &parent, const char *name,
 
 struct BenchArguments : FlagArguments {
   BenchArguments() : FlagArguments("bench") {
-    table.group("Options");
     addThreads(table, "bench.threads", threads,
                "number of threads (default: as many as a run would use)");
     table.text("bench.cache-dir", folder, "FOLDER",

@@ -293,7 +293,6 @@ Findings findNetwork() {
 
 struct DoctorArguments : FlagArguments {
   DoctorArguments() : FlagArguments("doctor") {
-    table.group("Options");
     table.toggle("doctor.json", json, "one JSON object on stdout");
     table.group("Ranks");
     launch.addTo(table, "doctor");

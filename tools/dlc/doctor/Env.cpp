@@ -10,7 +10,6 @@ namespace {
 
 struct EnvArguments : FlagArguments {
   EnvArguments() : FlagArguments("env") {
-    table.group("Options");
     table.toggle("env.json", json, "one JSON object on stdout");
     table.group("Ranks");
     launch.addTo(table, "env");

@@ -244,7 +244,6 @@ Result<std::string> Vocabulary::Stream::finish() {
 
 struct GenerateArguments : FlagArguments {
   GenerateArguments() : FlagArguments("generate") {
-    table.group("Options");
     addModel(table, "generate.model", model);
     table.text(
         "generate.tokenizer", tokenizer, "FILE|bytes",

@@ -17,7 +17,6 @@ using Ordered = nlohmann::ordered_json;
 
 struct PlanArguments : FlagArguments {
   PlanArguments() : FlagArguments("plan") {
-    table.group("Options");
     table.text("plan.model", model, "MODEL", "an artifact, run or checkpoint")
         .named("model");
     table.text("plan.gpus", ranks, "N,N", "numbers of GPUs, one rank per GPU");

@@ -22,7 +22,6 @@ constexpr int kGridGap = 4; // pixels between pictures
 
 struct PreviewArguments : FlagArguments {
   PreviewArguments() : FlagArguments("preview") {
-    table.group("Options");
     table.text("preview.path", path, "PATH", "pictures, as --data of dlc train")
         .named("path");
     addOutput(table, "preview.output", output, ".html or .png");

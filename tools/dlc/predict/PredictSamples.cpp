@@ -4,7 +4,6 @@
 namespace dlc::tool {
 
 SampleArguments::SampleArguments() : FlagArguments("eval") {
-  table.group("Options");
   addModel(table, "eval.model", model);
   table.text(
       "eval.data", data, "PATH",

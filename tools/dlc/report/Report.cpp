@@ -399,7 +399,6 @@ Result<Json> predictionsOf(const std::string &run, const std::string &data,
 
 struct ReportArguments : FlagArguments {
   ReportArguments() : FlagArguments("report") {
-    table.group("Options");
     table.list("report.runs", runs, "RUN", "run folders").named("runs");
     addOutput(table, "report.output", output, "page (default report.html)");
     table.text("report.data", data, "PATH",
