@@ -30,7 +30,7 @@
 // ADDED: remark: the gradient of 'w' is of the whole table: --accumulate adds up whole gradients
 // ZERO: remark: the gradient of 'w' is of the whole table: --zero splits whole gradients among the ranks
 // STATS: remark: the gradient of 'w' is of the whole table: --stats measures whole gradients
-// MANY: remark: the gradient of 'many' is of the whole table: --target=cuda compares all pairs of at most 131072 lookups, and there are 131074
+// MANY: remark: the gradient of 'w_many' is of the whole table: --target=cuda compares all pairs of at most 131072 lookups, and there are 131074
 
 // WHOLE: module
 // WHOLE-NOT: dlc.unique_rows
@@ -120,9 +120,9 @@ func.func @train_step(%i: tensor<1024xi64>, %u: tensor<1024x2xf32>) {
 
 // So many, of two ranks, are not compared even if the optimizer is to move no other rows.
 // CHECK: dlc.unique_rows
-dlc.state @many : tensor<9000000x64xf32> param init = "many" trainable
+dlc.state @w_many : tensor<9000000x64xf32> param init = "w_many" trainable
 func.func @train_step(%i: tensor<65537xi64>, %u: tensor<65537x64xf32>) {
   %g = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<65537xi64>, tensor<65537x64xf32>) -> tensor<9000000x64xf32>
-  dlc.gradient @many, %g : tensor<9000000x64xf32>
+  dlc.gradient @w_many, %g : tensor<9000000x64xf32>
   return
 }
