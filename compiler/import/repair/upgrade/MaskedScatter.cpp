@@ -49,7 +49,7 @@ std::vector<onnx::NodeProto> withoutNonZero(const onnx::NodeProto &node,
       up.add("Cast", {mask}, {{"to", onnx::TensorProto::INT64}});
   const std::string ones = up.add("Reshape", {whole, up.integers({-1})});
   const std::string before =
-      up.add("CumSum", {ones, up.integer(0)}, {{"exclusive", 1}});
+      up.add("CumSum", {ones, up.integers({0})}, {{"exclusive", 1}});
   const std::string place = up.add("Mul", {before, ones});
   std::vector<std::string> part(slice->input().begin(), slice->input().end());
   part[2] = up.integers({std::numeric_limits<int64_t>::max()});
