@@ -12,10 +12,11 @@ static std::vector<Elements> elementsFrom(const Json &list) {
     return *dtypeFromName(name.get<std::string>());
   };
   for (const Json &array : list) {
-    result.push_back(
-        {typeOf(array["type"]), array["count"].get<int64_t>(), {}});
+    result.push_back({typeOf(array["type"]), array["count"].get<int64_t>()});
     if (array.contains("through"))
       result.back().through = typeOf(array["through"]);
+    if (array.contains("rows"))
+      result.back().rows = array["rows"].get<int64_t>();
   }
   return result;
 }

@@ -116,6 +116,10 @@ Result<Json> tableOf(mlir::ModuleOp module, int64_t most, int64_t below) {
           output["through"] =
               elementsOf(graph->contraction.op->getResults())[0]["type"];
     }
+    for (auto put : op.getBody().front().getOps<ir::PutRowsOp>())
+      kernel["inputs"][llvm::cast<mlir::BlockArgument>(put.getRows())
+                           .getArgNumber()]["rows"] =
+          ir::tensorType(put.getX()).getDimSize(0);
     if (isSmall(kernel, most))
       kernels.push_back(std::move(kernel));
   }

@@ -160,11 +160,11 @@ class Package:
         self.cases.append(dict(name=name, artifact=artifact, data=data, steps=STEPS, words=words,
                                expected=[dict(zip(keys, [*e, False])) for e in expected], checks=CHECKS.get(name, [])))
 
-    def add_trained_case(self, model, precision, variant="", **for_cuda):
+    def add_trained_case(self, model, precision, variant="", both={}, **for_cuda):
         name = f"{model}{variant}_{precision}"
         data, options = MODELS[model]
         extra, tolerances = PRECISIONS[precision]
-        options, file = dict(options, **extra), f"data/{name}.npz"
+        options, file = dict(options, **extra, **both), f"data/{name}.npz"
         if data:
             shutil.copyfile(dlc.data(data), self.path(file))
         else:
@@ -181,6 +181,10 @@ class Package:
     def add_generated_case(self, precision):
         """Products and attention by kernels of our own instead of libraries."""
         self.add_trained_case("gpt_tiny", precision, "_generated", matmul="generated", attention="generated")
+
+    def add_rows_case(self, precision):
+        """Rows of an embedding table, found by comparing pairs."""
+        self.add_trained_case("gpt_tiny", precision, "_rows", both=dict(sparse_embeddings="lazy"))
 
     def add_norm_case(self, model):
         """Norms by cuDNN instead of kernels of our own."""
@@ -277,7 +281,8 @@ class Package:
         todo += [(self.add_benchmark, name) for name in BENCHMARKS if not quick or name == "mlp"]
         if not quick:
             todo += [(self.add_large_case,), (self.add_generated_case, "bf16"), (self.add_generated_case, "fp16"),
-                     (self.add_norm_case, "resnet8"), (self.add_norm_case, "gpt_tiny")]
+                     (self.add_norm_case, "resnet8"), (self.add_norm_case, "gpt_tiny"),
+                     (self.add_rows_case, "f32"), (self.add_rows_case, "bf16")]
         try:
             for job in [self.jobs.submit(function, *words) for function, *words in todo]:
                 job.result()

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 namespace dlc::test {
 namespace {
@@ -76,8 +79,20 @@ void writeElement(DType type, void *array, int64_t index, double value) {
   }
 }
 
+static void fillRows(int64_t rows, int64_t *numbers, int64_t count,
+                     std::mt19937 &random) {
+  std::vector<int64_t> all(static_cast<size_t>(rows));
+  std::iota(all.begin(), all.end(), 0);
+  std::shuffle(all.begin(), all.end(), random);
+  for (int64_t i = 0; i < count; ++i)
+    numbers[i] = i % 3 == 2 || i >= rows ? rows : all[static_cast<size_t>(i)];
+}
+
 void fillRandom(const Elements &elements, void *array, bool positive,
                 std::mt19937 &random, int64_t below) {
+  if (elements.rows)
+    return fillRows(*elements.rows, static_cast<int64_t *>(array),
+                    elements.count, random);
   const auto most = static_cast<uint64_t>(below);
   std::uniform_real_distribution<> real(positive ? 0.1 : -2.0, 2.0);
   for (int64_t i = 0; i < elements.count; ++i) {

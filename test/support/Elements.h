@@ -13,18 +13,21 @@
 namespace dlc::test {
 
 /// The element type of a row-major array. It may be computed from values that
-/// were rounded to a narrower type, such as 16-bit products.
+/// were rounded to a narrower type, such as 16-bit products. `rows`: I64 are
+/// numbers of different rows of a table with so many, or that number: of none.
 struct Elements {
   DType type;
   int64_t count;
-  std::optional<DType> through;
+  std::optional<DType> through = {};
+  std::optional<int64_t> rows = {};
   size_t bytes() const { return static_cast<size_t>(count) * sizeOf(type); }
 };
 
 double readElement(DType type, const void *array, int64_t index);
 void writeElement(DType type, void *array, int64_t index, double value);
 
-/// Uniform in [0.1, 2] or [-2, 2]; integers in [0, below), random bools.
+/// Uniform in [0.1, 2] or [-2, 2]; integers in [0, below), random bools; of row
+/// numbers every third is that of no row.
 void fillRandom(const Elements &elements, void *array, bool positive,
                 std::mt19937 &random, int64_t below = 7);
 

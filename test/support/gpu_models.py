@@ -18,6 +18,7 @@ MODELS = {
     # With larger steps some ReLU's input is soon zero but for rounding, and from there on the runs part: weights
     # another by 1.2e-7 give losses another by 8.5e-5 with 0.005, by 3e-6 with 0.002.
     "resnet8": (None, 8, dict(optimizer="sgd", lr=0.002, momentum=0.9)),
+    "dropout_mlp": ("digits-train", 32, dict(optimizer="sgd", lr=0.05, momentum=0.9)),
     "gpt_tiny": ("text-train", 8, dict(optimizer="adamw", lr=1e-3, weight_decay=0.01)),
     "signal": (None, 8, dict(optimizer="sgd", lr=0.02, momentum=0.9)),
     "volume": (None, 8, dict(optimizer="sgd", lr=0.02, momentum=0.9)),
@@ -39,7 +40,7 @@ class GpuModels(standins.StandinTest):
         data, batch, own = MODELS[name]
         options = dict(own, batch=batch // ranks, ddp=ranks, **options)
         path = dlc.data(data) if data else self.reference(name)
-        source = os.path.join(dlc.REFS, name + ".onnx") if name in IMAGES else dlc.model(name)
+        source = os.path.join(dlc.REFS, name + ".onnx") if name in (*IMAGES, "dropout_mlp") else dlc.model(name)
         training = dict(steps=steps, seed=1, threads=1)
         on_cpu = dlc.compile(source, self.path("cpu.dlc"), **options)
         expected = dlc.train(on_cpu, path, self.path("cpu"), **training).metrics("loss")

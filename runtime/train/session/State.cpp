@@ -357,7 +357,7 @@ Status broadcastState(Executor &executor, Communicator &communicator) {
 }
 
 Status setRank(Executor &executor, int64_t rank) {
-  if (!executor.state(kRank))
+  if (!executor.hasState(kRank))
     return {};
   return executor.writeState(kRank, &rank, sizeof rank);
 }

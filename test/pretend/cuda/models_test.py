@@ -72,6 +72,16 @@ class Models(GpuModels):
     def test_gpt_tiny_two_ranks(self):
         self.check("gpt_tiny", ranks=2)
 
+    def test_gpt_tiny_rows_two_ranks(self):
+        """Kernels update rows of the table of tokens, which the ranks exchange."""
+        self.check("gpt_tiny", ranks=2, sparse_embeddings="lazy")
+        with open(self.path("plan.mlir")) as file:
+            self.assertIn("dlc.put_rows", file.read())
+
+    def test_dropout_two_ranks(self):
+        """Each rank has its own mask."""
+        self.check("dropout_mlp", ranks=2)
+
     def test_lenet_clip(self):
         self.check("lenet", clip_grad=0.5)
 

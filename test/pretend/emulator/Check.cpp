@@ -15,10 +15,8 @@
 #include "mlir/Parser/Parser.h"
 #include "runtime/plan/Types.h"
 #include "test/support/Elements.h"
-#include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
-#include <numeric>
 #include <random>
 #include <unistd.h>
 
@@ -41,22 +39,6 @@ struct ColumnSum {
   std::optional<DType> through; // they were rounded to
 };
 
-/// Of dlc.put_rows: the input with the rows' numbers, and the table's rows.
-struct TableRows {
-  unsigned input;
-  int64_t rows;
-};
-
-/// Of different rows, and every third of none.
-void fillRows(int64_t rows, int64_t *numbers, int64_t count,
-              std::mt19937 &random) {
-  std::vector<int64_t> all(rows);
-  std::iota(all.begin(), all.end(), 0);
-  std::shuffle(all.begin(), all.end(), random);
-  for (int64_t i = 0; i < count; ++i)
-    numbers[i] = i % 3 == 2 || i >= rows ? rows : all[i];
-}
-
 struct Kernel {
   std::string name;
   std::vector<Elements> inputs, outputs;
@@ -66,7 +48,6 @@ struct Kernel {
   bool hasParts; // of which each may run alone
   bool sums;     // of which each may be summed
   std::vector<ColumnSum> columnSums;
-  std::vector<TableRows> tableRows;
 };
 
 /// Makes sums of columns beside reductions of rows outputs of what they add up.
@@ -177,9 +158,8 @@ public:
       for (const ColumnSum &s : k.columnSums)
         k.outputs[s.output].through = s.through;
       for (auto put : op.getBody().front().getOps<ir::PutRowsOp>())
-        k.tableRows.push_back(
-            {cast<mlir::BlockArgument>(put.getRows()).getArgNumber(),
-             ir::tensorType(put.getX()).getDimSize(0)});
+        k.inputs[cast<mlir::BlockArgument>(put.getRows()).getArgNumber()].rows =
+            ir::tensorType(put.getX()).getDimSize(0);
       int64_t most = 0;
       for (const auto *list : {&k.inputs, &k.outputs})
         for (const Elements &a : *list)
@@ -250,9 +230,6 @@ private:
     for (const Elements &a : k.inputs)
       fillRandom(a, inputs.emplace_back(nullptr, a.bytes()).data(), positive,
                  random);
-    for (auto [input, rows] : k.tableRows)
-      fillRows(rows, reinterpret_cast<int64_t *>(inputs[input].data()),
-               k.inputs[input].count, random);
     auto outputs = [&] {
       std::vector<Guarded> made;
       for (const Elements &a : k.outputs)
