@@ -54,7 +54,8 @@ class AutoBatch(dlc.TestCase):
         return usage.ru_maxrss << 10, os.path.getsize(samples)
 
     def test_a_run_takes_what_the_plan_says(self):
-        """Beside the regions a run has libraries' scratch, which grows with the batch, too; here it is under a third of them."""
+        """Beside the regions a run has libraries' scratch, which grows with the batch, too; here it is under a third of them,
+        and without AVX-512, where oneDNN copies operands of a data gradient into its own layout, under a half."""
         # The small run first: a process counts what this one held when it was started.
         small = dlc.compile(dlc.model("lenet"), self.path("small.dlc"), batch=8)
         least, _ = self.peak(small, 8)
@@ -63,7 +64,8 @@ class AutoBatch(dlc.TestCase):
         # What the process has anyway, samples in memory (the mapped file and the batches on their way).
         beside = most - (least - self.bytes_of(small)) - 2 * samples
         self.assertGreater(beside, 0.9 * found)
-        self.assertLess(beside, 1.33 * found)
+        with open("/proc/cpuinfo") as file:
+            self.assertLess(beside, (1.33 if "avx512f" in file.read() else 1.5) * found)
 
 
 if __name__ == "__main__":
