@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace dlc {
 
@@ -178,12 +179,9 @@ std::shared_ptr<transport::Context> GlooTransport::createContext(int rank,
 }
 
 void GlooTransport::lose(int rank) {
-  std::lock_guard lock(mutex_);
-  if (lost_)
-    return;
-  lost_ = rank;
-  for (Context *context : contexts_)
-    context->fail();
+  int none = kNobody;
+  lost_.compare_exchange_strong(none, rank);
+  stopped_.notify_one(); // if it comes between check and wait: a slice later
 }
 
 std::optional<int> GlooTransport::waitedFor() const {
@@ -202,7 +200,10 @@ GlooTransport::~GlooTransport() {
 
 void GlooTransport::endLateWaits() {
   std::unique_lock lock(mutex_);
-  while (!stop_) {
+  for (bool failed = false; !stop_;) {
+    if (lost_ != kNobody && !std::exchange(failed, true))
+      for (Context *context : contexts_)
+        context->fail();
     const RunningClock::time_point now = RunningClock::now();
     auto next = now + RunningClock::kSlice;
     for (Context *context : contexts_)
@@ -213,9 +214,8 @@ void GlooTransport::endLateWaits() {
 }
 
 void GlooTransport::throwIfLost() const {
-  std::lock_guard lock(mutex_);
-  if (lost_)
-    throw gloo::IoException("rank " + std::to_string(*lost_) + " is lost");
+  if (const int lost = lost_; lost != kNobody)
+    throw gloo::IoException("rank " + std::to_string(lost) + " is lost");
 }
 
 } // namespace dlc

@@ -11,6 +11,7 @@
 
 #include <gloo/transport/device.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -37,7 +38,7 @@ public:
                                                           int size) override;
 
   // The rank is lost: ends current waits and later operations with
-  // gloo::IoException.
+  // gloo::IoException. Does not block, whatever Gloo's threads are doing.
   void lose(int rank);
 
   // The rank for which the last failed wait waited, if it was only one.
@@ -51,8 +52,10 @@ private:
   void endLateWaits();
 
   const std::shared_ptr<gloo::transport::Device> device_;
+  static constexpr int kNobody = -1;
+  std::atomic<int> lost_ = kNobody;
   mutable std::mutex mutex_; // of the following
-  std::optional<int> lost_, waitedFor_;
+  std::optional<int> waitedFor_;
   std::set<Context *> contexts_;
   bool stop_ = false;
   std::condition_variable stopped_;

@@ -6,7 +6,9 @@
 #include "test/unit/TempFolder.h"
 
 #include <atomic>
+#include <fcntl.h>
 #include <fstream>
+#include <sys/file.h>
 #include <thread>
 
 namespace dlc {
@@ -95,6 +97,22 @@ TEST_F(FlightFile, ALaterFailureReplacesIt) {
   flights = readFlights(file_);
   ASSERT_TRUE(flights.ok()) << flights.status().message();
   EXPECT_EQ((*flights)[3].error, "");
+}
+
+// As by a rank that is stopped while it writes its record.
+TEST_F(FlightFile, ALockThatIsHeldIsNotWaitedFor) {
+  const int holder = ::open(file_.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::flock(holder, LOCK_EX), 0);
+  ::setenv("TMPDIR", path("").c_str(), 1);
+  const auto isFirst =
+      writeFlight(*logs()[3], {3, kRanks, "a/b", lost_}, path(""));
+  ::unsetenv("TMPDIR");
+  ::close(holder);
+  EXPECT_TRUE(isFirst.ok() && *isFirst) << isFirst.status().message();
+  const auto flights =
+      readFlights(path(fmt::format("dlc-flight-3-{}.jsonl", ::getpid())));
+  ASSERT_TRUE(flights.ok()) << flights.status().message();
+  EXPECT_EQ((*flights)[0].error, lost_.message());
 }
 
 } // namespace

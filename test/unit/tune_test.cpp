@@ -5,8 +5,10 @@
 #include "test/unit/TempFolder.h"
 
 #include <csignal>
+#include <fcntl.h>
 #include <fstream>
 #include <random>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,6 +46,19 @@ protected:
     return items.ok() && items->size() == 1 ? (*items)[0].path : "";
   }
 };
+
+// As by a process that is stopped while it stores a result.
+TEST_F(Tune, ALockThatIsHeldIsNotWaitedFor) {
+  ASSERT_TRUE(open().store(key(), kEntry).ok());
+  const std::string lock = path("cache/tune/lock");
+  const int holder = ::open(lock.c_str(), O_RDWR);
+  ASSERT_EQ(::flock(holder, LOCK_EX), 0);
+  const Status stored = open().store(key(), kEntry);
+  EXPECT_EQ(stored.code(), Code::Failed);
+  EXPECT_NE(stored.message().find(lock), std::string::npos);
+  ::close(holder);
+  EXPECT_TRUE(open().store(key(), kEntry).ok());
+}
 
 TEST_F(Tune, KeepsWhatWasFound) {
   EXPECT_FALSE(open().find(key()));

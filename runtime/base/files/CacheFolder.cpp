@@ -44,10 +44,12 @@ Result<FileLock> FileLock::open(const std::string &path) {
 }
 
 Result<FileLock> FileLock::take(const std::string &path) {
-  DLC_ASSIGN(FileLock lock, open(path));
-  if (::flock(lock.file_.number(), LOCK_EX) != 0)
-    return systemError("lock", path);
-  return lock;
+  constexpr std::chrono::seconds kLimit(3); // its owner may have been stopped
+  DLC_ASSIGN(auto lock, take(path, kLimit));
+  if (!lock)
+    return failed("another process has held the lock '{}' for {} s", path,
+                  kLimit.count());
+  return *std::move(lock);
 }
 
 Result<std::optional<FileLock>>

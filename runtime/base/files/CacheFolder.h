@@ -24,7 +24,7 @@ Status checkCacheOwner(const std::string &folder);
 // object; the system releases it when the process dies.
 class FileLock {
 public:
-  // Waits until it is free.
+  // For short work: Code::Failed if it is not free within 3 s.
   static Result<FileLock> take(const std::string &path);
   // Nullopt if another process holds it for longer than `limit`.
   static Result<std::optional<FileLock>> take(const std::string &path,

@@ -3,6 +3,7 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
+#include "runtime/base/files/CacheFolder.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/options/Environment.h"
 #include "runtime/base/process/Log.h"
@@ -12,7 +13,6 @@
 #include <chrono>
 #include <fcntl.h>
 #include <optional>
-#include <sys/file.h>
 #include <unistd.h>
 
 namespace dlc {
@@ -157,7 +157,9 @@ public:
     file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (file_ < 0)
       return systemError("open", path);
-    return ::flock(file_, LOCK_EX) == 0 ? Status() : systemError("lock", path);
+    DLC_ASSIGN(FileLock lock, FileLock::take(path));
+    lock_.emplace(std::move(lock));
+    return {};
   }
   // When the first line was written; empty if there is none or it has no time.
   Result<std::optional<double>> written() const {
@@ -188,6 +190,7 @@ public:
 private:
   std::string path_;
   int file_ = -1;
+  std::optional<FileLock> lock_;
 };
 
 // "flight-HOST.jsonl", with characters that are valid in any file name.
