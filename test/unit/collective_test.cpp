@@ -11,11 +11,8 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
-#include <filesystem>
 #include <functional>
 #include <map>
-#include <set>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -126,46 +123,6 @@ TEST_F(Peer, SilentOneOfFourIsNamed) {
   EXPECT_NE(status.message().find("rank 1 does not answer in all_reduce"),
             std::string::npos)
       << status.message();
-}
-
-// A rank whose transport hangs, too: its thread that would end the waits, or
-// close the connections, waits for Gloo's.
-TEST_F(Peer, LeavesThoughItsTransportHangs) {
-  Rendezvous meeting = here(2);
-  meeting.silence = 500ms;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    meeting.rank = 1;
-    auto ranks = makeGlooCommunicator(meeting);
-    if (!ranks.ok())
-      ::_exit(1);
-    (*ranks)->setLeave([](const Status &) { ::_exit(42); });
-    std::set<pid_t> threads; // this one, Gloo's, and those that need it
-    for (const auto &thread :
-         std::filesystem::directory_iterator("/proc/self/task"))
-      threads.insert(std::stoi(thread.path().filename()));
-    std::signal(SIGUSR2, [](int) {
-      for (;;)
-        ::pause();
-    });
-    ::syscall(SYS_tgkill, ::getpid(), *std::next(threads.begin()), SIGUSR2);
-    float value = 1;
-    (void)(*ranks)->allReduce(&value, 1, DType::F32, ReduceOp::Sum).ok();
-    for (;;)
-      ::pause();
-  }
-  {
-    auto ranks = makeGlooCommunicator(meeting);
-    EXPECT_TRUE(ranks.ok()) << ranks.status().message();
-    std::this_thread::sleep_for(300ms);
-    (*ranks)->abandon();
-  }
-  int status = 0;
-  for (int i = 0; i < 500 && ::waitpid(child, &status, WNOHANG) == 0; ++i)
-    std::this_thread::sleep_for(10ms);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 42) << status;
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, WNOHANG);
 }
 
 // Its thread of the watch gives signs of life: it is waited for.
