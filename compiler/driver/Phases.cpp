@@ -257,9 +257,9 @@ const Phase kPhases[] = {
                            c.traits.computesInWindows});
       }},
       plain<createGenerateOps>(),
+      plain<createStoreSummed>(sumsInPlace),
       ask<createFuseMatmul>([](C c) { return chooses(c, "matmul"); }),
       plain<createWidenProducts>(),
-      plain<createStoreSummed>(sumsInPlace),
       plain<createPackMasks>([](C c) {
         return c.traits.packsMasks && !c.options.train.debugOverflow;
       })}},

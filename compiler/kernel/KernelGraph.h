@@ -60,7 +60,7 @@ struct KernelNode {
              // does)
     Product, // children[0] * children[1], each rounded to its element type
     Reduce   // of children[0] over the reduced loops: of a matmul the sum of a
-             // Product, rounded to its element type
+             // Product, rounded to its element type; or over its rows
   };
   Kind kind;
   mlir::Value value; // the tensor that this is an element of
@@ -83,6 +83,9 @@ struct KernelOutput {
   /// If not null: a sum of `node` over the kept loops that `offset` does not
   /// depend on, in a kernel that also reduces rows.
   mlir::Operation *sum = nullptr;
+  /// One element per element of the kept loops except a contraction's rows: it
+  /// depends on sums over these.
+  bool perColumn = false;
   /// If not null: an index of dlc.put_rows. Elements are only stored where it
   /// is in [0, rows); the others of the output keep what is in its memory.
   const KernelNode *row = nullptr;
@@ -95,10 +98,14 @@ mlir::Operation *lastOf(mlir::Region &body);
 unsigned partsOf(mlir::Region &body);
 
 /// The loops of a cluster's matmul, -1 for loops of size one; all other kept
-/// loops are batch dimensions.
+/// loops are batch dimensions. Elements of the result can be reduced over the
+/// rows (KernelNode::Reduce of depth 2).
 struct KernelContraction {
   ir::MatmulOp op;
   int row = -1, column = -1, depth = -1;
+  /// An element of the result, and that of the first row in the same column;
+  /// null if it is not read.
+  const KernelNode *element = nullptr, *first = nullptr;
 };
 
 class KernelGraph {
@@ -127,6 +134,8 @@ public:
   int64_t extent(bool reduced) const;
   /// Whether it has column sums in addition to row reductions.
   bool sumsBesideRows() const;
+  /// Whether results of its product are reduced over their rows.
+  bool reducesProductRows() const { return contraction.op && depth > 1; }
   /// Calls f with every form that the kernel evaluates: those of loads, stores,
   /// conditions and derived numbers.
   void forEachForm(llvm::function_ref<void(const IndexForm &)> f) const;

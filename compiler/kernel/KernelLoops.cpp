@@ -30,6 +30,10 @@ bool KernelLoops::find(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) {
         addLoops(tensorType(op->getOperand(0)).getShape(),
                  reduction.reducedAxes());
       graph.reduces = true;
+      if (isOverRows(reduction)) {
+        overRows.insert(op);
+        continue;
+      }
       if (matchesLoops(reduction))
         continue;
       if (!isColumnSum(reduction, ops, outputs))
@@ -97,6 +101,25 @@ bool KernelLoops::matchesLoops(ir::ReductionInterface op) const {
   for (const KernelVariable &v : graph.variables)
     loops[v.reduced].push_back(v.size);
   return sizes[0] == loops[0] && sizes[1] == loops[1];
+}
+
+/// Whether `op` reduces elements of the contraction's result over its rows.
+bool KernelLoops::isOverRows(ir::ReductionInterface op) const {
+  if (graph.contraction.row < 0 || op.combine() == ir::Combine::argmax)
+    return false;
+  int loop = 0;
+  for (auto [i, size] :
+       llvm::enumerate(tensorType(op->getOperand(0)).getShape())) {
+    const bool reduces = llvm::is_contained(op.reducedAxes(), (int64_t)i);
+    if (size == 1)
+      continue;
+    if (graph.variables[loop].size != size || graph.variables[loop].reduced ||
+        reduces != (loop == graph.contraction.row))
+      return false;
+    if (++loop == (int)graph.variables.size())
+      return graph.contraction.depth < 0;
+  }
+  return graph.variables[loop].reduced;
 }
 
 /// Whether `op` sums columns in a kernel that also reduces rows: over the last

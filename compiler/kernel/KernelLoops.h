@@ -21,6 +21,8 @@ public:
   llvm::SmallVector<unsigned> kept, reduced;
   /// Sums over kept loops, which must be outputs without further uses.
   llvm::SmallPtrSet<mlir::Operation *, 4> columnSums;
+  /// Reductions over the rows of a product.
+  llvm::SmallPtrSet<mlir::Operation *, 4> overRows;
 
   /// Number of elements reduced to one; if it is 1, the reduction is a view,
   /// whatever its axes.
@@ -31,6 +33,7 @@ private:
   bool addContraction(ir::MatmulOp op);
   void addLoops(ir::Ints shape, ir::Ints axes);
   bool matchesLoops(ir::ReductionInterface op) const;
+  bool isOverRows(ir::ReductionInterface op) const;
   bool isColumnSum(ir::ReductionInterface op,
                    llvm::ArrayRef<mlir::Operation *> ops,
                    llvm::ArrayRef<mlir::Value> outputs) const;

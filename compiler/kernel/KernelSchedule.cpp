@@ -89,9 +89,11 @@ private:
       bytes += std::min(elements, ir::tensorType(value).getNumElements()) *
                bytesOf(value);
     for (const KernelOutput &o : graph.outputs) {
-      bytes += bytesOf(o.node->value) *
-               (o.sum    ? ir::tensorType(o.sum->getResult(0)).getNumElements()
-                : o.full ? all
+      bytes +=
+          bytesOf(o.node->value) *
+          (o.sum         ? ir::tensorType(o.sum->getResult(0)).getNumElements()
+           : o.full      ? all
+           : o.perColumn ? rows / graph.variables[graph.contraction.row].size
                          : rows);
       if (o.sum)
         flops += all;

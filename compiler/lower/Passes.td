@@ -148,8 +148,9 @@ def GenerateOps : Lower_FunctionPass<"dlc-generate-ops"> {
 
 def FuseMatmul : Lower_PlacingPass<"dlc-fuse-matmul"> {
   let summary = "generated kernels of 16-bit matrix products, where they are faster";
-  let description = [{Places the products that dlc-place has left. A product is fused with the ops that compute its operands and those that
-    read its result if --place says so or if this is predicted to be faster than the library call. Runs after dlc-fuse.}];
+  let description = [{Places the products that dlc-place has left, and convolutions of one tap, which are products of pixels. A product is
+    fused with the ops that compute its operands and those that read its result, also sums over parts of its rows, if --place says so or
+    if this is predicted to be faster than the library call. Runs after dlc-fuse and dlc-store-summed.}];
 }
 
 def WidenProducts : Lower_FunctionPass<"dlc-widen-products"> {

@@ -38,8 +38,9 @@ struct Wishes {
   /// scores stored. auto: library with --amp if the device prefers it and
   /// supports the attention, else off.
   std::string attention = "auto";
-  /// --matmul=auto|library|generated: how products of 16-bit floats are
-  /// computed; auto: by the way with the shorter predicted time.
+  /// --matmul=auto|library|generated: how products of 16-bit floats, and on
+  /// GPUs convolutions of one tap, are computed; auto: by the way with the
+  /// shorter predicted time.
   std::string matmul = "auto";
   /// --matmul-epilogues=auto|all|off: whether the library's products also
   /// compute activations and sums, if that is predicted to be faster; auto:

@@ -12,6 +12,8 @@ namespace dlc {
 /// `batch` products [rows, depth] @ [depth, columns].
 struct ProductShape {
   int64_t batch, rows, columns, depth;
+  /// Whether the same kernel reduces the results over the rows of each product.
+  bool reducesRows = false;
 
   double flops() const { return 2.0 * batch * rows * columns * depth; }
 };

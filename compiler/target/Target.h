@@ -6,7 +6,7 @@
 
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
-#include "compiler/target/Costs.h"
+#include "compiler/target/AsProduct.h"
 #include "compiler/target/TargetOptions.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/base/Status.h"
@@ -97,6 +97,10 @@ public:
   virtual bool chooses(llvm::StringRef row) const = 0;
   /// The ways to compute `op`. At least one is possible and has no caveat.
   virtual Ways waysOf(ir::PlaceableInterface op) const = 0;
+  /// The same for an op that is one matrix product, also if that is no matmul.
+  virtual Ways waysOfProduct(const AsProduct &product) const {
+    return {{By::Library}};
+  }
   /// The same for an attention that may not be an op yet. If `element` is null,
   /// only shapes are checked.
   virtual Ways waysOfAttention(const ir::AttentionDims &dims,
@@ -113,7 +117,8 @@ public:
 
   /// Predicted times in seconds: of a kernel that streams `bytes`; of a product
   /// of 16-bit floats by the library, which moves `bytes`, with or without sums
-  /// over an operand's rows; of the same product by a generated kernel.
+  /// over an operand's rows; of the same product by a generated kernel:
+  /// infinite if there is none for the shape.
   virtual double streaming(double bytes) const = 0;
   virtual double libraryProduct(const ProductShape &shape, double bytes,
                                 bool sumsToo) const = 0;

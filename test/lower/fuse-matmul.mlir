@@ -95,3 +95,52 @@ func.func @shared(%x: tensor<64x64xbf16>, %w: tensor<64x64xf32>) -> (tensor<64x1
   %m = dlc.reduce_max %f {axes = array<i64: 1>, keepdims} : (tensor<64x64xf32>) -> tensor<64x1xf32>
   return %m, %wh : tensor<64x1xf32>, tensor<64x64xbf16>
 }
+
+// A convolution of one tap is a product of pixels. Its first reader reduces parts of the rows: mean, and squared distances
+// from it. The result is stored for others, too.
+// ALWAYS-LABEL: func @moments
+// ALWAYS: %[[X:.*]] = dlc.reshape %arg0 : (tensor<4x16x16x64xbf16>) -> tensor<8x128x64xbf16>
+// ALWAYS: %[[W:.*]] = dlc.reshape %arg1 : (tensor<128x1x1x64xbf16>) -> tensor<128x64xbf16>
+// ALWAYS: %[[F:.*]]:3 = dlc.fused(%[[X]], %[[W]]) : (tensor<8x128x64xbf16>, tensor<128x64xbf16>) -> (tensor<8x1x128xf32>, tensor<8x1x128xf32>, tensor<8x128x128xbf16>)
+// ALWAYS: %[[Y:.*]] = dlc.matmul %{{.*}}, %{{.*}} by = generated {trans_b}
+// ALWAYS: dlc.slice %[[Y]] {sizes = array<i64: 8, 1, 128>
+// ALWAYS-COUNT-2: dlc.reduce_sum
+// ALWAYS: dlc.yield %{{.*}}, %{{.*}}, %[[Y]]
+// ALWAYS: %[[I:.*]] = dlc.reshape %[[F]]#2 : (tensor<8x128x128xbf16>) -> tensor<4x16x16x128xbf16>
+// ALWAYS: return %[[F]]#1, %[[F]]#0, %[[I]]
+func.func @moments(%x: tensor<4x16x16x64xbf16>, %w: tensor<128x1x1x64xbf16>) -> (tensor<8x1x128xf32>, tensor<8x1x128xf32>, tensor<4x16x16x128xbf16>) {
+  %y = dlc.conv %x, %w by = library {dilations = array<i64: 1, 1>, filters_last, layout = "nhwc", pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>} : (tensor<4x16x16x64xbf16>, tensor<128x1x1x64xbf16>) -> tensor<4x16x16x128xbf16>
+  %p = dlc.reshape %y : (tensor<4x16x16x128xbf16>) -> tensor<8x128x128xbf16>
+  %first = dlc.slice %p {sizes = array<i64: 8, 1, 128>, starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : (tensor<8x128x128xbf16>) -> tensor<8x1x128xbf16>
+  %a = dlc.cast %first : (tensor<8x1x128xbf16>) -> tensor<8x1x128xf32>
+  %f = dlc.cast %p : (tensor<8x128x128xbf16>) -> tensor<8x128x128xf32>
+  %d = dlc.sub %f, %a : (tensor<8x128x128xf32>, tensor<8x1x128xf32>) -> tensor<8x128x128xf32>
+  %s = dlc.reduce_sum %d {axes = array<i64: 1>, keepdims} : (tensor<8x128x128xf32>) -> tensor<8x1x128xf32>
+  %q = dlc.mul %d, %d : (tensor<8x128x128xf32>, tensor<8x128x128xf32>) -> tensor<8x128x128xf32>
+  %t = dlc.reduce_sum %q {axes = array<i64: 1>, keepdims} : (tensor<8x128x128xf32>) -> tensor<8x1x128xf32>
+  %m = dlc.add %a, %s : (tensor<8x1x128xf32>, tensor<8x1x128xf32>) -> tensor<8x1x128xf32>
+  return %m, %t, %y : tensor<8x1x128xf32>, tensor<8x1x128xf32>, tensor<4x16x16x128xbf16>
+}
+
+// The gradient of the images of such a convolution, too, with what follows. Strides, other taps, channels first and
+// groups are left to the library.
+// ALWAYS-LABEL: func @gradient
+// ALWAYS: = dlc.fused
+// ALWAYS: dlc.matmul %{{.*}}, %{{.*}} by = generated : (tensor<2x8x8x128xbf16>, tensor<128x64xbf16>)
+// ALWAYS: dlc.add
+// ALWAYS-NOT: dlc.fused
+// ALWAYS: return
+func.func @gradient(%dy: tensor<2x8x8x128xbf16>, %w: tensor<128x1x1x64xbf16>, %r: tensor<2x8x8x64xbf16>) -> tensor<2x8x8x64xbf16> {
+  %dx = dlc.conv_backward_data %dy, %w by = library {dilations = array<i64: 1, 1>, filters_last, layout = "nhwc", pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>} : (tensor<2x8x8x128xbf16>, tensor<128x1x1x64xbf16>) -> tensor<2x8x8x64xbf16>
+  %z = dlc.add %dx, %r : (tensor<2x8x8x64xbf16>, tensor<2x8x8x64xbf16>) -> tensor<2x8x8x64xbf16>
+  return %z : tensor<2x8x8x64xbf16>
+}
+// ALWAYS-LABEL: func @others
+// ALWAYS-COUNT-3: dlc.conv {{.*}} by = library
+func.func @others(%x: tensor<2x8x8x64xbf16>, %v: tensor<2x64x8x8xbf16>, %w: tensor<64x1x1x64xbf16>, %k: tensor<64x1x1x32xbf16>)
+    -> (tensor<2x4x4x64xbf16>, tensor<2x64x8x8xbf16>, tensor<2x8x8x64xbf16>) {
+  %a = dlc.conv %x, %w by = library {dilations = array<i64: 1, 1>, filters_last, layout = "nhwc", pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<2x8x8x64xbf16>, tensor<64x1x1x64xbf16>) -> tensor<2x4x4x64xbf16>
+  %b = dlc.conv %v, %w by = library {dilations = array<i64: 1, 1>, filters_last, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>} : (tensor<2x64x8x8xbf16>, tensor<64x1x1x64xbf16>) -> tensor<2x64x8x8xbf16>
+  %c = dlc.conv %x, %k by = library {dilations = array<i64: 1, 1>, filters_last, layout = "nhwc", pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>, group = 2 : i64} : (tensor<2x8x8x64xbf16>, tensor<64x1x1x32xbf16>) -> tensor<2x8x8x64xbf16>
+  return %a, %b, %c : tensor<2x4x4x64xbf16>, tensor<2x64x8x8xbf16>, tensor<2x8x8x64xbf16>
+}

@@ -52,8 +52,8 @@ class Graph:
         return path
 
 
-def resnet50(path, batch, size, width=64, classes=1000, hollow=False):
-    """Images [batch,3,size,size] -> logits; He et al.'s bottleneck blocks, 3 4 6 3, stride in the 3x3."""
+def resnet50(path, batch, size, width=64, classes=1000, hollow=False, stages=(3, 4, 6, 3)):
+    """Images [batch,3,size,size] -> logits; He et al.'s bottleneck blocks, stride in the 3x3."""
     g = Graph(hollow=hollow)
 
     def convolve(name, x, inputs, outputs, kernel, stride, relu=True):
@@ -67,7 +67,7 @@ def resnet50(path, batch, size, width=64, classes=1000, hollow=False):
     x = convolve("stem", "input", 3, width, 7, 2)
     x = g.add("MaxPool", "pool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     channels = width
-    for stage, blocks in enumerate((3, 4, 6, 3)):
+    for stage, blocks in enumerate(stages):
         inner = width << stage
         for block in range(blocks):
             name, stride = f"s{stage}b{block}", 2 if stage and not block else 1

@@ -22,12 +22,19 @@ constexpr int64_t kMaxParts = 1024, kMostSums = 1 << 16, kMinRows = 32;
 constexpr int kMostOps = 32;
 constexpr size_t kMostLeaves = 4;
 
+/// Rows of a tile of a product that reduces its results (dlc-fuse-matmul).
+constexpr int64_t kTileRows = 128;
+
+/// As many as allowed; parts of whole tiles if these are at least
+/// three quarters as many.
 int64_t partsForRows(int64_t rows, int64_t channels) {
-  int64_t parts = std::min(
+  const int64_t most = std::min(
       {kMaxParts, rows / kMinRows, kMostSums / std::max<int64_t>(channels, 1)});
-  for (parts = std::max<int64_t>(parts, 1); rows % parts;)
-    --parts;
-  return parts;
+  const int64_t parts = largestDivisor(rows, most);
+  if (rows % kTileRows)
+    return parts;
+  const int64_t ofTiles = largestDivisor(rows / kTileRows, most);
+  return 4 * ofTiles >= 3 * parts ? ofTiles : parts;
 }
 
 class Regrouper {
@@ -199,6 +206,12 @@ private:
 };
 
 } // namespace
+
+int64_t largestDivisor(int64_t n, int64_t limit) {
+  for (limit = std::max<int64_t>(limit, 1); n % limit;)
+    --limit;
+  return limit;
+}
 
 ChannelView::ChannelView(RankedTensorType type, StringRef layout, int64_t parts)
     : images(type.getShape()), perChannel(type.getRank(), 1) {

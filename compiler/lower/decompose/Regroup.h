@@ -6,6 +6,9 @@
 
 namespace dlc {
 
+/// The largest divisor of n that is at most `limit`, or 1.
+int64_t largestDivisor(int64_t n, int64_t limit);
+
 /// Images [batch, channels, ...], in either layout, as a matrix split into
 /// `parts`: [parts, inner, channels] for channels last, otherwise [batch,
 /// channels, pixels]. `inner` is the axis that a part reduces; the remaining

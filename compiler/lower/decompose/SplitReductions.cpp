@@ -47,12 +47,6 @@ Expr reduce(ir::ReductionInterface op, Expr x, Ints axes) {
   return Expr(*x.b, x.loc, op.reduceToo(*x.b, x.v, axes));
 }
 
-int64_t largestDivisor(int64_t n, int64_t limit) {
-  while (n % limit)
-    --limit;
-  return limit;
-}
-
 /// The first stage of a reduction of x; updates `axes` to those that the second
 /// stage reduces. Null if it cannot be split.
 Value firstStage(ir::ReductionInterface op, Expr x,

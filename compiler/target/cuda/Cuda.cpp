@@ -23,6 +23,8 @@ namespace {
 constexpr double kLaunch = 1.3e-6, kSmallProduct = 4e-6, kTile = 0.6e-6,
                  kCache = 3.8e12;
 constexpr int64_t kResidentBlocks = 4;
+/// Threads that compute a product and reduce its rows, which need registers.
+constexpr int64_t kResidentThreads = 512;
 
 /// One plan is used for all SMs of an artifact: times are those of the median.
 const GpuFigures &figuresOf(const Words &sms) {
@@ -74,12 +76,22 @@ public:
   }
   Ways waysOf(ir::PlaceableInterface op) const override {
     return TypeSwitch<Operation *, Ways>(op)
-        .Case([&](ir::MatmulOp o) { return waysOfProduct(o); })
+        .Case([&](ir::MatmulOp o) { return waysOfProduct(*AsProduct::of(o)); })
         .Case<ir::AttentionOp, ir::AttentionBackwardOp>([&](auto o) {
           return waysOfAttention(ir::AttentionDims::of(o),
                                  ir::elementType(o.getQ()));
         })
         .Default([&](Operation *) { return cuda::waysOf(op); });
+  }
+  Ways waysOfProduct(const AsProduct &product) const override {
+    if (!ir::isHalf(ir::elementType(product.y)))
+      return {{By::Library},
+              {By::Generated, "generated kernels multiply 16-bit floats only"}};
+    const double bytes = trafficOf(product.op);
+    return {{By::Library, "", "",
+             libraryProduct(product.shape, bytes, /*sumsToo=*/false)},
+            {By::Generated, "", "",
+             generatedProduct(product.shape, bytes, {}, {})}};
   }
   Ways waysOfAttention(const ir::AttentionDims &dims,
                        Type element) const override {
@@ -109,8 +121,11 @@ public:
   }
   double generatedProduct(const ProductShape &shape, double bytes,
                           OperandCost left, OperandCost right) const override {
-    const Tiling t = tilingOf(shape);
-    const int64_t blocks = t.blocks(shape), steps = t.steps(shape);
+    const std::optional<Tiling> found = tilingOf(shape);
+    if (!found)
+      return std::numeric_limits<double>::infinity();
+    const Tiling &t = *found;
+    const int64_t blocks = t.blocks(shape), steps = t.stepsOfBlock(shape);
     const double tiles = double(blocks) * steps * t.depth;
     const double busy = double(llvm::divideCeil(blocks, gpu.processors)) *
                         gpu.processors / std::max<int64_t>(blocks, 1);
@@ -121,9 +136,12 @@ public:
         (t.rows * left.operations + t.columns * right.operations) / gpu.single;
     const double cache =
         tiles * (t.rows * left.bytes + t.columns * right.bytes) / kCache;
-    const double latency =
-        kTile * (steps + 1) *
-        llvm::divideCeil(blocks, gpu.processors * kResidentBlocks);
+    // One more for what is computed from each tile of results.
+    const int64_t tilesOfRows = shape.reducesRows ? shape.rows / t.rows : 1,
+                  resident = shape.reducesRows ? kResidentThreads / t.threads()
+                                               : kResidentBlocks;
+    const double latency = kTile * (steps + tilesOfRows) *
+                           llvm::divideCeil(blocks, gpu.processors * resident);
     return kLaunch + std::max({products + operations, cache, latency,
                                bytes / (gpu.bandwidth * kOfBandwidth)});
   }
@@ -195,15 +213,6 @@ private:
     if (keepsScores)
       return 8 * kLaunch + computing + 11 * scores * kBytes / bandwidth;
     return 2 * kLaunch + std::max(computing, 3 * operands * kBytes / bandwidth);
-  }
-  Ways waysOfProduct(ir::MatmulOp op) const {
-    if (!ir::isHalf(ir::elementType(op.getY())))
-      return {{By::Library},
-              {By::Generated, "generated kernels multiply 16-bit floats only"}};
-    const ProductShape shape = shapeOf(op);
-    const double bytes = trafficOf(op);
-    return {{By::Library, "", "", libraryProduct(shape, bytes, false)},
-            {By::Generated, "", "", generatedProduct(shape, bytes, {}, {})}};
   }
 
   /// Ascending and unique.

@@ -3,6 +3,7 @@
 
 import re
 
+import deep
 import dlc
 import numpy as np
 from gpu_models import STEPS, GpuModels
@@ -54,6 +55,23 @@ class Halves(GpuModels):
         self.check("gpt_tiny", 2, tolerance=5e-3, amp=True, amp_dtype="bf16", loss_chunk=64, cuda=cuda)
         with open(self.path("plan.mlir")) as file:
             self.assertRegex(file.read(), r"exec.launch @\w+ ins\(%\d+, (%\d+) : memref<96x64xbf16>, memref<96x64xf32>\) outs\(\1 : ")
+
+    def test_bottlenecks_bf16(self):
+        """Convolutions of one tap as generated products, which also compute batch norm's sums, residual sums and masks."""
+        model = deep.resnet50(self.path("model.onnx"), 8, 32, width=32, classes=10, stages=(2, 1))
+        random = np.random.default_rng(1)
+        data = self.path("data.npz")
+        np.savez(data, x=random.standard_normal((64, 3, 32, 32), np.float32), y=random.integers(0, 10, 64))
+        options = dict(batch=8, optimizer="sgd", lr=0.01, momentum=0.9, amp=True, amp_dtype="bf16")
+        training = dict(steps=6, seed=1, threads=1)
+        cpu = dlc.train(dlc.compile(model, self.path("cpu.dlc"), **options), data, self.path("cpu"), **training).metrics("loss")
+        for way, sums in (("library", 0), ("generated", 8)):
+            artifact = self.compile_for_cuda(model, matmul=way, **options)
+            with open(self.path("plan.mlir")) as file:
+                kernels = re.findall(r"exec\.kernel @.*?\n  }", file.read(), re.S)
+            self.assertEqual(len([k for k in kernels if "dlc.matmul" in k and "dlc.reduce_sum" in k]), sums)
+            self.run_on_standins(artifact, data=data, run=self.path(way), **training)
+            np.testing.assert_allclose(dlc.Run(self.path(way)).metrics("loss"), cpu, rtol=5e-3)
 
     def check_float8(self, ranks=1, **options):
         """cuBLASLt multiplies 8-bit floats where the CPU multiplies their values in bf16."""

@@ -39,11 +39,19 @@ struct ColumnSum {
   std::optional<DType> through; // they were rounded to
 };
 
+/// One of the CPU's kernels, and its arguments among those of the whole; none:
+/// the first ones.
+struct Part {
+  std::string name;
+  int64_t extent = 0;
+  std::vector<size_t> arguments = {};
+};
+
 struct Kernel {
   std::string name;
   std::vector<Elements> inputs, outputs;
-  std::vector<std::string> parts; // the CPU's kernels
-  std::vector<int64_t> extents;
+  std::vector<Part> parts;
+  std::optional<Elements> product; // behind the CPU's arguments
   exec::Threads threads;
   bool hasParts; // of which each may run alone
   bool sums;     // of which each may be summed
@@ -73,6 +81,14 @@ std::vector<ColumnSum> takeColumnSums(exec::KernelOp kernel) {
   return sums;
 }
 
+/// Half of the elements of a product become their neighbours: sums in another
+/// order may do that.
+void nudgeHalves(const Elements &product, void *array, std::mt19937 &random) {
+  for (int64_t i = 0; i < product.count; ++i)
+    if (random() % 2 == 0)
+      static_cast<uint16_t *>(array)[i] ^= 1;
+}
+
 /// What the sums come to, one after another.
 void addColumns(const ColumnSum &sum, const float *from, float *to) {
   std::fill(to, to + sum.parts * sum.columns, 0.0f);
@@ -81,21 +97,62 @@ void addColumns(const ColumnSum &sum, const float *from, float *to) {
       to[row / sum.rows * sum.columns + c] += *from++;
 }
 
+/// Makes a kernel that reduces a product over its rows several: of the product,
+/// which is stored, and of each output.
+std::vector<Part> splitProduct(exec::KernelOp kernel) {
+  std::vector<Part> parts;
+  mlir::Block &body = kernel.getBody().front();
+  ir::MatmulOp product = *body.getOps<ir::MatmulOp>().begin();
+  const size_t inputs = body.getNumArguments(),
+               outputs = body.getTerminator()->getNumOperands();
+  mlir::OpBuilder b(kernel);
+  auto add = [&](mlir::Value result, size_t output) {
+    const std::string name =
+        (kernel.getSymName() + "." + std::to_string(output)).str();
+    mlir::OpBuilder::InsertionGuard guard(b);
+    auto made = exec::KernelOp::create(b, kernel.getLoc(), name);
+    mlir::Block *code = b.createBlock(&made.getBody());
+    mlir::IRMapping map;
+    parts.push_back({name});
+    auto take = [&](mlir::Value v, size_t argument) {
+      parts.back().arguments.push_back(argument);
+      map.map(v, code->addArgument(v.getType(), v.getLoc()));
+    };
+    for (auto [i, v] : llvm::enumerate(body.getArguments()))
+      take(v, i);
+    if (result != product.getY())
+      take(product.getY(), inputs + outputs);
+    parts.back().arguments.push_back(inputs + output);
+    for (mlir::Operation &op : body.without_terminator())
+      if (!map.contains(op.getResult(0)))
+        b.clone(op, map);
+    ir::YieldOp::create(b, kernel.getLoc(), map.lookup(result));
+    for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(*code)))
+      if (mlir::isOpTriviallyDead(&op))
+        op.erase();
+  };
+  add(product.getY(), outputs);
+  for (auto [i, v] : llvm::enumerate(body.getTerminator()->getOperands()))
+    add(v, i);
+  kernel.erase();
+  return parts;
+}
+
 /// Makes a kernel that is cut several, in order: the first has its name. Inputs
 /// of each are those of the whole and outputs of the ones before, so that its
 /// arguments are the first ones of the whole.
-std::vector<std::string> splitParts(exec::KernelOp kernel) {
-  std::vector<std::string> names;
+std::vector<Part> splitParts(exec::KernelOp kernel) {
+  std::vector<Part> names;
   mlir::Block &body = kernel.getBody().front();
   llvm::SmallVector<mlir::Value> known(body.getArguments());
   llvm::SmallVector<mlir::Operation *> ops;
   mlir::OpBuilder b(kernel);
   auto finish = [&] {
-    names.push_back(kernel.getSymName().str());
+    names.push_back({kernel.getSymName().str()});
     if (names.size() > 1)
-      names.back() += "." + std::to_string(names.size() - 1);
+      names.back().name += "." + std::to_string(names.size() - 1);
     mlir::OpBuilder::InsertionGuard guard(b);
-    auto part = exec::KernelOp::create(b, kernel.getLoc(), names.back());
+    auto part = exec::KernelOp::create(b, kernel.getLoc(), names.back().name);
     mlir::IRMapping map;
     mlir::Block *code = b.createBlock(&part.getBody());
     for (mlir::Value v : known)
@@ -139,7 +196,7 @@ public:
       Kernel k{op.getSymName().str(),
                {},
                {},
-               {op.getSymName().str()},
+               {{op.getSymName().str()}},
                {},
                op.getThreadsAttr().getValue(),
                op.getParted(),
@@ -155,6 +212,8 @@ public:
           k.outputs.back().through =
               elementsOf(graph->contraction.op.getY()).type;
       }
+      if (graph->reducesProductRows())
+        k.product = elementsOf(graph->contraction.op.getY());
       for (const ColumnSum &s : k.columnSums)
         k.outputs[s.output].through = s.through;
       for (auto put : op.getBody().front().getOps<ir::PutRowsOp>())
@@ -166,19 +225,22 @@ public:
           most = std::max(most, a.count);
       if (most <= mostElements)
         kernels.push_back(std::move(k));
+      else
+        cpu->lookupSymbol(op.getName())->erase();
     });
     for (Kernel &k : kernels)
-      if (auto kernel = cpu->lookupSymbol<exec::KernelOp>(k.name);
-          partsOf(kernel.getBody()) > 1)
+      if (auto kernel = cpu->lookupSymbol<exec::KernelOp>(k.name); k.product)
+        k.parts = splitProduct(kernel);
+      else if (partsOf(kernel.getBody()) > 1)
         k.parts = splitParts(kernel);
     if (failed(scheduleKernels(*cpu)))
       report.errors.push_back("the CPU's kernels cannot be scheduled");
     for (Kernel &k : kernels)
-      for (const std::string &part : k.parts)
-        k.extents.push_back(cpu->lookupSymbol<exec::KernelOp>(part)
-                                .getScheduleAttr()
-                                .getValue()
-                                .extent());
+      for (Part &part : k.parts)
+        part.extent = cpu->lookupSymbol<exec::KernelOp>(part.name)
+                          .getScheduleAttr()
+                          .getValue()
+                          .extent();
   }
   ~Checker() {
     if (library)
@@ -254,14 +316,25 @@ private:
       return all;
     };
     std::vector<Guarded> want = outputs(), got = outputs();
+    bool nudges = false;
     auto f = [&](void *const *all) {
-      for (auto [part, extent] : llvm::zip(k.parts, k.extents))
+      for (const Part &part : k.parts) {
+        std::vector<void *> own;
+        for (size_t i : part.arguments)
+          own.push_back(all[i]);
+        if (nudges && k.product && &part != &k.parts.front())
+          nudgeHalves(*k.product, all[inputs.size() + k.outputs.size()],
+                      random);
         reinterpret_cast<void (*)(void *const *, int64_t, int64_t)>(
-            dlsym(library, part.c_str()))(all, 0, extent);
+            dlsym(library, part.name.c_str()))(own.empty() ? all : own.data(),
+                                               0, part.extent);
+      }
     };
     auto onCpu = [&](std::vector<Guarded> &to) {
       auto all = arguments(to);
-      std::vector<Guarded> addends;
+      std::vector<Guarded> product, addends;
+      if (k.product)
+        all.push_back(product.emplace_back(nullptr, k.product->bytes()).data());
       for (const ColumnSum &s : k.columnSums)
         all[inputs.size() + s.output] =
             addends.emplace_back(nullptr, s.addends.bytes()).data();
@@ -311,6 +384,7 @@ private:
     std::vector<Guarded> nudged = outputs();
     for (size_t i = 0; i < inputs.size(); ++i)
       nudge(k.inputs[i], inputs[i].data(), random);
+    nudges = true;
     onCpu(nudged);
     for (size_t i = 0; i < got.size(); ++i)
       if (error = compare(k.outputs[i], want[i].data(), nudged[i].data(),

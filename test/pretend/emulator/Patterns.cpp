@@ -467,7 +467,8 @@ std::vector<PatternModule> patternModules() {
           otherReductionsModule(),
           transposedModule(),
           productsModule(),
-          largeTilesModule()};
+          largeTilesModule(),
+          reducedProductsModule()};
 }
 
 PatternModule matrixModule(int64_t rows, int64_t columns) {

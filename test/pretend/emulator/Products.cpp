@@ -11,7 +11,7 @@ struct Product {
   bool transA = false, transB = false, batchB = true;
 };
 
-enum Around { Nothing, BiasGelu, CastResidual, ScaleMask };
+enum Around { Nothing, BiasGelu, CastResidual, ScaleMask, Moments, MaskedSums };
 
 std::string operand(const Product &p, bool isLeft, const std::string &t) {
   Shape s = isLeft || p.batchB ? p.batch : Shape();
@@ -49,23 +49,61 @@ std::string kernel(const Product &p, Around around, const std::string &t) {
   %z = dlc.constant dense<0.0> : tensor<$E>
   %d = dlc.select %m, %y, %z : ($M, $Y, tensor<$E>) -> $Y
   dlc.yield %d : $Y
+)",
+      // Of each part of the rows: mean, and sum of squared distances from it.
+      R"(^bb0(%a: $A, %b: $B):
+  %n = dlc.constant dense<$N.0> : tensor<f32>
+  %y = dlc.matmul %a, %b $T : ($A, $B) -> $Y
+  %h = dlc.slice %y {starts = array<i64: 0, 0, 0>, sizes = array<i64: $P, 1, $C>, steps = array<i64: 1, 1, 1>} : ($Y) -> $H
+  %p = dlc.cast %h : ($H) -> $S
+  %f = dlc.cast %y : ($Y) -> $F
+  %d = dlc.sub %f, %p : ($F, $S) -> $F
+  %s = dlc.reduce_sum %d {axes = array<i64: 1>, keepdims} : ($F) -> $S
+  %q = dlc.mul %d, %d : ($F, $F) -> $F
+  %t = dlc.reduce_sum %q {axes = array<i64: 1>, keepdims} : ($F) -> $S
+  %m = dlc.div %s, %n : ($S, tensor<f32>) -> $S
+  %u = dlc.add %p, %m : ($S, $S) -> $S
+  %v = dlc.mul %m, %s : ($S, $S) -> $S
+  %w = dlc.sub %t, %v : ($S, $S) -> $S
+  dlc.yield %u, %w, %y : $S, $S, $Y
+)",
+      R"(^bb0(%a: $A, %b: $B, %r: $Y, %m: $M, %x: $Y, %mean: $R):
+  %y = dlc.matmul %a, %b $T : ($A, $B) -> $Y
+  %g = dlc.add %y, %r : ($Y, $Y) -> $Y
+  %z = dlc.constant dense<0.0> : tensor<$E>
+  %d = dlc.select %m, %g, %z : ($M, $Y, tensor<$E>) -> $Y
+  %f = dlc.cast %d : ($Y) -> $F
+  %c = dlc.sub %x, %mean : ($Y, $R) -> $Y
+  %w = dlc.cast %c : ($Y) -> $F
+  %q = dlc.mul %f, %w : ($F, $F) -> $F
+  %s = dlc.reduce_sum %f {axes = array<i64: 1>, keepdims} : ($F) -> $S
+  %t = dlc.reduce_sum %q {axes = array<i64: 1>, keepdims} : ($F) -> $S
+  dlc.yield %d, %s, %t : $Y, $S, $S
 )"};
   Shape y = p.batch;
   y.push_back(p.rows);
   y.push_back(p.columns);
+  Shape oneRow = y;
+  oneRow[y.size() - 2] = 1;
   std::string flags = p.transA && p.transB ? "{trans_a, trans_b}"
                       : p.transA           ? "{trans_a}"
                       : p.transB           ? "{trans_b}"
                                            : "";
-  return fill(bodies[around], {{"$A", operand(p, true, t)},
-                               {"$B", operand(p, false, t)},
-                               {"$W", operand(p, false, "f32")},
-                               {"$Y", tensor(y, t)},
-                               {"$F", tensor(y, "f32")},
-                               {"$M", tensor(y, "i1")},
-                               {"$R", tensor({p.columns}, t)},
-                               {"$E", t},
-                               {"$T", flags}});
+  return fill(bodies[around],
+              {{"$A", operand(p, true, t)},
+               {"$B", operand(p, false, t)},
+               {"$W", operand(p, false, "f32")},
+               {"$Y", tensor(y, t)},
+               {"$F", tensor(y, "f32")},
+               {"$M", tensor(y, "i1")},
+               {"$R", tensor({p.columns}, t)},
+               {"$E", t},
+               {"$H", tensor(oneRow, t)},
+               {"$S", tensor(oneRow, "f32")},
+               {"$N", std::to_string(p.rows)},
+               {"$C", std::to_string(p.columns)},
+               {"$P", std::to_string(p.batch.empty() ? 1 : p.batch.front())},
+               {"$T", flags}});
 }
 
 } // namespace
@@ -102,6 +140,20 @@ PatternModule largeTilesModule() {
   p.add(kernel({{133}, 41, 36, 33, true, false}, ScaleMask, "f16"));
   p.add(kernel({{133}, 64, 64, 16, false, true}, CastResidual, "bf16"));
   p.add(kernel({{67}, 72, 120, 16, true, true}, BiasGelu, "bf16"));
+  return p.finish();
+}
+
+/// Of each size of tile: reductions over rows, of one or several tiles.
+PatternModule reducedProductsModule() {
+  Patterns p("reduced-products");
+  p.add(kernel({{66}, 256, 128, 8, false, true, false}, Moments, "bf16"));
+  p.add(kernel({{133}, 64, 64, 16, false, false, false}, MaskedSums, "f16"));
+  for (const char *t : {"bf16", "f16"})
+    for (Around around : {Moments, MaskedSums})
+      for (const Product &shape :
+           {Product{{2}, 96, 32, 72, false, false, false},
+            Product{{3}, 32, 96, 8, false, true, false}})
+        p.add(kernel(shape, around, t));
   return p.finish();
 }
 

@@ -53,5 +53,6 @@ private:
 /// larger tiles.
 PatternModule productsModule();
 PatternModule largeTilesModule();
+PatternModule reducedProductsModule();
 
 } // namespace dlc::test

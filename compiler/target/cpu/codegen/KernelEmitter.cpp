@@ -115,7 +115,7 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
   if (partsOf(kernel.getBody()) > 1)
     return kernel.emitOpError("is cut into parts, which needs a device that "
                               "runs grids of threads");
-  if (graph->sumsBesideRows())
+  if (graph->sumsBesideRows() || graph->reducesProductRows())
     return kernel.emitOpError("sums columns beside reductions of rows, which a "
                               "CPU computes in two kernels");
   auto schedule = scheduleOf(kernel, *graph);

@@ -12,21 +12,31 @@ constexpr Tiling kTilings[] = {
 constexpr int64_t kProcessors = 132;
 
 int64_t Tiling::blocks(const ProductShape &shape) const {
-  return shape.batch * llvm::divideCeil(shape.rows, rows) *
+  return shape.batch *
+         (shape.reducesRows ? 1 : llvm::divideCeil(shape.rows, rows)) *
          llvm::divideCeil(shape.columns, columns);
 }
 int64_t Tiling::steps(const ProductShape &shape) const {
   return llvm::divideCeil(shape.depth, depth);
 }
+int64_t Tiling::stepsOfBlock(const ProductShape &shape) const {
+  return steps(shape) *
+         (shape.reducesRows ? llvm::divideCeil(shape.rows, rows) : 1);
+}
+bool Tiling::fits(const ProductShape &shape) const {
+  return !shape.reducesRows ||
+         (shape.rows % rows == 0 && shape.columns % columns == 0);
+}
 
 llvm::ArrayRef<Tiling> tilings() { return kTilings; }
 
-Tiling tilingOf(const ProductShape &shape) {
+std::optional<Tiling> tilingOf(const ProductShape &shape) {
   for (const Tiling &t : kTilings)
-    if (t.blocks(shape) >= kProcessors && shape.rows > t.rows / 2 &&
-        shape.columns > t.columns / 2)
+    if (t.fits(shape) && t.blocks(shape) >= kProcessors &&
+        shape.rows > t.rows / 2 && shape.columns > t.columns / 2)
       return t;
-  return *std::rbegin(kTilings);
+  const Tiling &smallest = *std::rbegin(kTilings);
+  return smallest.fits(shape) ? std::optional(smallest) : std::nullopt;
 }
 
 } // namespace dlc

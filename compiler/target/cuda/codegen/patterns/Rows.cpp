@@ -103,7 +103,7 @@ private:
     }
     int64_t full = m.row / (m.across * m.vector);
     if (full)
-      carried = loop(full, carried, [&](Value number, ValueRange carried) {
+      carried = k.loop(full, carried, [&](Value number, ValueRange carried) {
         Chunk c = chunk(number, false);
         return body(c, carried);
       });
@@ -114,20 +114,6 @@ private:
     }
     return carried;
   }
-  States loop(int64_t count, ValueRange carried,
-              llvm::function_ref<States(Value, ValueRange)> body) {
-    auto op = scf::ForOp::create(e.b, e.loc, e.constant(0), e.constant(count),
-                                 e.constant(1), carried);
-    OpBuilder::InsertionGuard guard(e.b);
-    if (!op.getBody()->empty())
-      op.getBody()->back().erase();
-    e.b.setInsertionPointToEnd(op.getBody());
-    ScalarEmitter::Scope scope(e);
-    scf::YieldOp::create(e.b, e.loc,
-                         body(op.getInductionVar(), op.getRegionIterArgs()));
-    return op.getResults();
-  }
-
   //===--- reductions -----------------------------------------------------===//
 
   void reduce(unsigned depth) {
@@ -242,7 +228,7 @@ private:
     States none;
     for (auto &[o, pointer] : sums)
       none.append(own(), e.number(typeOf(*o), 0));
-    States all = loop(turns, none, [&](Value number, ValueRange carried) {
+    States all = k.loop(turns, none, [&](Value number, ValueRange carried) {
       number = t.times(number, perBlock());
       if (group)
         number = t.add(number, group);

@@ -5,11 +5,16 @@
 // must be computed, through registers. The sums go through shared memory, too,
 // so that each thread computes the epilogue for vectors of adjacent columns.
 //
+// If results are reduced over the rows of a product, a block computes all row
+// tiles of its columns, one after another: each thread reduces the elements of
+// its columns, and threads with the same columns combine their states at the
+// end, in order.
+//
 // Operands are zero beyond the depth; rows and columns beyond the product are
 // computed from the last ones and not stored. The order of a sum depends only
 // on the shape.
 #include "compiler/dialect/Dlc.h"
-#include "compiler/target/cuda/codegen/threads/Body.h"
+#include "compiler/target/cuda/codegen/patterns/TileStates.h"
 #include "compiler/target/cuda/codegen/threads/TensorCore.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -20,22 +25,38 @@ using namespace mlir;
 namespace dlc::cuda {
 namespace {
 
+/// Registers beside the sums of a thread, in bytes.
+constexpr int64_t kMostLoadedBytes = 160;
+
 class Tiles {
 public:
   using Sums = SmallVector<Value>;
+  using States = Body::States;
+  using Roots = SmallVector<const KernelNode *>;
 
   explicit Tiles(const Body &k)
       : k(k), m(*k.map.product), e(k.e), t(k.threads),
-        half(ir::elementType(m.sum->value)), core(e, t, half) {}
+        half(ir::elementType(m.sum->value)), core(e, t, half), states(k) {
+    groups.assign(m.batch.begin(), m.batch.end());
+    groups.push_back(m.row);
+    groups.push_back(m.column);
+    for (const KernelOutput &o : k.graph.outputs)
+      if (!o.perColumn)
+        stored.push_back(o.node);
+    needed = stored;
+    for (const KernelNode *node : m.overRows)
+      needed.push_back(node->children.front());
+    const int64_t bytes = loadedBytes();
+    isLoadedFirst = bytes > 0 && bytes <= kMostLoadedBytes &&
+                    guardedLoads(k.graph, needed, m.column).empty();
+  }
 
   void emit() {
     place();
     shared = t.shared(e.b.getI16Type(), m.sharedBytes() / 2);
-    left = prepare(m.left, m.row, firstRow, 0);
-    right =
-        prepare(m.right, m.column, firstColumn, kSlots * m.elements(m.left));
-    stage(multiplyAll());
-    finish();
+    if (!m.overRows.empty())
+      return reduceRows();
+    computeTile({}, [](States &) {});
   }
 
 private:
@@ -70,7 +91,8 @@ private:
       return first;
     };
     firstColumn = tiles(m.shape.columns, m.tiling.columns);
-    firstRow = tiles(m.shape.rows, m.tiling.rows);
+    if (m.overRows.empty())
+      firstRow = tiles(m.shape.rows, m.tiling.rows);
     batch = k.open(m.batch, number, 1);
     for (const LoopGroup *group : {&m.row, &m.column, &m.depth})
       e.setLoop(*group, Value(), 1);
@@ -89,8 +111,7 @@ private:
       const KernelNode *node = reached[i];
       if (!node->depth)
         found.push_back(node);
-      else if (node->kind == KernelNode::Apply ||
-               node->kind == KernelNode::Pick)
+      else if (node != m.sum && node != m.first)
         reached.insert(node->children.begin(), node->children.end());
     }
     return found;
@@ -275,46 +296,94 @@ private:
     t.barrier();
   }
 
-  void finish() {
-    int64_t line = m.tiling.columns / m.vector;
-    int64_t each = m.tiling.rows * line / m.tiling.threads();
-    auto loop = scf::ForOp::create(e.b, e.loc, e.constant(0), e.constant(each),
-                                   e.constant(1));
-    OpBuilder::InsertionGuard guard(e.b);
-    e.b.setInsertionPointToStart(loop.getBody());
-    ScalarEmitter::Scope scope(e);
-    Value number =
-        t.add(thread, t.times(loop.getInductionVar(), m.tiling.threads()));
-    Value r = t.quotient(number, line),
-          c = t.times(t.remainder(number, line), m.vector);
+  /// Threads that share a row of the tile, each for a vector.
+  int64_t line() const { return m.tiling.columns / m.vector; }
+
+  /// A vector of the tile that a thread computes from its sums.
+  struct Turn {
+    Lanes lanes;
+    Value from;  // offset of its sums in the tile
+    Value valid; // null: it is within the product
+  };
+  /// Number `turn` of the thread; beyond the product it has the last elements.
+  Turn turnAt(Value turn) {
+    Value number = t.add(thread, t.times(turn, m.tiling.threads()));
+    Value r = t.quotient(number, line()),
+          c = t.times(t.remainder(number, line()), m.vector);
     Value row = t.add(firstRow, r), column = t.add(firstColumn, c), valid;
-    if (m.shape.rows % m.tiling.rows)
+    if (m.shape.rows % m.tiling.rows) {
       valid = t.isLess(row, m.shape.rows);
-    if (m.shape.columns % m.tiling.columns)
+      row = t.least(row, m.shape.rows - 1);
+    }
+    if (m.shape.columns % m.tiling.columns) {
       valid = t.both(valid, t.isLess(column, m.shape.columns));
-    t.where(valid, [&] {
-      finishVector(row, column, t.add(t.times(r, m.sumStride()), c));
-    });
-  }
-  void finishVector(Value row, Value column, Value from) {
-    SmallVector<LoopGroup> groups(m.batch.begin(), m.batch.end());
-    groups.push_back(m.row);
-    groups.push_back(m.column);
+      column = t.least(column, m.shape.columns - m.vector);
+    }
     auto position = batch;
     position.push_back(row);
     position.push_back(column);
-    Lanes lanes(e, k.graph, groups, position, m.vector, 1);
-    SmallVector<Value> sums = sumsAt(from);
-    lanes.each([&](int64_t i) { e.set(m.sum, e.rounded(sums[i], half)); });
-    SmallVector<const KernelNode *> roots;
-    for (const KernelOutput &o : k.graph.outputs)
-      roots.push_back(o.node);
-    lanes.load(roots, 1);
-    for (const KernelNode *node : roots)
-      lanes.emit(node);
-    for (auto [o, pointer] : llvm::zip(k.graph.outputs, k.outputs))
-      lanes.store(o, pointer);
+    return {Lanes(e, k.graph, groups, position, m.vector, 1),
+            t.add(t.times(r, m.sumStride()), c), valid};
   }
+  /// Loads what the turn needs besides its sums.
+  void load(Turn &turn) { turn.lanes.load(needed, 1); }
+  void finish(Turn &turn, States &now) {
+    SmallVector<Value> sums = sumsAt(turn.from);
+    turn.lanes.each([&](int64_t i) {
+      e.set(m.sum, sums[i]);
+      if (m.first)
+        e.set(m.first, now[i]);
+    });
+    if (!isLoadedFirst)
+      load(turn);
+    for (const KernelNode *node : stored)
+      turn.lanes.emit(node);
+    turn.lanes.each([&](int64_t i) { states.combine(now, i); });
+    for (auto [o, pointer] : llvm::zip(k.graph.outputs, k.outputs))
+      if (!o.perColumn)
+        turn.lanes.store(o, pointer);
+  }
+
+  /// Computes the tile at `firstRow`: products, then what is computed from
+  /// them. If registers suffice, the thread's loads for the latter are started
+  /// first, so that they take place at the same time; `staged` runs in between.
+  States computeTile(ValueRange carried,
+                     llvm::function_ref<void(States &)> staged) {
+    left = prepare(m.left, m.row, firstRow, 0);
+    right =
+        prepare(m.right, m.column, firstColumn, kSlots * m.elements(m.left));
+    std::vector<Turn> turns;
+    for (int64_t i = 0; isLoadedFirst && i < turnsOfThread(); ++i) {
+      turns.push_back(turnAt(e.constant(i)));
+      load(turns.back());
+    }
+    stage(multiplyAll());
+    States next(carried);
+    staged(next);
+    for (Turn &turn : turns)
+      t.where(turn.valid, [&] { finish(turn, next); });
+    if (isLoadedFirst)
+      return next;
+    return k.loop(turnsOfThread(), next, [&](Value number, ValueRange carried) {
+      States now(carried);
+      Turn turn = turnAt(number);
+      t.where(turn.valid, [&] { finish(turn, now); });
+      return now;
+    });
+  }
+  int64_t turnsOfThread() const {
+    return m.tiling.rows * line() / m.tiling.threads();
+  }
+  /// Bytes that vary by row and that the thread loads for all of its turns.
+  int64_t loadedBytes() const {
+    int64_t bytes = 0;
+    for (const KernelNode *load : plainLoads(needed))
+      if (llvm::any_of(m.row.loops,
+                       [&](unsigned v) { return k.graph.readsLoop(*load, v); }))
+        bytes += m.vector * storageBytes(load->value);
+    return bytes * turnsOfThread();
+  }
+
   SmallVector<Value> sumsAt(Value from) {
     OpBuilder &b = e.b;
     int64_t count = std::min<int64_t>(m.vector, 4);
@@ -327,14 +396,36 @@ private:
                                        address, 4 * count);
       for (int64_t j = 0; j < count; ++j) {
         Value at = LLVM::ConstantOp::create(b, e.loc, b.getI32Type(), j);
-        sums.push_back(LLVM::ExtractElementOp::create(b, e.loc, all, at));
+        sums.push_back(
+            e.rounded(LLVM::ExtractElementOp::create(b, e.loc, all, at), half));
       }
     }
     return sums;
   }
 
+  void reduceRows() {
+    Value column = t.times(t.remainder(thread, line()), m.vector);
+    const int64_t count = m.shape.rows / m.tiling.rows;
+    States all =
+        k.loop(count, states.none(), [&](Value tile, ValueRange carried) {
+          firstRow = t.times(tile, m.tiling.rows);
+          States next = computeTile(carried, [&](States &now) {
+            if (m.first)
+              for (auto [old, v] : llvm::zip(now, sumsAt(column)))
+                old = t.choose(t.isZero(tile), v, old);
+          });
+          t.barrier(); // the next tile overwrites it
+          return next;
+        });
+    states.join(all, column, shared, batch, firstColumn);
+  }
+
   const Body &k;
   const TileMapping &m;
+  const TileStates states;
+  SmallVector<LoopGroup> groups; // of an element
+  Roots stored, needed;          // for each element of the tile
+  bool isLoadedFirst;
   ScalarEmitter &e;
   Threads &t;
   Type half;

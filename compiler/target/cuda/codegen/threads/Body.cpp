@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/codegen/threads/Body.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
@@ -19,6 +20,21 @@ SmallVector<Value> Body::open(ArrayRef<LoopGroup> groups, Value number,
 void Body::open(ArrayRef<LoopGroup> groups, int level) const {
   for (const LoopGroup &group : groups)
     e.setLoop(group, Value(), level);
+}
+
+Body::States
+Body::loop(int64_t count, ValueRange carried,
+           llvm::function_ref<States(Value, ValueRange)> body) const {
+  auto op = scf::ForOp::create(e.b, e.loc, e.constant(0), e.constant(count),
+                               e.constant(1), carried);
+  OpBuilder::InsertionGuard guard(e.b);
+  if (!op.getBody()->empty())
+    op.getBody()->back().erase();
+  e.b.setInsertionPointToEnd(op.getBody());
+  ScalarEmitter::Scope scope(e);
+  scf::YieldOp::create(e.b, e.loc,
+                       body(op.getInductionVar(), op.getRegionIterArgs()));
+  return op.getResults();
 }
 
 Body::States Body::initial(ArrayRef<Reduction> all) const {

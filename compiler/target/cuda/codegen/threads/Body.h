@@ -26,6 +26,11 @@ struct Body {
   void open(llvm::ArrayRef<LoopGroup> groups, int level) const;
 
   using States = llvm::SmallVector<mlir::Value>;
+  /// A loop of `count` turns with carried values, which `body` computes anew in
+  /// a scope of its own.
+  States
+  loop(int64_t count, mlir::ValueRange carried,
+       llvm::function_ref<States(mlir::Value, mlir::ValueRange)> body) const;
   States initial(llvm::ArrayRef<Reduction> all) const;
   /// Applies f to the state of each reduction.
   static States forEach(

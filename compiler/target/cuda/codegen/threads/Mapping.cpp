@@ -30,6 +30,8 @@ constexpr int64_t kColumnRegisters = 64, kOtherRegisters = 24,
 /// For rows with column sums: threads per block, unless a row has more, and per
 /// multiprocessor, which limits registers for sums and elements.
 constexpr int64_t kSumBlock = 320, kSumThreads = 640;
+/// For products: threads per multiprocessor, which may have 128 registers each.
+constexpr int64_t kTileThreads = 512;
 /// Sparse sums: most elements per row of sums, and fewest in total.
 constexpr int64_t kSparse = 8, kManyElements = 64;
 /// Sparse sums: number of blocks; rows per block; columns per thread, fewer
@@ -411,7 +413,9 @@ int64_t bytesToJoin(const exec::Threads &threads, int64_t sumBytes) {
 int64_t residentBlocks(const Mapping &map, const KernelGraph &graph) {
   if (map.summed)
     return std::max<int64_t>(kSumThreads / map.block, 1);
-  if (map.kind != KernelSchedule::Columns || map.product)
+  if (map.product)
+    return std::max<int64_t>(kTileThreads / map.block, 1);
+  if (map.kind != KernelSchedule::Columns)
     return 0;
   // Sums, and values that are the same for all elements of a thread.
   const int64_t kept = llvm::count_if(plainLoads(rootsOf(graph)),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/codegen/threads/TileMapping.h"
 #include "compiler/dialect/Dlc.h"
+#include "compiler/kernel/scalar/ScalarEmitter.h"
 #include "compiler/target/cuda/codegen/threads/Mapping.h"
 
 using namespace mlir;
@@ -44,7 +45,8 @@ void groupBatch(const KernelGraph &graph, TileMapping &m) {
         (int)v != graph.contraction.column)
       loops.push_back(v);
   while (
-      !loops.empty() && !dependsOn(graph, m.right.node, loops.back()) &&
+      m.overRows.empty() && !loops.empty() &&
+      !dependsOn(graph, m.right.node, loops.back()) &&
       (m.row.loops.empty() || join(graph, loops.back(), m.row.loops.front()))) {
     m.row.loops.insert(m.row.loops.begin(), loops.back());
     m.row.size *= graph.variables[loops.pop_back_val()].size;
@@ -92,8 +94,10 @@ void decideOperand(const KernelGraph &graph, OperandMapping &o,
   }
 }
 
-int64_t sumsAtOnce(const KernelGraph &graph, const LoopGroup &column) {
+int64_t sumsAtOnce(const KernelGraph &graph, const TileMapping &m) {
   SmallVector<const KernelNode *> roots;
+  for (const KernelNode *node : m.overRows)
+    roots.push_back(node->children.front());
   int64_t narrowest = kAccess, arrays = graph.outputs.size();
   for (const KernelOutput &o : graph.outputs) {
     roots.push_back(o.node);
@@ -104,7 +108,11 @@ int64_t sumsAtOnce(const KernelGraph &graph, const LoopGroup &column) {
     ++arrays;
   }
   int64_t most = arrays > kManyArrays ? kMaxVector / 2 : kMaxVector;
-  return dividing(std::min(most, kAccess / narrowest), column.size);
+  return dividing(std::min(most, kAccess / narrowest), m.column.size);
+}
+
+bool reducesF32(const KernelNode &node) {
+  return computeType(ir::elementType(node.children.front()->value)).isF32();
 }
 
 bool isTile(const exec::Tile &t, const Tiling &tiling) {
@@ -133,15 +141,21 @@ int64_t TileMapping::elements(const OperandMapping &o) const {
   return stride(o) * (o.depthIsFast ? outer : tiling.depth);
 }
 int64_t TileMapping::sharedBytes() const {
-  return std::max(kSlots * (elements(left) + elements(right)) * 2,
-                  tiling.rows * sumStride() * 4);
+  // States of each thread, and one row of elements.
+  const int64_t states =
+      overRows.empty() ? 0
+                       : (tiling.threads() * vector * (int64_t)overRows.size() +
+                          tiling.columns) *
+                             4;
+  return std::max({kSlots * (elements(left) + elements(right)) * 2,
+                   tiling.rows * sumStride() * 4, states});
 }
 
 void TileMapping::decide(const KernelGraph &graph) {
-  tiling = tilingOf(shape);
+  tiling = *tilingOf(shape);
   decideOperand(graph, left, row, depth);
   decideOperand(graph, right, column, depth);
-  vector = sumsAtOnce(graph, column);
+  vector = sumsAtOnce(graph, *this);
 }
 
 exec::Tile TileMapping::tile() const {
@@ -162,6 +176,8 @@ const char *TileMapping::take(const exec::Threads &threads,
       tilings(), [&](const Tiling &one) { return isTile(t, one); });
   if (known == tilings().end() || threads.block != known->threads())
     return "with a tile that no product has";
+  if (!known->fits(shape))
+    return "with tiles that are partial where rows are reduced";
   tiling = *known;
   static_cast<exec::TileOperand &>(left) = *t.left;
   static_cast<exec::TileOperand &>(right) = *t.right;
@@ -177,26 +193,27 @@ std::optional<TileMapping> productOf(const KernelGraph &graph) {
   ir::MatmulOp op = graph.contraction.op;
   if (!op || !ir::isHalf(ir::elementType(op.getY())))
     return std::nullopt;
-  const KernelNode *sum = nullptr;
-  for (const auto &node : graph.nodes)
-    if (node->kind == KernelNode::Reduce) {
-      if (sum)
-        return std::nullopt;
-      sum = node.get();
-    }
-  if (!sum)
-    return std::nullopt;
   TileMapping m{};
-  m.sum = sum;
-  const KernelNode *product = sum->children.front();
+  m.sum = graph.contraction.element;
+  m.first = graph.contraction.first;
+  for (const auto &node : graph.nodes)
+    if (node->kind == KernelNode::Reduce && node->depth > 1) {
+      m.overRows.push_back(node.get());
+      if (node->depth > 2 || !reducesF32(*node))
+        return std::nullopt;
+    }
+  if (!m.sum)
+    return std::nullopt;
+  const KernelNode *product = m.sum->children.front();
   m.left.node = product->children[0];
   m.right.node = product->children[1];
   m.row = groupOf(graph, graph.contraction.row);
   m.column = groupOf(graph, graph.contraction.column);
   m.depth = groupOf(graph, graph.contraction.depth);
   groupBatch(graph, m);
-  m.shape = {iterationsOf(m.batch), m.row.size, m.column.size, m.depth.size};
-  return m;
+  m.shape = {iterationsOf(m.batch), m.row.size, m.column.size, m.depth.size,
+             !m.overRows.empty()};
+  return tilingOf(m.shape) ? std::optional(m) : std::nullopt;
 }
 
 } // namespace dlc::cuda

@@ -15,6 +15,10 @@ struct OperandMapping : exec::TileOperand {
 /// A kernel's product of 16-bit operands and its tiling.
 struct TileMapping {
   const KernelNode *sum; // the product's element
+  /// That of the product's first row in the same column; null if not read.
+  const KernelNode *first = nullptr;
+  /// Reductions of the elements over the rows of a product.
+  llvm::SmallVector<const KernelNode *> overRows;
   ProductShape shape;
   llvm::SmallVector<LoopGroup, 4> batch; // never empty
   LoopGroup row, column, depth;
