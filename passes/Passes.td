@@ -102,6 +102,13 @@ def GroupMatmul : Dlc_Pass<"dlc-group-matmul"> {
     no matrix, forward or backward. Only for targets that compute this op (LoweringTraits::groupsProducts).}];
 }
 
+def OrderRows : Dlc_Pass<"dlc-order-rows"> {
+  let summary = "products without transposes of their rows";
+  let description = [{Multi-head attention as PyTorch's module exports it transposes [batch, time] around its projections, and takes queries,
+    keys and values as numbered parts of a transposed view. Transposes of rows move over products with one matrix to other transposes,
+    with which they compose; slices move before views and transposes; gathers of one constant number become slices.}];
+}
+
 def FuseAttention : Dlc_Pass<"dlc-fuse-attention"> {
   let summary = "dlc.attention instead of products, mask and softmax";
   let description = [{Matches the graphs of exporters: scores q k^T with a factor of q, k or the scores; added masks, or a select by a

@@ -121,7 +121,7 @@ const Phase kPhases[] = {
     {"attention",
      "attention is one op where the target can compute it as one",
      Both,
-     {step<createFuseAttention>(), {[](C c) {
+     {plain<createOrderRows>(), step<createFuseAttention>(), {[](C c) {
         // Before autocast only shapes restrict the ways of an attention.
         return with(c.options.train, createPlaceAttention({.typed = false}));
       }}}},

@@ -381,6 +381,7 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
     const FusePattern &fused = *fuse;
     set.add(std::move(fuse));
     set.add<AbsorbTransposes>(&getContext());
+    ir::TransposeOp::getCanonicalizationPatterns(set, &getContext());
     FrozenRewritePatternSet patterns(std::move(set));
     for (auto f : getOperation().getOps<func::FuncOp>())
       if (failed(applyPatternsGreedily(f, patterns)) ||
