@@ -129,6 +129,10 @@ INSTANTIATE_TEST_SUITE_P(
         Computed{"max.f16x2 %r2, 0x3C00BC00, 0x40000000;", 0x40000000},
         Computed{half("max.NaN.bf16 %rs1, 0x7FC0, 0x3F80;"), 0x7fff},
         Computed{half("neg.f16 %rs1, 0x3C00;"), 0xbc00},
+        // 3 + 0.5, 2048 - 2^-12 and (1 + 2^-10)^2 + 2^-20, in f32
+        Computed{"add.rn.f32.bf16 %r2, 0x4040, 0f3F000000;", 0x40600000},
+        Computed{"sub.rn.f32.f16 %r2, 0x6800, 0f39800000;", 0x44fffffe},
+        Computed{"fma.rn.f32.f16 %r2, 0x3C01, 0x3C01, 0f35800000;", 0x3f804010},
         Computed{half("fma.rn.relu.f16 %rs1, 0x3C00, 0xBC00, 0x0000;"), 0}));
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // f16 and bf16, alone and in pairs. PTX ISA, "Half Precision Floating Point
 // Instructions". Sums and products of two are exact in f64; that of fma is
-// rounded to odd, then once to the type.
+// rounded to odd, then once to the type. SM 100 also adds a half to a float.
 #include "Numbers.h"
 #include "Opcodes.h"
 
@@ -62,6 +62,12 @@ template <class T> void addType(Opcodes &to, const std::string &type) {
   addBoth<T, T, T, T>(to, "fma.rn.relu", type, [](T a, T b, T c) {
     return maxZero(narrow<T>(fusedToOdd(widen(a), widen(b), widen(c))));
   });
+  to["add.rn.f32" + type] =
+      computing<float, T, float>([](T a, float b) { return widen(a) + b; });
+  to["sub.rn.f32" + type] =
+      computing<float, T, float>([](T a, float b) { return widen(a) - b; });
+  to["fma.rn.f32" + type] = computing<float, T, T, float>(
+      [](T a, T b, float c) { return std::fma(widen(a), widen(b), c); });
   addBoth<T, T>(to, "neg", type,
                 [](T a) { return T{uint16_t(a.bits ^ 0x8000)}; });
   addBoth<T, T>(to, "abs", type,
