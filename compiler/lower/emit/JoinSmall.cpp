@@ -17,9 +17,10 @@ namespace dlc {
 
 namespace {
 
-/// Bytes of a small launch, and largest number that are merged.
+/// Bytes of a small launch, and largest number that are merged, and of their
+/// buffers: a GPU's kernel has 4 KiB of parameters.
 constexpr int64_t kSmallBytes = 16 << 20;
-constexpr size_t kMostLaunches = 32;
+constexpr size_t kMostLaunches = 32, kMostBuffers = 512;
 
 class SmallJoiner {
 public:
@@ -28,6 +29,7 @@ public:
 
   void run(exec::ProgramOp program) {
     SmallVector<exec::LaunchOp> row;
+    size_t buffers = 0;
     for (Operation &op :
          llvm::make_early_inc_range(program.getBody().front())) {
       if (isa<exec::BufferOp, exec::PortOp>(op) || isCopyBeside(&op, row))
@@ -35,9 +37,13 @@ public:
       auto launch = dyn_cast<exec::LaunchOp>(op);
       if (launch && !isSmall(launch))
         launch = nullptr;
-      if (!launch || row.size() == kMostLaunches || !isApart(launch, row)) {
+      if (launch)
+        buffers += launch->getNumOperands();
+      if (!launch || row.size() == kMostLaunches || buffers > kMostBuffers ||
+          !isApart(launch, row)) {
         join(row);
         row.clear();
+        buffers = launch ? launch->getNumOperands() : 0;
       }
       if (launch)
         row.push_back(launch);

@@ -82,6 +82,11 @@ class Models(GpuModels):
         """Each rank has its own mask."""
         self.check("dropout_mlp", ranks=2)
 
+    def test_gpt_tiny_each_gradient_clipped(self):
+        """Each parameter has a factor of its own, so updates are not one kernel, and what is joined has many buffers."""
+        self.check("gpt_tiny", steps=4, clip_param_grad=0.01, optimizer="adam(amsgrad=true)", weight_decay=0,
+                   ema="0.9,0.99,0.999,0.9999")
+
     def test_lenet_clip(self):
         self.check("lenet", clip_grad=0.5)
 

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 using namespace dlc;
 using namespace dlc::test;
@@ -35,17 +36,15 @@ extern "C" {
 void gpu_launch(const standin::Launch *launch, const char *kernel,
                 void (*entry)(void **), const SharedArray *shared) {
   // An entry wants the values of parameters, which are pointers.
-  void *values[256];
-  size_t count = 0, arrays = 0;
-  while (launch->parameters[count] && count < std::size(values)) {
-    values[count] = *static_cast<void **>(launch->parameters[count]);
-    ++count;
-  }
+  std::vector<void *> values;
+  for (void **parameter = launch->parameters; *parameter; ++parameter)
+    values.push_back(*static_cast<void **>(*parameter));
+  size_t arrays = 0;
   while (shared[arrays].data)
     ++arrays;
   const std::string error =
       runGrid(kernel, launch->grid[0], launch->block[0], {shared, arrays},
-              order(), seed(), [&] { entry(values); });
+              order(), seed(), [&] { entry(values.data()); });
   if (error.empty())
     return;
   std::fprintf(stderr, "stand-in: %s\n", error.c_str());
