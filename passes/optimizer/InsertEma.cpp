@@ -191,8 +191,8 @@ private:
 struct InsertEma : impl::InsertEmaBase<InsertEma> {
   InsertEma() {
     options.ema.enabled = true;
-    reads<&StepOptions::ema, &StepOptions::allReduce,
-          &StepOptions::accumulate>();
+    reads<&StepOptions::ema, &StepOptions::allReduce, &StepOptions::accumulate,
+          &StepOptions::target>();
   }
 
   void runOnOperation() final {
@@ -212,6 +212,10 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
     Step step(f);
     if (o.device == "device")
       return EmaInserter(step, step, kind, values, o).run();
+    if (options.target.name != "cpu")
+      return f.emitError("--ema's device=cpu does not support --target=")
+             << options.target.name
+             << ": the host cannot read its memory; leave out device=cpu";
     Step home(makeFollower(f, "ema_step"));
     return EmaInserter(step, home, kind, values, o).run();
   }

@@ -8,6 +8,7 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="ema-kind=constant ema=0.9 ema-ramp=0.05" | FileCheck %s --check-prefix=EDM
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ema-ramp=0.05 2>&1 | FileCheck %s --check-prefix=EDMKIND
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="ema-device=cpu" | FileCheck %s --check-prefix=HOST
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema="ema-device=cpu target=cuda" 2>&1 | FileCheck %s --check-prefix=CUDA
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ema-device=gpu 2>&1 | FileCheck %s --check-prefix=WHERE
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ema=2 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ema-kind=mean 2>&1 | FileCheck %s --check-prefix=KIND
@@ -71,6 +72,7 @@
 // EDMKIND: --ema: ramp needs decay or halflife
 
 // On the host: a function that reads what the step has left; the step itself has no averages.
+// CUDA: error: --ema's device=cpu does not support --target=cuda: the host cannot read its memory; leave out device=cpu
 // HOST-LABEL: @train_step
 // HOST-NOT: ema
 // HOST: return
