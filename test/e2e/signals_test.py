@@ -150,6 +150,12 @@ class Signals(dlc.TestCase):
                 os.kill(self.process.pid, signal.SIGTERM)
                 self.expect(128 + signal.SIGTERM)
 
+    def test_ends_though_sigchld_was_ignored(self):
+        """As some daemons pass it on: the system then forgets how children ended, and no wait for them returns a code."""
+        self.start(2, ignored=(signal.SIGCHLD,))
+        os.kill(self.ranks()[1], signal.SIGKILL)
+        self.assertIn("rank 1 (process", self.expect(dlc.PEER_LOST))
+
     def test_a_stopped_job_goes_on(self):
         """Ctrl-Z or scontrol suspend, for longer than all deadlines."""
         feed = os.path.join(self.shared, "feed.py")

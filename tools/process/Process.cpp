@@ -7,6 +7,7 @@
 #include "runtime/base/process/Log.h"
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <unistd.h>
@@ -65,6 +66,7 @@ bool endsOnFailedAllocation() {
 
 int runMain(const char *program, const std::function<int()> &body) {
   std::set_terminate(onTerminate);
+  std::signal(SIGCHLD, SIG_DFL); // ignored, a child's end would be unknown
   Status status;
   try {
     return body();

@@ -10,6 +10,7 @@
 namespace dlc::process {
 
 // Returns the exit code of `body`; prints an exception and returns its code.
+// `body` can wait for children, though the starter may have ignored SIGCHLD.
 // Linking this file also replaces operator new, so that a failed allocation
 // reports its size, and exits with a message and a code if it cannot be caught:
 // in a thread of a library, in a destructor, before main.
