@@ -3,6 +3,8 @@
 #include "runtime/train/Trainer.h"
 #include "runtime/api/Options.h"
 
+#include <unistd.h>
+
 using namespace dlc;
 using namespace dlc::api;
 
@@ -10,6 +12,10 @@ struct dlc_trainer {
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<Trainer> trainer;
   std::string folder;
+  // A process forked from this one has neither its threads nor its lock.
+  const pid_t process = ::getpid();
+
+  bool isForked() const { return process != ::getpid(); }
 };
 
 namespace {
@@ -147,6 +153,9 @@ Status run(dlc_trainer &trainer, dlc_run *result) {
   constexpr size_t kLeast = offsetof(dlc_run, signal) + sizeof(dlc_run::signal);
   if (result)
     DLC_TRY(expectSize(result, kLeast, sizeof(*result), false, "dlc_run"));
+  if (trainer.isForked())
+    return usageError("the trainer belongs to the process that opened it: "
+                      "open one after the fork");
   if (!trainer.trainer)
     return usageError("a trainer runs once: open another one with the option "
                       "'resume'");
@@ -192,4 +201,7 @@ dlc_code dlc_trainer_run(dlc_trainer *trainer, dlc_run *result) {
               [&] { return run(*trainer, result); });
 }
 
-void dlc_trainer_close(dlc_trainer *trainer) { delete trainer; }
+void dlc_trainer_close(dlc_trainer *trainer) {
+  if (trainer && !trainer->isForked())
+    delete trainer;
+}

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that the system does not have.
+// Threads that the system does not have, and those of a forked process.
 #include "runtime/device/cpu/ThreadPool.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace dlc {
 namespace {
@@ -23,6 +26,29 @@ TEST(ThreadPool, MoreThanThereAreIsALimit) {
   ::setrlimit(RLIMIT_AS, &old);
   EXPECT_EQ(status.code(), Code::Limit);
   EXPECT_TRUE(status.message().starts_with("64 threads: ")) << status.message();
+}
+
+// Of the pool's threads, a child has only the one that forked.
+TEST(ThreadPool, WorksOnBothSidesOfAFork) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "TSan does not know a forked process's threads";
+#endif
+  const auto count = [] {
+    std::atomic<int> parts = 0;
+    Threads(3).parallelFor(3, 1, [&](int64_t, int64_t) { ++parts; });
+    return parts.load();
+  };
+  EXPECT_EQ(count(), 3);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20); // instead of waiting forever
+    ::_exit(count());
+  }
+  EXPECT_EQ(count(), 3);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
 }
 
 } // namespace

@@ -5,6 +5,9 @@
 #include <csignal>
 #include <fstream>
 #include <map>
+#include <optional>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -161,6 +164,30 @@ TEST_F(Api, PlacesOfARun) {
       DLC_USAGE);
   EXPECT_NE(std::string(dlc_message()).find("expected a model"),
             std::string::npos);
+}
+
+// Two processes would write one run folder under one lock.
+TEST_F(Api, AForkedProcessDoesNotRunItsParentsTrainer) {
+  std::optional<Trainer> trainer =
+      Trainer::open(path("m.dlc"), samples(10),
+                    options({{"run", path("run")}, {"steps", "3"}}));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    int code = DLC_OK;
+    try {
+      trainer->run();
+    } catch (const Error &error) {
+      code = error.code();
+    }
+    trainer.reset(); // without an effect
+    ::_exit(code);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), DLC_USAGE);
+  EXPECT_EQ(trainer->run().steps, 3);
 }
 
 TEST_F(Api, LeavesSignalsAlone) {

@@ -10,8 +10,18 @@
 #include <vector>
 
 #include <omp.h>
+#include <pthread.h>
 
 namespace dlc {
+namespace {
+
+// A fork() copies only the calling thread: its next parallel region would wait
+// forever for the others of its pool, which therefore ends before each fork.
+// The next region starts another one, in both processes.
+[[maybe_unused]] const int poolEndsBeforeForks = ::pthread_atfork(
+    [] { omp_pause_resource_all(omp_pause_soft); }, nullptr, nullptr);
+
+} // namespace
 
 Threads::Threads(int count) : count_(count > 0 ? count : coresOfProcess()) {}
 
