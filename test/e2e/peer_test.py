@@ -227,6 +227,11 @@ class Peer(dlc.TestCase):
         ports = [int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own]
         return [port for port in ports if port != self.store_port]
 
+    def wait_for_listeners(self, process):
+        end = time.monotonic() + DEADLINE
+        while process.poll() is None and time.monotonic() < end and not self.listeners(process):
+            time.sleep(0.005)
+
     def test_stranger_in_place_of_a_rank(self):
         """Gloo takes whoever connects first for the rank: no step is made with it, and the error comes in time."""
         def message(opcode, slot, payload=b"", length=64):
@@ -238,9 +243,7 @@ class Peer(dlc.TestCase):
         for attack in attacks:
             self.new_folder()
             first, = self.start_each(2, tokens=("a secret of the job",), world=2, steps=2)
-            end = time.monotonic() + DEADLINE
-            while first.poll() is None and time.monotonic() < end and not self.listeners(first):
-                time.sleep(0.005)
+            self.wait_for_listeners(first)
             strangers = [socket.create_connection(("127.0.0.1", port)) for port in self.listeners(first)]
             self.assertTrue(strangers)
             for stranger in strangers:
@@ -251,9 +254,21 @@ class Peer(dlc.TestCase):
             codes, errors = zip(*[(code, err) for code, _, err in (dlc.finish(r, DEADLINE) for r in (first, second))])
             self.assertLess(time.monotonic() - began, 9)
             if codes != (0, 0):  # it was rank 0 that was to connect: nobody hears the stranger
-                self.assertIn(dlc.PEER_LOST, codes, errors)
-                self.assertTrue(set(codes) <= {dlc.FAILED, dlc.PEER_LOST}, (codes, errors))
+                self.assertEqual(codes, (dlc.PEER_LOST, dlc.PEER_LOST), errors)
                 self.assertFalse(os.path.exists(self.path("run")))
+
+    def test_a_connection_that_is_reset(self):
+        """As by a rank that gave up on one that was stopped: the system then accepts a connection that has no peer."""
+        rank, = self.start_each(3, tokens=("a secret of the job",), world=2, steps=2)
+        self.wait_for_listeners(rank)
+        rank.send_signal(signal.SIGSTOP)
+        for port in self.listeners(rank):
+            with socket.create_connection(("127.0.0.1", port)) as peer:
+                peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        rank.send_signal(signal.SIGCONT)
+        status, _, err = dlc.finish(rank, DEADLINE)
+        self.assertEqual(status, dlc.PEER_LOST, err)
+        self.assertIn("a connection between ranks failed", err)
 
     def test_nothing_is_left(self):
         """Of a job whose processes were all killed, in the folder for temporary files."""

@@ -28,6 +28,10 @@ thread_local size_t lastFailed = 0; // the size that could not be allocated
     endWithoutMemory(lastFailed);
   }
   const Status status = caughtException("the program cannot go on");
+  // Gloo's thread catches nothing, such as a connection that was reset.
+  if (status.message().find("gloo/transport/") != std::string::npos)
+    endNow(Code::PeerLost,
+           "a connection between ranks failed; " + status.message());
   endNow(status.code(), status.message());
 }
 
