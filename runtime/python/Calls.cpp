@@ -2,10 +2,32 @@
 #include "runtime/python/Calls.h"
 
 #include <cstring>
+#include <unistd.h>
 
 namespace nb = nanobind;
 
 namespace dlc::python {
+namespace {
+
+// Calls what takes the GIL; does not return if that ends the thread.
+template <class F> auto takingGil(F &&call) {
+  try {
+    return call();
+  } catch (...) {
+    for (;;)
+      ::pause();
+  }
+}
+
+} // namespace
+
+PyGILState_STATE Gil::ensure() {
+  return takingGil([] { return PyGILState_Ensure(); });
+}
+
+GilReleased::~GilReleased() {
+  takingGil([this] { PyEval_RestoreThread(thread_); });
+}
 
 bool Interrupts::found() {
   using namespace std::chrono_literals;
@@ -13,7 +35,7 @@ bool Interrupts::found() {
   if (now - asked_ < 50ms)
     return any();
   asked_ = now;
-  const nb::gil_scoped_acquire acquire;
+  const Gil gil;
   if (PyErr_CheckSignals() != 0)
     thrown_ = std::make_exception_ptr(nb::python_error());
   return any();
@@ -48,7 +70,7 @@ void translate(const std::exception_ptr &thrown, void *) {
 PyObject *listener = nullptr;
 
 void tell(void *, dlc_level level, const char *line) {
-  const nb::gil_scoped_acquire acquire;
+  const Gil gil;
   if (!listener)
     return;
   try {

@@ -12,9 +12,35 @@
 
 namespace dlc::python {
 
+// The GIL, held or released during an object's lifetime. When the interpreter
+// ends, it ends threads that wait for the GIL, by pthread_exit before Python
+// 3.14, which must not unwind C++: here they wait for the end of the process.
+class Gil {
+public:
+  Gil() : state_(ensure()) {}
+  ~Gil() { PyGILState_Release(state_); }
+  Gil(const Gil &) = delete;
+  Gil &operator=(const Gil &) = delete;
+
+private:
+  static PyGILState_STATE ensure();
+
+  const PyGILState_STATE state_;
+};
+class GilReleased {
+public:
+  GilReleased() : thread_(PyEval_SaveThread()) {}
+  ~GilReleased();
+  GilReleased(const GilReleased &) = delete;
+  GilReleased &operator=(const GilReleased &) = delete;
+
+private:
+  PyThreadState *const thread_;
+};
+
 // Calls a function without the GIL.
 template <class F> decltype(auto) released(F &&call) {
-  const nanobind::gil_scoped_release release;
+  const GilReleased release;
   return call();
 }
 

@@ -18,12 +18,12 @@ RowsOfPython::RowsOfPython(int64_t samples, std::vector<Tensor> columns,
       identity_(std::move(identity)) {}
 
 RowsOfPython::~RowsOfPython() {
-  const nb::gil_scoped_acquire acquire;
+  const Gil gil;
   read_.reset();
 }
 
 void RowsOfPython::read(size_t column, int64_t sample, void *to) const {
-  const nb::gil_scoped_acquire acquire;
+  const Gil gil;
   try {
     copy(column, sample, to);
   } catch (...) {
@@ -66,7 +66,7 @@ Samples *ofArrays(const Arrays &arrays) {
   // Released on whichever thread reads them last.
   const std::shared_ptr<const void> owner(
       lenders.release(), [](const void *kept) {
-        const nb::gil_scoped_acquire acquire;
+        const Gil gil;
         delete static_cast<const std::vector<Lender> *>(kept);
       });
   return new Samples{Dataset::view(tensors, owner)};

@@ -77,7 +77,7 @@ private:
       return false;
     if (!hasOnStep_)
       return true;
-    const nb::gil_scoped_acquire acquire;
+    const Gil gil;
     return !isFalse(onStep_(s.step, s.steps, s.epoch, s.samples_per_second,
                             valuesOf(s))) &&
            !stops_;
@@ -88,7 +88,7 @@ private:
       return false;
     if (!hasOnEpoch_)
       return true;
-    const nb::gil_scoped_acquire acquire;
+    const Gil gil;
     return !isFalse(onEpoch_(e.epoch, e.step, valuesOf(e))) && !stops_;
   }
 

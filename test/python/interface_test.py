@@ -362,6 +362,17 @@ dlc.Trainer({artifact!r}, data={TRAIN!r}, steps=6, threads=1, quiet=True, run={s
         thread.join()
         self.assertGreater(counted, 50 * lasted)
 
+    def test_a_daemon_thread_at_exit(self):
+        """Python ends threads that wait for its lock, which must not end the process by a signal."""
+        program = f"""import dlc, threading
+steps = threading.Semaphore(0)
+trainer = dlc.Trainer({self.artifact!r}, data={TRAIN!r}, steps=10**8, quiet=True, run={self.run_folder!r},
+                      on_step=lambda step: steps.release())
+threading.Thread(target=trainer.run, daemon=True).start()
+for _ in range(20): steps.acquire()"""
+        ended = subprocess.run([sys.executable, "-c", program], timeout=60, text=True, stderr=subprocess.PIPE)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
     def test_one_call_at_a_time(self):
         many = {name: np.repeat(array, 50, 0) for name, array in self.train.items()}
         session, refused = dlc.Session(self.artifact), []
