@@ -24,6 +24,7 @@ class BadTables(dlc.TestCase):
             file.write(content)
         _, err = dlc.dlc("train", self.artifact, data=self.path(name), run=self.path("run"), epochs=1, code=code, timeout=60, **options)
         self.assertRegex(err, message)
+        return err
 
     def test_rows(self):
         good = [line()] * 20
@@ -68,6 +69,15 @@ class BadTables(dlc.TestCase):
                 self.refuse(message, lines, **options)
         self.refuse("expected arrays and their columns, as in x:a,b,c;y:label, found 'x'", [HEADER, line()], columns="x", code=dlc.USAGE)
         self.refuse("is compressed: unpack it", gzip.compress(b"a,b\n1,2\n"), name="a.csv.gz")
+
+    def test_rows_that_are_no_utf8(self):
+        """One message, without a traceback."""
+        rows = lambda *more: "\n".join([HEADER, *[line()] * 4, *more]).encode("latin-1")
+        for content, message in [
+                (rows(line("1\xac2")), r"line 6: column 'p0': '1\\xac2' is no number"),
+                (rows(line() + ",\xff"), "line 6: 66 fields, expected 65 as in the header")]:
+            with self.subTest(message):
+                self.assertEqual(self.refuse(message, content).count("\n"), 1)
 
     def test_files_of_one_table(self):
         with open(self.path("b.csv"), "w") as file:

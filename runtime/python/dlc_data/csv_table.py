@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,6 +23,15 @@ WHOLE = re.compile(r"[+-]?[0-9]+")
 STRANGE = re.compile(r"[+-]?(inf|infinity|nan)", re.IGNORECASE)
 LARGEST_RECORD = 16 << 20
 csv.field_size_limit(LARGEST_RECORD)
+
+
+def ignore_undecoded(event: sys.UnraisableHookArgs) -> None:
+    """pyarrow decodes a row before it calls its handler, and prints what fails; the reader then raises ArrowInvalid."""
+    if not isinstance(event.exc_value, UnicodeDecodeError):
+        sys.__unraisablehook__(event)
+
+
+sys.unraisablehook = ignore_undecoded
 
 
 def are_samples(names: list[str]) -> bool:
@@ -170,6 +180,8 @@ class CsvTable(Table):
                 if ragged:
                     yield Batch(number, before, 0, [pa.array([], pa.string())] * len(wanted), ragged)
             except pa.ArrowInvalid as error:
+                if ": Expected " in str(error):  # a row that pyarrow cannot decode for `skip`
+                    raise DataError(": ".join(self.find_ragged(number))) from None
                 if "Empty CSV file" not in str(error):
                     raise DataError(f"'{file.path}': {error}") from None
 
@@ -187,6 +199,7 @@ class CsvTable(Table):
 
 def trimmed(values: pa.Array) -> pa.Array:
     try:
+        values.validate(full=True)
         return pc.utf8_trim(values, " \t")
     except pa.ArrowInvalid:
         return pa.array([decoded(v) for v in pc.cast(values, pa.binary()).to_pylist()], pa.string())
