@@ -47,7 +47,7 @@ LogicalResult checkLoraTargets(ModuleOp module, const Words &targets) {
   std::vector<std::string> names;
   for (auto state : module.getOps<ir::StateOp>())
     if (state.getTensorType().getRank() > 1)
-      names.push_back(state.getSymName().str());
+      llvm::append_range(names, namesOf(state));
   auto patterns = parsePatterns(targets);
   if (!patterns)
     return module.emitError() << patterns.status().message();

@@ -54,7 +54,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     findQuantized(step);
     for (Operation &op : predict.front())
       if (std::optional<Adapted> target = targetOf(&op, step)) {
-        names.push_back(target->weight.getSymName().str());
+        llvm::append_range(names, namesOf(target->weight));
         if (!target->isRead)
           decoded[target->weight].insert(target->value);
         if (!isTarget(&op, target->weight))
@@ -69,7 +69,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
              << nearbyNames(lora().targets.empty() ? "" : lora().targets[0],
                             names);
     for (auto state : getOperation().getOps<ir::StateOp>())
-      if (state.getTrainable() && !searchAny(kept, state.getSymName())) {
+      if (state.getTrainable() && !matches(kept, state)) {
         state.setTrainable(false);
         state.setRole(ir::Role::constant);
       }
@@ -133,8 +133,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
       return std::nullopt;
     auto read = w.getDefiningOp<ir::ReadOp>();
     auto state = read ? step.findState(read.getState()) : quantized.lookup(w);
-    if (!state || (read && !state.getTrainable()) ||
-        searchAny(kept, state.getSymName()))
+    if (!state || (read && !state.getTrainable()) || matches(kept, state))
       return std::nullopt;
     return Adapted{state, w, inputsFirst, bool(read)};
   }
@@ -146,8 +145,11 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return op.getPerm() == ArrayRef<int64_t>{1, 0};
   }
   bool isTarget(Operation *op, ir::StateOp weight) {
-    return wanted.empty() ? isa<ir::MatmulOp>(op)
-                          : searchAny(wanted, weight.getSymName());
+    return wanted.empty() ? isa<ir::MatmulOp>(op) : matches(wanted, weight);
+  }
+  static bool matches(const std::vector<Pattern> &any, ir::StateOp state) {
+    return llvm::any_of(namesOf(state),
+                        [&](auto &name) { return searchAny(any, name); });
   }
   LogicalResult parse(const char *flag, const Words &texts,
                       std::vector<Pattern> &patterns) {

@@ -13,6 +13,14 @@ func::FuncOp findFunction(ModuleOp module, StringRef name) {
   return nullptr;
 }
 
+std::vector<std::string> namesOf(ir::StateOp state) {
+  std::vector<std::string> names{state.getSymName().str()};
+  if (auto others = state->getAttrOfType<ArrayAttr>("dlc.names"))
+    for (auto other : others.getAsRange<StringAttr>())
+      names.push_back(other.str());
+  return names;
+}
+
 void addResult(func::FuncOp f, Value value, StringRef name) {
   Builder b(f.getContext());
   (void)f.insertResult(

@@ -5,6 +5,8 @@
 
 #include "compiler/dialect/Expr.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <string>
+#include <vector>
 
 namespace dlc {
 
@@ -21,6 +23,10 @@ constexpr llvm::StringLiteral kLossWeight = "dlc.weight";
 /// The input of @train_step under --last-batch=pad: the weight of each sample,
 /// 0 for padding (runtime/plan/Ports.h).
 constexpr llvm::StringLiteral kSampleWeight = "dlc.sample_weight";
+
+/// The names by which options find a state: its own, then those of `dlc.names`,
+/// second names in the source of a weight that modules share.
+std::vector<std::string> namesOf(ir::StateOp state);
 
 /// Appends a result with the attribute dlc.name.
 void addResult(mlir::func::FuncOp f, mlir::Value value, llvm::StringRef name);

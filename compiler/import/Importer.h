@@ -75,7 +75,8 @@ struct ImportOptions {
 /// const; its symbol is the initializer's name, escaped if dlc generates such
 /// names (runtime/plan/StateNames.h); `init` names its entry in `weights`; a
 /// constant that overflows fp16 has its largest finite magnitude in
-/// `dlc.largest`. Arguments and results of @predict have their ONNX names in
+/// `dlc.largest`, and a weight that modules of the source share its other names
+/// in `dlc.names`. Arguments and results of @predict have their ONNX names in
 /// `dlc.name`; a result that is a loss computed in the graph has `dlc.loss`.
 /// The location of an op is the NameLoc of its ONNX node in a FusedLoc whose
 /// metadata is the operator, nested in one more for each operator whose

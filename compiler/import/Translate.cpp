@@ -67,7 +67,7 @@ public:
         declared(file.model->graph()),
         rebatch(inputs.exportedBatch, inputs.batch, inputs.rebatched),
         narrow(narrowTypes(file.model->graph())), roles(rolesOf(graph.roles)),
-        uses(std::move(graph.uses)) {
+        names(namesOfWeights(graph.file)), uses(std::move(graph.uses)) {
     for (const auto &[name, found] : graph.roles)
       if (found.isFrozen)
         frozen.insert(name);
@@ -158,6 +158,7 @@ private:
   ModuleOp module;
   Block *body = nullptr;
   std::map<std::string, Role> roles;
+  std::map<std::string, std::vector<std::string>> names; // of weights
   std::set<std::string> frozen; // remain states under their names
   std::unordered_map<std::string, Entry> entries;
   std::unordered_map<std::string, int> uses; // uses left
@@ -263,6 +264,11 @@ void Importer::addState(const std::string &name, RankedTensorType type,
       builder, NameLoc::get(builder.getStringAttr(name)), stateOf(name), type,
       irRole, builder.getStringAttr(name), FlatSymbolRefAttr(),
       role == Role::Param);
+  if (auto known = names.find(name);
+      known != names.end() && known->second.size() > 1)
+    state->setAttr("dlc.names",
+                   builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(
+                       llvm::drop_begin(known->second))));
   const Weight *weight = file.weights.find(name);
   if (role != Role::Constant || !weight)
     return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/loss/LossParams.h"
 #include "compiler/dialect/Dlc.h"
+#include "passes/Step.h"
 #include "passes/loss/LossTerms.h"
 
 using namespace mlir;
@@ -34,8 +35,10 @@ trainedStates(ModuleOp module, const std::vector<std::string> &losses,
     bool matches = false;
     std::vector<std::string> names;
     for (ir::StateOp state : all) {
-      names.push_back(state.getSymName().str());
-      if (!row->pattern.search(names.back()))
+      const auto known = namesOf(state);
+      llvm::append_range(names, known);
+      if (llvm::none_of(known,
+                        [&](auto &name) { return row->pattern.search(name); }))
         continue;
       trained[row->loss].insert(state);
       matches = true;

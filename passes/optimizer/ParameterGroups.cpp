@@ -33,12 +33,14 @@ public:
     }
     return success();
   }
-  /// Index of the rule; nullopt if none matches.
-  std::optional<size_t> find(const std::string &name) {
+  /// Index of the rule for the parameter with these names; nullopt if none
+  /// matches.
+  std::optional<size_t> find(const std::vector<std::string> &known) {
     std::optional<size_t> first;
-    names.push_back(name);
+    llvm::append_range(names, known);
     for (auto [i, row] : llvm::enumerate(rows))
-      if (row.pattern.search(name)) {
+      if (llvm::any_of(known,
+                       [&](auto &name) { return row.pattern.search(name); })) {
         row.matched = true;
         first = first.value_or(i);
       }
@@ -153,8 +155,9 @@ struct Rows {
                    succeeded(decays.expectMatches()) &&
                    succeeded(optimizers.expectMatches()));
   }
-  static double factor(Patterns<double> &of, const std::string &name) {
-    auto row = of.find(name);
+  static double factor(Patterns<double> &of,
+                       const std::vector<std::string> &known) {
+    auto row = of.find(known);
     return row ? of.value(*row) : 1;
   }
 
@@ -202,8 +205,8 @@ groupParameters(Step &step, const OptimizerOptions &options) {
   std::vector<ParameterGroup> groups;
   for (ir::GradientOp g : step.gradients()) {
     ir::StateOp parameter = step.findState(g.getState());
-    std::string name = parameter.getSymName().str();
-    auto row = rows.optimizers.find(name);
+    const auto known = namesOf(parameter);
+    auto row = rows.optimizers.find(known);
     const OptimizerOptions &chosen =
         row ? rows.optimizers.value(*row) : options;
     if (failed(checkOptimizer(step.f, chosen)))
@@ -212,7 +215,7 @@ groupParameters(Step &step, const OptimizerOptions &options) {
     bool mine =
         !rule->rank || parameter.getTensorType().getRank() == rule->rank;
     OptimizerOptions own = mine ? chosen : fallbackOptions(chosen);
-    double lrScale = Rows::factor(rows.rates, name);
+    double lrScale = Rows::factor(rows.rates, known);
     if (*own.lr != *options.lr) {
       if (*options.lr == 0)
         return step.f.emitError()
@@ -220,7 +223,7 @@ groupParameters(Step &step, const OptimizerOptions &options) {
                   "rate, so --lr must be above 0, too";
       lrScale *= *own.lr / *options.lr;
     }
-    *own.weightDecay *= Rows::factor(rows.decays, name);
+    *own.weightDecay *= Rows::factor(rows.decays, known);
     if (options.noDecay == "norm_bias" && isNormOrBias(parameter))
       own.weightDecay = 0;
     int64_t optimizer = row ? int64_t(*row) : -1;
@@ -246,10 +249,10 @@ LogicalResult checkPatterns(ModuleOp module, const OptimizerOptions &given) {
     return failure();
   for (auto state : module.getOps<ir::StateOp>())
     if (state.getTrainable()) {
-      std::string name = state.getSymName().str();
-      rows.rates.find(name);
-      rows.decays.find(name);
-      rows.optimizers.find(name);
+      const auto known = namesOf(state);
+      rows.rates.find(known);
+      rows.decays.find(known);
+      rows.optimizers.find(known);
     }
   return rows.expectMatches();
 }

@@ -162,6 +162,17 @@ Result<std::shared_ptr<onnx::ModelProto>> parseOnnx(const std::string &path) {
   return parse(path, budget).withContext(path);
 }
 
+std::map<std::string, std::vector<std::string>>
+namesOfWeights(const OnnxFile &file) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const auto &[name, weight] : file.weights.all())
+    names[name] = {name};
+  for (const auto &[second, name] : file.aliases)
+    if (auto it = names.find(name); it != names.end() && !names.count(second))
+      it->second.push_back(second);
+  return names;
+}
+
 Result<OnnxFile> loadOnnx(const std::string &path, Budget budget) {
   OnnxFile file;
   file.path = path;

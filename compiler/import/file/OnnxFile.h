@@ -53,6 +53,11 @@ struct OnnxFile {
   std::map<std::string, std::optional<double>> dropouts;
 };
 
+/// All names of each initializer, which patterns of options match: its own,
+/// then second names in the source.
+std::map<std::string, std::vector<std::string>>
+namesOfWeights(const OnnxFile &file);
+
 /// Reads the model at `path`. Code::BadModel, or Code::Failed if the file
 /// cannot be opened; messages start with the path.
 Result<OnnxFile> loadOnnx(const std::string &path, Budget budget);

@@ -384,13 +384,8 @@ private:
 };
 
 /// A pattern without matches is considered a typo.
-Status expectMatches(const OnnxFile &file, const char *flag,
+Status expectMatches(const std::vector<std::string> &names, const char *flag,
                      const std::vector<Pattern> &patterns) {
-  std::vector<std::string> names;
-  for (const auto &[name, weight] : file.weights.all())
-    names.push_back(name);
-  for (const auto &[second, name] : file.aliases)
-    names.push_back(second);
   for (const Pattern &pattern : patterns)
     if (std::ranges::none_of(names,
                              [&](auto &name) { return pattern.search(name); }))
@@ -412,19 +407,17 @@ Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
                                                const RoleOverrides &overrides) {
   DLC_ASSIGN(auto train, parsePatterns(overrides.train));
   DLC_ASSIGN(auto freeze, parsePatterns(overrides.freeze));
-  DLC_TRY(expectMatches(file, "--train", train));
-  DLC_TRY(expectMatches(file, "--freeze", freeze));
+  const auto names = namesOfWeights(file);
+  std::vector<std::string> all;
+  for (const auto &[name, any] : names)
+    all.insert(all.end(), any.begin(), any.end());
+  DLC_TRY(expectMatches(all, "--train", train));
+  DLC_TRY(expectMatches(all, "--freeze", freeze));
   RoleFinder finder(file);
   std::map<std::string, Found> roles;
-  std::multimap<std::string, std::string> seconds;
-  for (const auto &[second, name] : file.aliases)
-    if (!file.weights.find(second)) // --untie makes it a weight
-      seconds.emplace(name, second);
   auto matches = [&](const std::vector<Pattern> &any, const std::string &name) {
-    const auto [begin, end] = seconds.equal_range(name);
-    return searchAny(any, name) || std::any_of(begin, end, [&](auto &tie) {
-             return searchAny(any, tie.second);
-           });
+    return std::ranges::any_of(
+        names.at(name), [&](auto &known) { return searchAny(any, known); });
   };
   for (const auto &[name, weight] : file.weights.all()) {
     Found &found = roles[name] = finder.find(name, weight);

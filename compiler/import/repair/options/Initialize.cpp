@@ -242,12 +242,16 @@ Result<int> initializeWeights(OnnxFile &file,
   Usages usages(file);
   std::map<std::string, int> counts;
   std::vector<std::string> trained;
+  const auto names = namesOfWeights(file);
   for (const auto &[name, role] : roles) {
     if (role == Role::Constant)
       continue;
-    trained.push_back(name);
-    auto rule = std::ranges::find_if(
-        rules, [&](Matcher &m) { return m.pattern.search(name); });
+    const std::vector<std::string> &known = names.at(name);
+    trained.insert(trained.end(), known.begin(), known.end());
+    auto rule = std::ranges::find_if(rules, [&](Matcher &m) {
+      return std::ranges::any_of(
+          known, [&](auto &name) { return m.pattern.search(name); });
+    });
     const bool fresh = std::ranges::count(head, name) > 0;
     if (rule == rules.end() && !fresh)
       continue;

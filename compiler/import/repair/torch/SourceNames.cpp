@@ -58,8 +58,8 @@ private:
       }
     if (!lines.empty())
       work.file.remarks.push_back({fmt::format(
-          "weights with two names in the source: {}; --freeze, --train and "
-          "--weights know both, other options the latter",
+          "weights with two names in the source: {}; options know both, "
+          "checkpoints and exports the latter",
           listed(lines, 3))});
   }
 
