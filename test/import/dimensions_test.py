@@ -77,6 +77,13 @@ class Dimensions(dlc.TestCase):
         self.assertEqual(code, dlc.BAD_MODEL)
         self.assertIn("input 'x': --dim x.0=4 and --dim T=8 bind the same dimension 0; give one of them", err)
 
+    def test_a_batch_and_its_name(self):
+        """Two sizes are refused; a batch of 1 means that a sample is the whole input."""
+        for flag, batch, expected in (("--dim=B=4", "4", "4x8"), ("--dim=B=4", "1", "4x8"), ("--dim=B=8", "4", None), ("--dim=x.0=8", "4", None)):
+            code, out, err = self.run_import(["B", 8], flag, batch=[f"--batch={batch}"])
+            self.assertEqual(code, dlc.OK if expected else dlc.USAGE, err)
+            self.assertIn(f"tensor<{expected}xf32>" if expected else f"--batch=4 and {flag.replace('=', ' ', 1)} bind the same dimension; give one", out + err)
+
     def test_an_input_without_elements_beside_others(self):
         """It has none, unless --dim says how many."""
         proto = model([node("Concat", ["past", "x"], ["y"], axis=1)], [value("past", [2, 0, 3]), value("x", [2, 4, 3])], [value("y", None)])

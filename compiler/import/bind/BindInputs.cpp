@@ -49,6 +49,11 @@ public:
       if (type.getRank() > 0 && type.getDimSize(0) == batch)
         inputs.batch = *batch;
     }
+    // With a batch of 1, a sample is the whole input.
+    if (options.batch.value_or(1) > 1 && !takesBatch && !insteadOfBatch.empty())
+      return usageError("--batch={} and --dim {} bind the same dimension; give "
+                        "one of them",
+                        *options.batch, insteadOfBatch);
     for (const auto &[name, value] : options.dims)
       if (!used.count(name))
         return usageError("--dim {}={}: no input has a dimension of "
@@ -195,8 +200,10 @@ private:
   Result<int64_t> bindDim(const std::string &input, const Dimension &dim,
                           int index) {
     const std::string &name = dim.dim_param(), place = placeOf(input, index);
-    if (isKnown(dim, place))
+    if (isKnown(dim, place)) {
+      takesBatch |= !index && (fixedBatch || dim.dim_value() == batch);
       return dim.dim_value();
+    }
     if (const auto bound = boundBy(place, name); bound != options.dims.end()) {
       const auto other = options.dims.find(name);
       if (other != options.dims.end() && other->second != bound->second)
@@ -205,10 +212,16 @@ private:
                         input, place, bound->second, name, other->second,
                         index);
       used.insert({place, name});
+      if (bound->second == batch)
+        takesBatch = true;
+      else if (isBatchDim(index, name) && insteadOfBatch.empty())
+        insteadOfBatch = fmt::format("{}={}", bound->first, bound->second);
       return bound->second;
     }
-    if (batch && isBatchDim(index, name))
+    if (batch && isBatchDim(index, name)) {
+      takesBatch = true;
       return *batch;
+    }
     if (isBatchDim(index, name))
       return badModel("input '{}': dimension {} ('{}') is symbolic; bind it "
                       "with --batch=N or --dim {}=N",
@@ -230,6 +243,7 @@ private:
       used.insert(name);
       return it->second;
     }
+    takesBatch |= batchNames.count(name) > 0;
     return batchNames.count(name) ? batch : std::nullopt;
   }
 
@@ -263,7 +277,9 @@ private:
   std::set<std::string> batchNames = {"batch", "batch_size", "N"};
   std::optional<int64_t> batch;
   bool areAllEmpty = false;
-  int64_t fixedBatch = 0; // in the file, if `batch` differs; else 0
+  bool takesBatch = false;    // a dimension is the batch
+  std::string insteadOfBatch; // NAME=N of --dim for a first dimension
+  int64_t fixedBatch = 0;     // in the file, if `batch` differs; else 0
 };
 
 } // namespace
