@@ -110,8 +110,10 @@ public:
   bool keepsStatistics(const std::string &name) override {
     return file.inferenceNorms.count(name);
   }
-  bool goesToFirst(const std::string &name) override {
-    return file.indexedExtrema.count(name);
+  std::vector<int64_t> indexedAxes(const std::string &name) override {
+    auto it = file.indexedExtrema.find(name);
+    return it == file.indexedExtrema.end() ? std::vector<int64_t>()
+                                           : it->second;
   }
   Budget &budget() override { return file.budget; }
   const Status &problem() override { return overBudget; }

@@ -69,14 +69,14 @@ def two_norms():
     return of_torch(chain(*norms, weights={name: np.abs(floats(8)) for name in names}))
 
 
-def largest(target, op="ReduceMax", indices=False):
+def largest(target, op="ReduceMax", indices=None):
     """The largest of x p and x q, equal numbers, by a call of torch or, without one, as the older exporter writes it."""
     best = node(op, ["c"], ["y"], **({} if op == "GlobalMaxPool" else {"axes": [2]}))
     nodes = [*(node("Mul", ["x", w], [w + "x"]) for w in "pq"), node("Concat", ["px", "qx"], ["c"], axis=2),
              call(best, target, "%c, 2") if target else best]
     outputs = [value("y", None)]
-    if indices:
-        nodes.append(node("ArgMax", ["c"], ["i"], axis=2))
+    if indices is not None:
+        nodes.append(node("ArgMax", ["c"], ["i"], axis=indices))
         outputs.append(value("i", None, onnx.TensorProto.INT64))
     return of_torch(model(nodes, [value("x", [4, 1, 1])], outputs, {w: np.ones(1, np.float32) for w in "pq"}), *("pq" if target else ""))
 
@@ -218,12 +218,13 @@ class Repairs(dlc.TestCase):
         """As in PyTorch, where amax divides it. An ArgMax beside the maximum tells that the older exporter's call was max(dim)."""
         np.savez(self.path("d.npz"), x=np.full((4, 1, 1), 2, np.float32), y=np.zeros((4, 1, 1), np.float32))
         for kind, proto, moves in (("max(dim)", largest("max"), [1, 0]), ("amax", largest("amax"), [0.5, 0.5]),
-                                   ("min(dim)", largest("min", "ReduceMin"), [1, 0]), ("older", largest("", indices=True), [1, 0]),
+                                   ("min(dim)", largest("min", "ReduceMin"), [1, 0]), ("older", largest("", indices=-1), [1, 0]), ("other axis", largest("", indices=0), [0.5, 0.5]),
                                    ("unknown", largest(""), [0.5, 0.5]), ("pool", largest("", "GlobalMaxPool"), [1, 0])):
             with self.subTest(kind):
                 artifact = self.path(f"{kind}.dlc")
-                dlc.dlc("compile", self.file(proto), "--train=^[pq]$", "--loss=y:mse", "--lr=0.125", "-o", artifact)
+                _, said = dlc.dlc("compile", self.file(proto), "--train=^[pq]$", "--loss=y:mse", "--lr=0.125", "-o", artifact)
                 state = dlc.train(artifact, self.path("d.npz"), self.path(kind), steps=1).state(1)
+                self.assertEqual("share the gradient of these maxima" in said, kind == "unknown")
                 self.assertEqual([1 - state[w].item() for w in "pq"], moves)  # of the mean of (2 max(p, q))^2
 
     def test_inspect_counts_them(self):

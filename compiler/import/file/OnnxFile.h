@@ -42,9 +42,9 @@ struct OnnxFile {
   std::map<std::string, std::string> cutFrom;
   /// Outputs of batch norms that use their running statistics in training, too.
   std::set<std::string> inferenceNorms;
-  /// Outputs of ReduceMax and ReduceMin nodes whose gradient goes to the first
-  /// of equal elements.
-  std::set<std::string> indexedExtrema;
+  /// Outputs of ReduceMax and ReduceMin nodes -> the axes along which their
+  /// gradient goes to the first of equal elements.
+  std::map<std::string, std::vector<int64_t>> indexedExtrema;
   std::set<std::string> foldedNorms; // weights that include a batch norm
   /// Output of a Gather -> the row of its table that gets no gradient from it.
   std::map<std::string, int64_t> paddings;

@@ -86,10 +86,14 @@ template <bool isAll> Expr holds(Expr x, ArrayRef<int64_t> axes, bool keep) {
 template <Reducer ofNumbers, bool isAll>
 LogicalResult extremumOf(const Node &n) {
   Value x = n.in(0);
-  if (x && isa<FloatType>(ir::elementType(x)) &&
-      n.table.goesToFirst(n.proto.output(0))) {
-    DLC_GET(auto axes, axesOf(n, shapeOf(x).size()));
-    if (axes && axes->size() == 1 && shapeOf(x)[axes->front()] > 0)
+  const auto indexed = n.table.indexedAxes(n.proto.output(0));
+  if (x && isa<FloatType>(ir::elementType(x)) && !indexed.empty()) {
+    const int64_t rank = shapeOf(x).size();
+    DLC_GET(auto axes, axesOf(n, rank));
+    if (axes && axes->size() == 1 && shapeOf(x)[axes->front()] > 0 &&
+        llvm::any_of(indexed, [&](int64_t axis) {
+          return (axis < 0 ? axis + rank : axis) == axes->front();
+        }))
       return n.result(firstExtremum(n, n.expr(x), axes->front(), isAll,
                                     n.integer("keepdims", 1) != 0));
   }

@@ -75,9 +75,9 @@ public:
   virtual const std::optional<double> *dropout(const std::string &name) = 0;
   /// The batch norm with this output uses its running statistics in training.
   virtual bool keepsStatistics(const std::string &name) = 0;
-  /// The gradient of the extremum with this output goes to the first of equal
-  /// elements.
-  virtual bool goesToFirst(const std::string &name) = 0;
+  /// The axes along which the gradient of the extremum with this output goes to
+  /// the first of equal elements.
+  virtual std::vector<int64_t> indexedAxes(const std::string &name) = 0;
   virtual Budget &budget() = 0;
   /// Why `value` or `host` returned null for an input that is present.
   virtual const Status &problem() = 0;
