@@ -97,12 +97,39 @@ class FineTune(dlc.TestCase):
             if "b" in state:
                 np.testing.assert_array_equal(state["b"], np.zeros(9), form)
 
+    def test_heads_of_convolutions(self):
+        """As of SqueezeNet, whose file reshapes to [2, 4], and LR-ASPP: 4 classes become 3, and the outputs those of the new weights."""
+        random = np.random.default_rng(0)
+        u, v, b = (random.standard_normal(s).astype(np.float32) for s in ((4, 6, 1, 1), (4, 6, 1, 1), (4,)))
+        node, info = helper.make_node, lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        pooled = [node("Conv", ["x", "u", "b"], ["c"]), node("Relu", ["c"], ["r"]), node("GlobalAveragePool", ["r"], ["p"]), node("Reshape", ["p", "s"], ["out"])]
+        summed = [node("Conv", ["x", "u", "b"], ["c"]), node("Conv", ["x", "v"], ["d"]), node("Add", ["c", "d"], ["a"]),
+                  node("Resize", ["a", "", "f"], ["out"], mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")]
+        x = random.standard_normal((2, 6, 3, 3)).astype(np.float32)
+        np.savez(self.path("x.npz"), x=x)
+        for nodes, shape, new in (pooled, [2, 4], [2, 3]), (summed, [2, 4, 6, 6], [2, 3, 6, 6]):
+            tensors = dict(u=u, v=v, b=b, s=np.array([2, 4]), f=np.array([1, 1, 2, 2], np.float32))
+            used = {name for n in nodes for name in n.input}
+            graph = helper.make_graph(nodes, "g", [info("x", [2, 6, 3, 3])], [info("out", shape)],
+                                      [numpy_helper.from_array(t, k) for k, t in tensors.items() if k in used])
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), self.path("m.onnx"))
+            state = self.compiled(self.path("m.onnx"), replace_head=3, train="^[uvb]$", loss="mse")
+            self.assertEqual([state[k].shape[0] for k in "uvb" if k in used], [3] * len(used & set("uvb")))
+            dlc.dlc("export", self.path("a.dlc"), "-o", self.path("new.onnx"))
+            self.assertEqual([d.dim_value for d in onnx.load(self.path("new.onnx")).graph.output[0].type.tensor_type.shape.dim], new)
+            dlc.dlc("predict", self.path("a.dlc"), "-o", self.path("y.npz"), data=self.path("x.npz"))
+            conv = lambda w: np.einsum("nihw,oi->nohw", x, w[:, :, 0, 0])
+            y = conv(state["u"]) + state["b"][:, None, None]
+            y = np.maximum(y, 0).mean((2, 3)) if new == [2, 3] else (y + conv(state["v"])).repeat(2, 2).repeat(2, 3)
+            np.testing.assert_allclose(np.load(self.path("y.npz"))["y"], y, rtol=1e-5, atol=1e-6)
+
     def test_heads_that_cannot_be_found(self):
         w = np.ones((6, 4))
         for nodes, tensors, message in [
-            ([("Relu", ["x"], ["out"])], {}, "expected a Gemm or MatMul before output 'out', found Relu"),
+            ([("Relu", ["x"], ["out"])], {}, "output 'out' comes from no layer, expected a Gemm, MatMul or Conv before it"),
+            ([("Sin", ["x"], ["out"])], {}, "expected a Gemm, MatMul or ungrouped Conv before output 'out', found Sin"),
             ([("MatMul", ["x", "w"], ["h"]), ("MatMul", ["x", "w"], ["i"]), ("Mul", ["h", "i"], ["j"]),
-              ("Identity", ["j"], ["out"])], dict(w=w), "expected a Gemm or MatMul before output 'out', found Mul"),
+              ("Identity", ["j"], ["out"])], dict(w=w), "expected a Gemm, MatMul or ungrouped Conv before output 'out', found Mul"),
             ([("MatMul", ["x", "w"], ["out"]), ("MatMul", ["x", "w"], ["two"])], dict(w=w),
              "weight 'w' of '' has another use"),
         ]:

@@ -43,36 +43,48 @@ private:
 
   static bool passesOn(const std::string &op) {
     static const std::set<std::string> ops = {
-        "Softmax", "LogSoftmax", "Identity", "Reshape",   "Flatten",
-        "Cast",    "Squeeze",    "Dropout",  "Unsqueeze", "Sigmoid"};
+        "Softmax",    "LogSoftmax",  "Identity",
+        "Reshape",    "Flatten",     "Cast",
+        "Squeeze",    "Dropout",     "Unsqueeze",
+        "Sigmoid",    "Relu",        "Resize",
+        "ReduceMean", "AveragePool", "GlobalAveragePool"};
     return ops.count(op) || op == "SoftmaxCrossEntropyLoss";
   }
 
-  /// Follows producers from an output to the layer.
+  /// Follows producers from an output to the layer, or to all layers of a sum.
   Status walk(std::string value) {
-    while (true) {
+    while (on.insert(value).second) {
       const NodeProto *node = find(value);
       if (!node)
         return badModel("--replace-head: output '{}' comes from no layer, "
-                        "expected a Gemm or MatMul before it",
+                        "expected a Gemm, MatMul or Conv before it",
                         graph.output(0).name());
-      on.insert(value);
       const std::string &op = node->op_type();
       if (op == "Gemm")
-        return takeGemm(*node);
+        return takeLayer(*node,
+                         NodeView(*node, 0).integer("transB", 0) ? 0 : 1);
       if (op == "MatMul")
         return takeWeight(*node, 1, 1);
-      if (op == "Add" && takeBias(*node, 0))
+      if (op == "Conv" && NodeView(*node, 0).integer("group", 1) == 1) {
+        areChannels = true;
+        return takeLayer(*node, 0);
+      }
+      if (op == "Add" && takeBias(*node, 0)) {
         value = inputOf(*node, 1);
-      else if (op == "Add" && takeBias(*node, 1))
+      } else if (op == "Add" && takeBias(*node, 1)) {
         value = inputOf(*node, 0);
-      else if (passesOn(op))
+      } else if (op == "Add") {
+        DLC_TRY(walk(inputOf(*node, 0)));
+        value = inputOf(*node, 1);
+      } else if (passesOn(op)) {
         value = inputOf(*node, 0);
-      else
-        return badModel("--replace-head: expected a Gemm or MatMul before "
-                        "output '{}', found {} '{}'",
+      } else {
+        return badModel("--replace-head: expected a Gemm, MatMul or ungrouped "
+                        "Conv before output '{}', found {} '{}'",
                         graph.output(0).name(), op, node->name());
+      }
     }
+    return {};
   }
   /// The node of ai.onnx that computes `value`, or null.
   const NodeProto *find(const std::string &value) const {
@@ -80,9 +92,8 @@ private:
     return maker && isCore(*maker) ? maker : nullptr;
   }
 
-  Status takeGemm(const NodeProto &node) {
-    DLC_TRY(
-        takeWeight(node, 1, NodeView(node, 0).integer("transB", 0) ? 0 : 1));
+  Status takeLayer(const NodeProto &node, int dim) {
+    DLC_TRY(takeWeight(node, 1, dim));
     if (!inputOf(node, 2).empty() && !takeBias(node, 2))
       return badModel("--replace-head: the bias '{}' of '{}' is not a weight",
                       node.input(2), node.name());
@@ -98,9 +109,12 @@ private:
       name = inputOf(*from, 0);
     }
     const Weight *weight = file.weights.find(name);
-    if (!weight || weight->shape.size() != 2)
-      return badModel("--replace-head: expected a matrix of weights in {} "
+    const bool isConv = node.op_type() == "Conv";
+    if (!weight ||
+        (isConv ? weight->shape.size() < 3 : weight->shape.size() != 2))
+      return badModel("--replace-head: expected a weight of {} in {} "
                       "'{}', found '{}'",
+                      isConv ? "a convolution" : "two dimensions",
                       node.op_type(), node.name(), name);
     if (flow.readers(name).size() > 1)
       return badModel("--replace-head: weight '{}' of '{}' has another use in "
@@ -142,22 +156,37 @@ private:
     file.weights.own(name, old.dtype, shape, std::string(bytes, '\0'));
     return {};
   }
-  /// Changes the number of columns of outputs that the layer computes.
+  /// Changes the number of classes of outputs that the layer computes.
   void resizeOutput(onnx::ValueInfoProto &output) {
     if (!on.count(output.name()) || !output.type().has_tensor_type())
       return;
     auto &shape = *output.mutable_type()->mutable_tensor_type();
     int rank = shape.shape().dim_size();
-    if (rank && shape.shape().dim(rank - 1).dim_value() == oldClasses)
-      shape.mutable_shape()->mutable_dim(rank - 1)->set_dim_value(classes);
+    const int dim = areChannels ? 1 : rank - 1;
+    if (rank <= dim || dim < 0 ||
+        shape.shape().dim(dim).dim_value() != oldClasses)
+      return;
+    shape.mutable_shape()->mutable_dim(dim)->set_dim_value(classes);
+    if (areChannels && rank == 2)
+      flatten(output.name());
+  }
+  /// [N, C, 1, 1] to [N, C]: a Reshape's shape may contain the old number.
+  void flatten(const std::string &output) {
+    for (auto &node : *graph.mutable_node())
+      if (find(output) == &node && node.op_type() == "Reshape") {
+        node.set_op_type("Flatten");
+        node.mutable_input()->RemoveLast();
+        node.clear_attribute();
+      }
   }
 
   OnnxFile &file;
   onnx::GraphProto &graph;
   int64_t classes, oldClasses = 0;
+  bool areChannels = false; // the classes: of a convolution
   ValueFlow flow;
   std::vector<Part> found;  // weight first
-  std::set<std::string> on; // values between the layer and the output
+  std::set<std::string> on; // values between the layers and the output
 };
 
 } // namespace
