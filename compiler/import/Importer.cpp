@@ -30,6 +30,10 @@ static Status prepare(Graph &graph, const ImportOptions &options,
     if (std::string remark = quantizedWeights(file); !remark.empty())
       file.remarks.push_back({std::move(remark)});
   DLC_TRY(repair(graph, Stage::Options, options));
+  if (options.trains)
+    for (std::string warning : {lostAverages(file), lostBackwards(file)})
+      if (!warning.empty())
+        file.remarks.push_back({std::move(warning), true});
   DLC_ASSIGN(graph.roles,
              decideRoles(file, options.roles, options.paddings, graph.head));
   dropDeadNodes(file); // dead nodes may use any operator

@@ -6,11 +6,13 @@
 #include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/guide/ForeignModel.h"
 #include "compiler/import/repair/options/OptionRepairs.h"
+#include "compiler/import/repair/torch/Restoring.h"
 #include "compiler/import/repair/upgrade/StandardBodies.h"
 #include "compiler/import/repair/upgrade/Upgrading.h"
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/options/Pattern.h"
 #include <fmt/ranges.h>
 
 namespace dlc::import {
@@ -206,6 +208,57 @@ std::string lostStatistics(const OnnxFile &file) {
                      "for evaluation, which the file does not have: {}. dlc "
                      "evaluates them by each sample's statistics, as it trains",
                      listed(lost, 3));
+}
+
+std::string lostAverages(const OnnxFile &file) {
+  const TorchNotes notes(file.model->graph());
+  std::vector<std::string> lost;
+  for (const auto *node : file.nodes) {
+    const double momentum = NodeView(*node, file.opset).number("momentum", 0.9);
+    if (operatorName(*node) == "BatchNormalization" &&
+        (momentum == 0 || momentum == 1) &&
+        file.weights.find(inputOf(*node, 3)) &&
+        !isMadeUp(notes, inputOf(*node, 3)) &&
+        !file.inferenceNorms.count(node->output(0)))
+      lost.push_back(fmt::format("'{}'", printable(nodeLabel(*node))));
+  }
+  if (lost.empty())
+    return "";
+  return fmt::format("running statistics of batch norms become those of the "
+                     "last batch (momentum 0 in the file) or do not change "
+                     "(1), as torch exports momentum=None, a cumulative "
+                     "average: {}. To average, set a momentum, such as 0.1, "
+                     "before the export; --freeze-bn=REGEX keeps statistics",
+                     listed(lost, 3));
+}
+
+std::string lostBackwards(const OnnxFile &file) {
+  // The frame of a call F.apply(...), then that of its forward(); the frames of
+  // apply() itself are not in the traces.
+  static const Pattern call = *Pattern::parse(
+      "File \"(?:[^\"\n]*/)?([^\"\n]*)\", line ([0-9]+), in [^\n]*\n"
+      "[^\n]*[.]apply\\([^\n]*\n"
+      " *File \"([^\"\n]*)\", line [0-9]+, in forward\n");
+  std::map<std::string, std::string> lost; // by the line that calls
+  for (const auto *node : file.nodes)
+    for (const auto &note : node->metadata_props()) {
+      if (note.key() != "pkg.torch.onnx.stack_trace")
+        continue;
+      const auto found = call.groups(note.value());
+      if (found && !(*found)[2].ends_with("torch/utils/checkpoint.py"))
+        lost.emplace((*found)[0] + ":" + (*found)[1], nodeLabel(*node));
+    }
+  if (lost.empty())
+    return "";
+  std::vector<std::string> names;
+  for (const auto &[line, node] : lost)
+    names.push_back(fmt::format("'{}' ({})", printable(node), printable(line)));
+  return fmt::format("the source computes nodes in a torch.autograd.Function, "
+                     "whose backward() the file does not have; they get the "
+                     "gradients of its forward(): {}. Where those differ, as "
+                     "in straight-through estimators and gradient reversal, "
+                     "write the function with detach(), which the file keeps",
+                     listed(names, 3));
 }
 
 std::string lostDivisors(const OnnxFile &file) {

@@ -46,6 +46,14 @@ std::string lostUpdates(const OnnxFile &file);
 /// that a file in training form does not have.
 std::string lostStatistics(const OnnxFile &file);
 
+/// A warning, or "": batch norms that train have a momentum that does not
+/// average, as torch writes for a cumulative average.
+std::string lostAverages(const OnnxFile &file);
+
+/// A warning, or "": the source computes nodes in a torch.autograd.Function,
+/// whose backward() no file has.
+std::string lostBackwards(const OnnxFile &file);
+
 /// A warning, or "": average pools of the source divide by a number that the
 /// exporter dropped.
 std::string lostDivisors(const OnnxFile &file);

@@ -102,6 +102,18 @@ class MadeUp(RestoreCase):
             self.read(nodes, tensors, parameters=["w", "m.n.weight", "m.n.bias"], buffers=buffers, outputs=[value("y", [4, 2, 2, 2])])
             self.assertEqual(self.errors.count("keep running statistics for evaluation, which the file does not have: 'm.n'"), warned)
 
+    def test_a_backward_that_no_file_has(self):
+        """A torch.autograd.Function, as stack traces of the newer exporter show it; not a checkpoint, or a module's forward."""
+        frame = lambda where, line, function, text: f'File "{where}", line {line}, in {function}\n    {text}\n  '
+        module, called = frame("/a/m.py", 7, "forward", "h = self.f(x)"), frame("/a/m.py", 7, "forward", "h = Reverse.apply(self.f(x), 1.0)")
+        own = frame("/a/f.py", 3, "forward", "return x * y")
+        for trace, warned in (called + own, 1), (module + own, 0), (called + frame("/t/torch/utils/checkpoint.py", 3, "forward", "f()"), 0), (called, 0):
+            nodes = [call(node("MatMul", ["x", "w"], ["y"], name="product"), "matmul", "%x, %p_w")]
+            nodes[0].metadata_props.add(key="pkg.torch.onnx.stack_trace", value=trace)
+            self.read(nodes, {"w": floats(8, 8)}, parameters=["w"])
+            _, said = dlc.dlc("compile", self.path("m.onnx"), "--loss=mse", "-o", self.path("m.dlc"))
+            self.assertEqual(said.count("whose backward() the file does not have; they get the gradients of its forward(): 'product' (m.py:7)"), warned)
+
     def test_divisors_of_pools(self):
         """divisor_override, which both exporters drop; only the newer one's notes have it."""
         tensors = {"w": floats(8, 8), "image": np.array([4, 2, 2, 2])}

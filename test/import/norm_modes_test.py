@@ -98,6 +98,17 @@ class NormModes(dlc.TestCase):
                     self.assertIn("batch norms whose running statistics do not change, by --freeze-bn: 1", self.said)
         self.check_training((0, 0), (0, 0), "--freeze-bn=^a", "--freeze-bn=^b")
 
+    def test_momenta_that_do_not_average(self):
+        """torch's exporters write momentum=None as 0 in training form, else as 1."""
+        self.file((1, 0))
+        proto = onnx.load(self.path("m.onnx"))
+        for momentum, flag, warns in (0.9, "", ""), (0, "", "'/a/norm'"), (1, "", "'/a/norm'"), (0, "--freeze-bn=a", ""), (1, "--predict-only", ""):
+            for norm in (n for n in proto.graph.node if n.op_type == "BatchNormalization"):
+                next(a for a in norm.attribute if a.name == "momentum").f = momentum
+            onnx.save(proto, self.path("n.onnx"))
+            _, said = dlc.dlc("compile", self.path("n.onnx"), *filter(None, [flag]), "-o", self.path("n.dlc"))
+            self.assertEqual("momentum=None, a cumulative average: " + warns in said, bool(warns), (momentum, flag, said))
+
     def test_a_pattern_that_freezes_none_is_refused(self):
         self.file((1, 1))
         usage = lambda path, flag: dlc.dlc("compile", path, flag, "-o", self.path("m.dlc"), code=dlc.USAGE)[1]
