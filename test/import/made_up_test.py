@@ -91,7 +91,8 @@ class MadeUp(RestoreCase):
             nodes = [call(node("Identity", ["w"], [result]), result, "%p_w"), call(node("MatMul", ["x", result], ["q"]), "matmul", f"%x, %{result}"),
                      call(node("MatMul", ["q", "w"], ["y"]), "matmul", "%q, %p_w")]
             for read in nodes, nodes[:1] + [call(node("MatMul", ["x", result], ["y"]), "matmul", f"%x, %{result}")]:
-                self.assertEqual(self.read(read, {"w": floats(8, 8)}, parameters=["w"]), {"w": "8x8"})
+                for w in floats(8, 8), np.zeros((8, 8), np.float32):  # zeros, as a new layer's bias
+                    self.assertEqual(self.read(read, {"w": w}, parameters=["w"]), {"w": "8x8"})
 
     def test_instance_norms_of_running_statistics(self):
         """track_running_stats=True: the file in training form has no statistics, and the warning names the module."""

@@ -85,9 +85,9 @@ private:
       const Weight *weight = identity ? edit.weight(from) : nullptr;
       if (!weight || edit.isFixed(node.output(0)))
         continue;
-      // Equal buffers are still different tensors.
+      // Equal buffers are still different tensors; a clone() is no tensor.
       const bool isBuffer = work.notes.bufferTargets().count(from) > 0;
-      if (isBuffer ||
+      if (isBuffer || work.notes.call(node).known ||
           (!isSplat(from, *weight) && !isParameter(from, node.output(0)))) {
         passThrough(node);
         continue;
