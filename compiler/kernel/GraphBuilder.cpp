@@ -83,6 +83,8 @@ private:
     KernelNode *node = eval(v, index);
     if (!node)
       return false;
+    if (graph.contraction.op && !perColumn && node->depth > 1)
+      return fail("an element of a product depends on its column's sums");
     graph.outputs.push_back(
         {node, forms.linear(index, shape), full, nullptr, perColumn});
     return true;
@@ -364,6 +366,8 @@ private:
     KernelNode *child = eval(x, at);
     if (!child || single)
       return child;
+    if (overRows && child->depth > 1)
+      return failNode(op, "cannot follow a sum of the same column");
     return make(KernelNode::Reduce, op->getResult(0), child);
   }
 

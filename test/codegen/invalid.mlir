@@ -10,6 +10,9 @@
 // RUN: not dlc-codegen %t/bias.mlir 2>&1 | FileCheck %s --check-prefix=BIAS
 // RUN: not dlc-codegen %t/products.mlir 2>&1 | FileCheck %s --check-prefix=PRODUCTS
 // RUN: not dlc-codegen %t/element.mlir 2>&1 | FileCheck %s --check-prefix=ELEMENT
+// RUN: not dlc-codegen %t/rows.mlir 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: not dlc-codegen %t/again.mlir 2>&1 | FileCheck %s --check-prefix=AGAIN
+// RUN: not dlc-codegen %t/twice.mlir 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not dlc-codegen %t/f16.mlir --cpu=z80 2>&1 | FileCheck %s --check-prefix=CPU
 // RUN: not dlc-codegen %t/library.mlir --emit=ptx 2>&1 | FileCheck %s --check-prefix=EMIT
 // RUN: not dlc-codegen %t/f16.mlir --cpu=x86-64 2>&1 | FileCheck %s --check-prefix=F16
@@ -97,6 +100,33 @@ exec.kernel @element {
   %y = dlc.matmul %x, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   %z = dlc.transpose %y {perm = array<i64: 1, 0>} : (tensor<8x8xf32>) -> tensor<8x8xf32>
   dlc.yield %z : tensor<8x8xf32>
+}
+//--- rows.mlir
+// ROWS: sums columns beside reductions of rows, which a CPU computes in two kernels
+exec.kernel @rows {
+^bb0(%x: tensor<8x8xf32>):
+  %y = dlc.matmul %x, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %s = dlc.reduce_sum %y {axes = array<i64: 0>, keepdims} : (tensor<8x8xf32>) -> tensor<1x8xf32>
+  dlc.yield %s : tensor<1x8xf32>
+}
+//--- again.mlir
+// AGAIN: is not a legal cluster: an element of a product depends on its column's sums
+exec.kernel @again {
+^bb0(%x: tensor<8x8xf32>):
+  %y = dlc.matmul %x, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %s = dlc.reduce_sum %y {axes = array<i64: 0>, keepdims} : (tensor<8x8xf32>) -> tensor<1x8xf32>
+  %z = dlc.div %y, %s : (tensor<8x8xf32>, tensor<1x8xf32>) -> tensor<8x8xf32>
+  dlc.yield %z : tensor<8x8xf32>
+}
+//--- twice.mlir
+// TWICE: is not a legal cluster: dlc.reduce_sum: cannot follow a sum of the same column
+exec.kernel @twice {
+^bb0(%x: tensor<8x8xf32>):
+  %y = dlc.matmul %x, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %m = dlc.reduce_max %y {axes = array<i64: 0>, keepdims} : (tensor<8x8xf32>) -> tensor<1x8xf32>
+  %d = dlc.sub %y, %m : (tensor<8x8xf32>, tensor<1x8xf32>) -> tensor<8x8xf32>
+  %s = dlc.reduce_sum %d {axes = array<i64: 0>, keepdims} : (tensor<8x8xf32>) -> tensor<1x8xf32>
+  dlc.yield %s : tensor<1x8xf32>
 }
 //--- f16.mlir
 exec.kernel @f16 {

@@ -144,3 +144,22 @@ func.func @others(%x: tensor<2x8x8x64xbf16>, %v: tensor<2x64x8x8xbf16>, %w: tens
   %c = dlc.conv %x, %k by = library {dilations = array<i64: 1, 1>, filters_last, layout = "nhwc", pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>, group = 2 : i64} : (tensor<2x8x8x64xbf16>, tensor<64x1x1x32xbf16>) -> tensor<2x8x8x64xbf16>
   return %a, %b, %c : tensor<2x4x4x64xbf16>, tensor<2x64x8x8xbf16>, tensor<2x8x8x64xbf16>
 }
+
+// A softmax over rows needs each element again after the sums: it remains a kernel of its own.
+// ALWAYS-LABEL: func @softmax
+// ALWAYS: %[[Y:.*]] = dlc.fused(%arg0, %arg1)
+// ALWAYS: dlc.matmul
+// ALWAYS-NEXT: dlc.yield
+// ALWAYS: dlc.reshape %[[Y]]
+// ALWAYS: dlc.fused
+func.func @softmax(%x: tensor<256x64xbf16>, %w: tensor<64x64xbf16>) -> tensor<2x128x64xf32> {
+  %y = dlc.matmul %x, %w : (tensor<256x64xbf16>, tensor<64x64xbf16>) -> tensor<256x64xbf16>
+  %p = dlc.reshape %y : (tensor<256x64xbf16>) -> tensor<2x128x64xbf16>
+  %f = dlc.cast %p : (tensor<2x128x64xbf16>) -> tensor<2x128x64xf32>
+  %m = dlc.reduce_max %f {axes = array<i64: 1>, keepdims} : (tensor<2x128x64xf32>) -> tensor<2x1x64xf32>
+  %d = dlc.sub %f, %m : (tensor<2x128x64xf32>, tensor<2x1x64xf32>) -> tensor<2x128x64xf32>
+  %e = dlc.exp %d : (tensor<2x128x64xf32>) -> tensor<2x128x64xf32>
+  %s = dlc.reduce_sum %e {axes = array<i64: 1>, keepdims} : (tensor<2x128x64xf32>) -> tensor<2x1x64xf32>
+  %z = dlc.div %e, %s : (tensor<2x128x64xf32>, tensor<2x1x64xf32>) -> tensor<2x128x64xf32>
+  return %z : tensor<2x128x64xf32>
+}

@@ -7,11 +7,11 @@
 // Runs after fusion. The first reader of a product becomes its epilogue if it
 // is a cluster over the product's elements, or one that also reduces them over
 // rows: the results [R, C] are then [parts, R / parts, C]. A cluster becomes a
-// prologue of
-// kernels that load its results if its only readers are products and other such
-// clusters, so that it need not run at all. Whether a product is generated
-// depends on its prologues and epilogue, so products are evaluated in rounds:
-// one that is not worthwhile leaves its prologues and epilogue to memory.
+// prologue of kernels that load its results if its only readers are products
+// and other such clusters, so that it need not run at all. Whether a product is
+// generated depends on its prologues and epilogue, so products are evaluated in
+// rounds: one that is not worthwhile leaves its prologues and epilogue to
+// memory.
 #include "compiler/dialect/Expr.h"
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/PlacingPass.h"
@@ -73,8 +73,10 @@ std::optional<Shape> partsReducedBy(ir::FusedOp cluster) {
     if (!reduction)
       continue;
     const ir::Ints shape = tensorType(op.getOperand(0)).getShape();
+    const Type element = ir::elementType(op.getOperand(0));
     if (shape.size() != 3 || reduction.reducedAxes() != ir::Ints({1}) ||
-        (parts && ir::Ints(*parts) != shape))
+        (parts && ir::Ints(*parts) != shape) ||
+        !(element.isF32() || ir::isHalf(element)))
       return std::nullopt;
     parts = Shape(shape);
   }
@@ -148,7 +150,6 @@ public:
   ir::FusedOp fused;
   /// The clusters that it includes.
   SmallVector<Operation *> contained;
-
   /// Whether its last result is the product itself, in the shape of parts.
   bool isStored;
 
@@ -271,11 +272,11 @@ public:
         changes += c.isGenerated && judge(c);
     }
     findPrologues();
-    for (Candidate &c : candidates)
+    for (Candidate &c : candidates) {
       if (failed(placer.take("matmul", c.product.op, c.choice, c.ways)))
         return failure();
-      else
-        cast<ir::PlaceableInterface>(c.product.op).setBy(c.choice.by);
+      cast<ir::PlaceableInterface>(c.product.op).setBy(c.choice.by);
+    }
     for (Candidate &c : candidates)
       if (c.isGenerated) {
         c.product = *AsProduct::of(c.product.op); // operands may be replaced

@@ -35,8 +35,8 @@ public:
   using Roots = SmallVector<const KernelNode *>;
 
   explicit Tiles(const Body &k)
-      : k(k), m(*k.map.product), e(k.e), t(k.threads),
-        half(ir::elementType(m.sum->value)), core(e, t, half), states(k) {
+      : k(k), m(*k.map.product), states(k), e(k.e), t(k.threads),
+        half(ir::elementType(m.sum->value)), core(e, t, half) {
     groups.assign(m.batch.begin(), m.batch.end());
     groups.push_back(m.row);
     groups.push_back(m.column);
