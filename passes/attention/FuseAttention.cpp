@@ -135,7 +135,7 @@ std::optional<Match> match(ir::MatmulOp op) {
 /// Whether `v` does not depend on a parameter, as required of a mask, which has
 /// no gradient. Long expressions are assumed to.
 bool isFixed(Value v, const SymbolTable &symbols) {
-  constexpr size_t kMost = 64;
+  constexpr size_t kMost = 2048;
   llvm::SmallPtrSet<Operation *, 16> seen;
   SmallVector<Value> work{v};
   while (!work.empty()) {

@@ -32,12 +32,33 @@ def as_one_op(length=LENGTH, causal=1):
     return model([*nodes, helper.make_node("MatMul", ["z", "wo"], ["y"])], weights, length)
 
 
-def written_out():
+def mask_of_positions(weights):
+    """[batch, 1, queries, keys] as transformers makes it: positions are counted, and looked up at [batch, time]."""
+    place = np.stack(np.meshgrid(np.arange(BATCH), np.arange(LENGTH), indexing="ij"), -1)
+    weights.update(ones=np.ones((BATCH, LENGTH), np.int64), axis=np.array(1), rows=place[:, None, :, None], columns=place[:, None, None],
+                   seen=np.float32(0), unseen=np.finfo(np.float32).min)
+    return [helper.make_node(op, ins, [out], **attributes) for op, ins, out, attributes in [
+        ("CumSum", ["ones", "axis"], "position", {}), ("GatherND", ["position", "rows"], "query", {}), ("GatherND", ["position", "columns"], "key", {}),
+        ("LessOrEqual", ["key", "query"], "sees", {}), ("Where", ["sees", "seen", "unseen"], "causal", {})]]
+
+
+def mask_of_input(weights):
+    """Of the data, by an expression that is longer than any layer's."""
+    weights.update(every=np.array([2]), none=np.float32(0), length=np.array([BATCH, 1, 1, LENGTH]))
+    nodes = [helper.make_node("ReduceMean", ["x", "every"], ["m0"], keepdims=0)]
+    nodes += [helper.make_node("Tanh", [f"m{i}"], [f"m{i + 1}"]) for i in range(80)]
+    return [*nodes, helper.make_node("Reshape", ["m80", "length"], ["causal"])]
+
+
+def written_out(mask=None):
     nodes, weights = projections()
     weights["heads"] = np.array([BATCH, LENGTH, HEADS, DEPTH])
     weights["joined"] = np.array([BATCH, LENGTH, WIDTH])
     weights["factor"] = np.float32(DEPTH**-0.5)
-    weights["causal"] = np.where(np.tril(np.ones((LENGTH, LENGTH))), 0, -np.inf).astype(np.float32)
+    if mask:
+        nodes += mask(weights)
+    else:
+        weights["causal"] = np.where(np.tril(np.ones((LENGTH, LENGTH))), 0, -np.inf).astype(np.float32)
     for letter, perm in ("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3]):
         nodes.append(helper.make_node("Reshape", [letter, "heads"], [letter + "4"]))
         nodes.append(helper.make_node("Transpose", [letter + "4"], [letter + "t"], perm=perm))
@@ -63,6 +84,13 @@ class Attention(dlc.TestCase):
         expected = self.losses("written", written_out())
         self.assertLess(expected[-1], expected[0])
         np.testing.assert_allclose(self.losses("op", as_one_op()), expected, rtol=1e-5)
+
+    def test_masks_that_are_computed(self):
+        for mask, expected in (mask_of_positions, (True, 3)), (mask_of_input, (False, 4)):
+            onnx.save(written_out(mask), self.path("masked.onnx"))
+            out, _ = dlc.dlc("compile", self.path("masked.onnx"), "--loss=mse", "--attention=library", "-o-", "--stop-after=attention")
+            operands, attributes = re.search(r"dlc.attention ([^{]*)({[^}]*})", out).groups()
+            self.assertEqual(("causal" in attributes, operands.count("%")), expected)
 
     def test_who_computes_bf16(self):
         """Where the CPU multiplies bf16 so do the runtime's own products: it computes attention of 200 keys, else products do."""

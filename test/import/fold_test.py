@@ -129,6 +129,19 @@ class Fold(dlc.TestCase):
         self.check("ReduceSum", F, noop_with_empty_axes=1)
         self.check("ReduceMax", F, axes=[0], opset=13)
 
+    def test_cumulate(self):
+        for x in I, F, I.astype(np.int32), F.astype(np.float64):
+            for axis in 0, 2, -2:
+                self.check("CumSum", x, np.array(axis, np.int64))
+                self.check("CumSum", x, np.array(axis, np.int64), exclusive=1, reverse=1)
+
+    def test_gather_nd(self):
+        for x in F, I:
+            self.check("GatherND", x, ints([[0, 1], [1, -1]], [[-2, 2], [0, 0]]))
+            self.check("GatherND", x, ints([1], [0]))
+            self.check("GatherND", x, ints([[2], [0]], [[-1], [1]]), batch_dims=1)
+            self.check("GatherND", x, np.zeros((2, 3, 1, 1), np.int64), batch_dims=2)
+
     def test_gather(self):
         """Of numbers that are no table of a layer: those are states, also where they are frozen."""
         self.check("Gather", I, ints(1, -1, 0), axis=1)

@@ -45,6 +45,23 @@ func.func @added_triangle(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: 
 
 // -----
 
+// The same for each sample.
+// CHECK-LABEL: func @triangles
+// CHECK-NEXT: dlc.attention %arg0, %arg1, %arg2 {causal, scale = 1.000000e+00 : f64}
+module {
+  dlc.state @mask : tensor<2x1x6x6xf32> const init = "mask" {dlc.triangle = [0.0, 0xFFF0000000000000 : f64]}
+func.func @triangles(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32> {
+  %s0 = dlc.matmul %q, %k {trans_b} : (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>) -> tensor<2x4x6x6xf32>
+  %m = dlc.read @mask : tensor<2x1x6x6xf32>
+  %s = dlc.add %s0, %m : (tensor<2x4x6x6xf32>, tensor<2x1x6x6xf32>) -> tensor<2x4x6x6xf32>
+  %p = dlc.softmax %s {axis = 3 : i64} : (tensor<2x4x6x6xf32>) -> tensor<2x4x6x6xf32>
+  %o = dlc.matmul %p, %v : (tensor<2x4x6x6xf32>, tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32>
+  return %o : tensor<2x4x6x8xf32>
+}
+}
+
+// -----
+
 // masked_fill(tril == 0, -inf)
 // CHECK-LABEL: func @sliced_triangle
 // CHECK: dlc.attention %arg0, %arg1, %arg2 {causal, scale = 2.500000e-01 : f64}

@@ -43,7 +43,7 @@ struct HostOp {
 };
 using HostOps = std::map<std::string, HostOp>;
 
-/// Arithmetic, comparison, logic, Cast, reductions, MelWeightMatrix.
+/// Arithmetic, comparison, logic, Cast, reductions, CumSum, MelWeightMatrix.
 void addHostMath(HostOps &ops);
 /// Constant, ConstantOfShape, Range and all ops that move elements.
 void addHostMovement(HostOps &ops);

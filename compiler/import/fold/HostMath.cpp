@@ -214,6 +214,36 @@ HostResults reduce(HostCall &call, const Fold &fold, bool mean = false) {
   return one(std::move(y));
 }
 
+HostResults cumSum(HostCall &call) {
+  const HostTensor &x = *call.input(0), &given = *call.input(1);
+  if (given.elements() != 1)
+    return badModel("axis has {} elements, expected 1", given.elements());
+  DLC_ASSIGN(auto axis, normalizeAxis(given.integer(0), x.shape.size()));
+  const bool isBackward = call.node.integer("reverse", 0),
+             isExclusive = call.node.integer("exclusive", 0);
+  DLC_ASSIGN(auto y, call.make(x.dtype, x.shape));
+  const int64_t size = x.shape[axis],
+                inner = reference::stridesOf(x.shape)[axis];
+  for (int64_t line = 0, lines = size ? x.elements() / size : 0; line < lines;
+       ++line) {
+    const int64_t start = line / inner * size * inner + line % inner;
+    HostTensor sum(x.dtype, {});
+    for (int64_t i = 0; i < size; ++i) {
+      const int64_t at = start + (isBackward ? size - 1 - i : i) * inner;
+      if (isExclusive)
+        y.copyElement(at, sum, 0);
+      if (x.holdsFloats())
+        sum.setNumber(0, sum.number(0) + x.number(at));
+      else
+        sum.setInteger(
+            0, int64_t(uint64_t(sum.integer(0)) + uint64_t(x.integer(at))));
+      if (!isExclusive)
+        y.copyElement(at, sum, 0);
+    }
+  }
+  return one(std::move(y));
+}
+
 /// The result has the base's type; the exponent's may differ.
 HostResults pow(HostCall &call) {
   HostCall cast{call.node, {call.input(1)}, call.budget};
@@ -319,6 +349,7 @@ void addHostMath(HostOps &ops) {
   ops["Where"] = {3, where};
   ops["Cast"] = {
       1, [](HostCall &c) { return castTo(c, c.node.integer("to", 0)); }};
+  ops["CumSum"] = {2, cumSum};
   ops["MelWeightMatrix"] = {5, melWeights};
   ops["CastLike"] = {
       2, [](HostCall &c) { return castTo(c, toOnnxType(c.input(1)->dtype)); }};

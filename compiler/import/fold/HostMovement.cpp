@@ -151,6 +151,43 @@ HostResults gather(HostCall &call) {
   return one(std::move(y));
 }
 
+/// Each row of the last dimension of indices is the place of an element, or of
+/// a slice, behind `batch` shared dimensions.
+HostResults gatherNd(HostCall &call) {
+  const HostTensor &x = *call.input(0), &index = *call.input(1);
+  const size_t batch = size_t(call.node.integer("batch_dims", 0)),
+               width = index.shape.empty() ? 0 : size_t(index.shape.back());
+  if (!width || batch >= index.shape.size() || batch > x.shape.size() ||
+      width > x.shape.size() - batch ||
+      !std::equal(x.shape.begin(), x.shape.begin() + batch,
+                  index.shape.begin()))
+    return badModel("indices of shape {} do not fit data of shape {}",
+                    toString(index.shape), toString(x.shape));
+  DLC_TRY(call.work(index.elements()));
+  Shape shape(index.shape.begin(), index.shape.end() - 1);
+  shape.insert(shape.end(), x.shape.begin() + batch + width, x.shape.end());
+  DLC_ASSIGN(auto y, call.make(x.dtype, shape));
+  const Shape strides = stridesOf(x.shape);
+  const int64_t inner = strides[batch + width - 1],
+                rows = index.elements() / int64_t(width),
+                each = std::accumulate(index.shape.begin() + batch,
+                                       index.shape.end() - 1, int64_t(1),
+                                       std::multiplies<int64_t>());
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t from = batch ? row / each * strides[batch - 1] : 0;
+    for (size_t i = 0; i < width; ++i) {
+      const int64_t at = index.integer(row * int64_t(width) + int64_t(i)),
+                    size = x.shape[batch + i];
+      if (at < -size || at >= size)
+        return badModel("index {} is out of range for dimension {}", at, size);
+      from += (at < 0 ? at + size : at) * strides[batch + i];
+    }
+    for (int64_t i = 0; i < inner; ++i)
+      y.copyElement(row * inner + i, x, from + i);
+  }
+  return one(std::move(y));
+}
+
 HostResults slice(HostCall &call) {
   const HostTensor &x = *call.input(0);
   std::vector<int64_t> given[4];
@@ -350,6 +387,7 @@ void addHostMovement(HostOps &ops) {
   ops["ConstantOfShape"] = {1, constantOfShape};
   ops["Range"] = {3, range};
   ops["Gather"] = {2, gather};
+  ops["GatherND"] = {2, gatherNd};
   ops["Slice"] = {3, slice};
   ops["Transpose"] = {1, transpose};
   ops["Expand"] = {2, expand};

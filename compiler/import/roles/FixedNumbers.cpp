@@ -234,20 +234,19 @@ find(const Weight &weight, int64_t rows, int64_t columns) {
   const T low = at(0, 0), high = at(0, columns - 1);
   if (low == high)
     return std::nullopt;
-  for (int64_t row = 0; row < rows; ++row)
+  for (int64_t row = 0; row < weight.elements() / columns; ++row)
     for (int64_t column = 0; column < columns; ++column)
-      if (!(at(row, column) == (column <= row ? low : high)))
+      if (!(at(row, column) == (column <= row % rows ? low : high)))
         return std::nullopt;
   return std::pair(double(low), double(high));
 }
 
 std::optional<std::pair<double, double>> triangleOf(const Weight &weight) {
   const auto &shape = weight.shape;
-  if (shape.size() < 2 || std::any_of(shape.begin(), shape.end() - 2,
-                                      [](int64_t d) { return d != 1; }))
+  if (shape.size() < 2)
     return std::nullopt;
   const int64_t rows = shape.end()[-2], columns = shape.back();
-  if (rows < 2 || columns < 2)
+  if (rows < 2 || columns < 2 || !weight.elements())
     return std::nullopt;
   switch (weight.dtype) {
   case DType::F32:

@@ -29,9 +29,9 @@ Formula formulaOf(const Weight &weight);
 /// "a table of sines"
 std::string_view nameOf(Formula formula);
 
-/// The value on and below a matrix's diagonal, and the value above it; nullopt
-/// if either is not uniform, or if both are equal. Leading dimensions must be
-/// 1. Stops at the first mismatch.
+/// The value on and below the diagonal of a matrix, and the value above it, the
+/// same in all matrices of the leading dimensions; nullopt if either is not
+/// uniform, or if both are equal. Stops at the first mismatch.
 std::optional<std::pair<double, double>> triangleOf(const Weight &weight);
 
 /// The magnitude of the largest finite number of an f32 tensor.
