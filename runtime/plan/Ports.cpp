@@ -111,7 +111,8 @@ Status checkInputs(const Plan &plan, const Program &program) {
     if (isLabel(plan, port.name()) && !hasRows(plan, program, port))
       return corrupt("input '{}' has shape [{}], expected rows for each of {} "
                      "samples; if all rows are one sample, such as a graph: "
-                     "--batch=1 and --dim NAME=N for each dimension",
+                     "--batch=1 and --dim NAME=N for each dimension, which the "
+                     "file must leave open",
                      port.name(), fmt::join(shapeOf(program, port), ", "),
                      batchOf(plan, program));
   return {};

@@ -98,36 +98,6 @@ class Restore(RestoreCase):
         self.assertEqual(set(self.read(nodes, {"tok.weight": floats(5, 8)}, [value("i", [4], 7)], [value("y", [4, 5])])),
                          {"tok.weight"})
 
-    def test_a_tie_is_frozen_by_either_name(self):
-        """The file has the last one, and the module of the first reads it."""
-        nodes = [call(node("Gather", ["head.weight", "i"], ["e"]), "embedding", "%p_head_weight, %i", "table"),
-                 call(node("MatMul", ["e", "head.weight"], ["y"]), "matmul", "%e, %p_head_weight", "head")]
-        inputs = [value("i", [4], onnx.TensorProto.INT64)]
-        for pattern, trained in ("^table", set()), ("^head", set()), ("none", {"head.weight"}):
-            flags = [] if pattern == "none" else [f"--freeze={pattern}"]
-            read = self.read(nodes, {"head.weight": floats(8, 8)}, inputs, parameters=["table.weight", "head.weight"], flags=flags)
-            self.assertEqual(set(read), trained, pattern)
-            self.assertIn("weights with two names in the source: 'table.weight' is 'head.weight'; options know both, ", self.errors)
-
-    def test_options_know_a_tie_by_either_name(self):
-        """The move of a table that two modules share: none with a factor of 0, of its adapters alone, for one loss of two."""
-        nodes = [call(node("Gather", ["head.weight", "i"], ["e"]), "embedding", "%p_head_weight, %i", "table"),
-                 call(node("MatMul", ["e", "head.weight"], ["y"]), "matmul", "%e, %p_head_weight", "head"), node("ReduceMean", ["y"], ["l"], keepdims=0)]
-        self.read(nodes, {"head.weight": floats(8, 8)}, [value("i", [4], onnx.TensorProto.INT64)], [value("y", [4, 8]), value("l", [])],
-                  parameters=["table.weight", "head.weight"])
-        np.savez(self.path("d.npz"), i=np.arange(4), y=np.zeros((4, 8), np.float32))
-        start, moved = {}, {}
-        for flags in ("--lr-scale={}:0", "--weight-decay-scale={}:0", "--optimizer-group={}:sgd", "--init={}:zeros", "--lora=2 --lora-targets={}",
-                      "--loss=y:mse,l:graph --loss-params={}:l"):
-            for name in "^table", "^head":
-                _, said = dlc.dlc("compile", self.path("m.onnx"), "--lr=0.1", "--optimizer=adamw", "--weight-decay=0.5", *(["--loss=y:mse"] if "=y:" not in flags else []),
-                                  *flags.format(name).split(), "-o", self.path("m.dlc"))
-                run = dlc.train(self.path("m.dlc"), self.path("d.npz"), self.path(f"run{len(start)}{name}"), steps=1)
-                moved[name] = {k: v.tobytes() for k, v in run.state(1).items()}
-            self.assertEqual(moved["^table"], moved["^head"], flags)
-            self.assertNotIn(moved["^head"], start.values(), flags)
-            start[flags] = moved["^head"]
-
     def test_dropped_label_smoothing_is_named(self):
         for smoothing, warns in ("0.1", True), ("0.0", False):
             loss = call(node("SoftmaxCrossEntropyLoss", ["x", "t"], ["y"]), "cross_entropy_loss", f"%x, %t, None, 1, -100, {smoothing}")
