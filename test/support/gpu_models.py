@@ -8,6 +8,9 @@ import numpy as np
 import standins
 
 STEPS = 20
+TOLERANCE = 1e-4  # of losses in f32
+MOST_APART = 5e-3  # states, of their movement
+LEAST_MOVED = 1e-4  # a bias in front of a norm has a gradient of rounding errors
 
 IMAGES = "signal", "volume"  # one and three dimensions: test/refs/make_images.py
 
@@ -50,6 +53,21 @@ class GpuModels(standins.StandinTest):
         self.assertEqual(len(found), steps)
         return expected, found
 
-    def check(self, name, ranks=1, tolerance=1e-4, **options):
+    def check(self, name, ranks=1, tolerance=TOLERANCE, **options):
         expected, found = self.losses(name, ranks, **options)
         np.testing.assert_allclose(found, expected, rtol=tolerance)
+        if tolerance <= TOLERANCE and not options.get("amp"):
+            self.check_states(len(found))
+
+    def check_states(self, steps):
+        """All that the checkpoints have: what a loss may not show, as averages and moments, has moved alike, too."""
+        on_cpu, on_cuda = (dlc.Run(self.path(run)).state(steps) for run in ("cpu", "cuda"))
+        initial = dlc.Run(self.path("cpu")).initial(self.path("cpu.dlc"))
+        self.assertEqual(on_cuda.keys(), on_cpu.keys())
+        for name, value in on_cpu.items():
+            if value.dtype.kind != "f":
+                np.testing.assert_array_equal(on_cuda[name], value, err_msg=name)
+                continue
+            moved = np.linalg.norm(value - initial.get(name, np.float64(0)))
+            apart = np.linalg.norm(on_cuda[name].astype(np.float64) - value)
+            self.assertLess(apart, MOST_APART * max(moved, LEAST_MOVED), name)

@@ -13,7 +13,7 @@ from gpu_models import GpuModels
 
 class Models(GpuModels):
     def test_mlp(self):
-        self.check("mlp")
+        self.check("mlp", ema="swa(start=3)")
 
     def test_mlp_two_ranks(self):
         self.check("mlp", ranks=2)
@@ -31,8 +31,8 @@ class Models(GpuModels):
         self.check("resnet8", ranks=2)
 
     def test_resnet8_sync_bn(self):
-        """Statistics of all ranks: collectives between the kernels of one step."""
-        self.check("resnet8", ranks=2, sync_bn=True)
+        """Statistics of all ranks: collectives between the kernels of one step. Averages have them, too."""
+        self.check("resnet8", ranks=2, sync_bn=True, ema=0.9)
 
     def test_rows_with_weights(self):
         """Ranks and micro-batches divide by the weights of all rows: a collective beside the forward pass."""
