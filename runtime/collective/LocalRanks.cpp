@@ -52,6 +52,13 @@ bool LocalRanks::endedAsAsked(const Child &child) const {
                                    : WEXITSTATUS(child.status) == 128 + asked_;
 }
 
+// Whether it ended without an error, or a run by the forwarded signal: others
+// may still save, or wait for the program of --after-save.
+bool LocalRanks::endedWell(const Child &child) const {
+  return !child.running && (child.status == 0 ||
+                            (WIFEXITED(child.status) && endedAsAsked(child)));
+}
+
 // Whether it was killed by another process, or ended with its own error.
 bool LocalRanks::failedItself(const Child &child) const {
   if (child.running || child.ended || endedAsAsked(child))
@@ -99,7 +106,9 @@ Ending LocalRanks::wait() {
   while (running() > 0) {
     passSignalsOn();
     reap(WNOHANG);
-    if (anyFailed() && (!deadline || (patient_ && !isPatient()))) {
+    if (!anyFailed()) {
+      deadline.reset(); // the forwarded signal may have been noticed late
+    } else if (!deadline || (patient_ && !isPatient())) {
       patient_ = isPatient();
       deadline = Clock::now() + grace();
     }
@@ -228,7 +237,7 @@ std::chrono::milliseconds LocalRanks::grace() const {
 // With this exit code; 0: with any error.
 bool LocalRanks::anyFailed(int code) const {
   for (const Child &child : children_)
-    if (!child.running && child.status != 0 &&
+    if (!child.running && !endedWell(child) &&
         (code == 0 ||
          (WIFEXITED(child.status) && WEXITSTATUS(child.status) == code)))
       return true;
@@ -236,9 +245,8 @@ bool LocalRanks::anyFailed(int code) const {
 }
 
 bool LocalRanks::anyEndedWell() const {
-  return std::any_of(
-      children_.begin(), children_.end(),
-      [](const Child &child) { return !child.running && child.status == 0; });
+  return std::any_of(children_.begin(), children_.end(),
+                     [this](const Child &child) { return endedWell(child); });
 }
 
 // The exit code. A rank that lost a peer is no cause if another failed itself.

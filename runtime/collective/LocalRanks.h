@@ -65,6 +65,7 @@ private:
   void reportDeath(size_t rank, int signal);
   bool failedItself(const Child &child) const;
   bool endedAsAsked(const Child &child) const;
+  bool endedWell(const Child &child) const;
   bool isPatient() const;
   std::chrono::milliseconds grace() const;
   bool anyFailed(int code = 0) const;

@@ -3,6 +3,7 @@
 
 import os
 import re
+import signal
 import time
 
 import dlc
@@ -47,6 +48,19 @@ class AfterSave(dlc.TestCase):
         self.assertLess(time.monotonic() - begun, 2 * 8)
         self.assertEqual((self.stored()[0], self.stored()[-1]), (1, 8))
         self.assertEqual(self.stored_or_left_out(err), list(range(1, 9)))
+
+    def test_a_slow_program_after_a_signal(self):
+        """As a job's that is preempted: the launcher waits for rank 0, which waits for the program."""
+        process = dlc.start("train", self.artifact, data=dlc.data("digits-train"), run=self.path("run"), steps=10**8,
+                            save_every=10**8, threads=1, after_save="sleep 5; " + self.copy())
+        self.addCleanup(dlc.kill, process)
+        while not os.path.exists(self.path("run/metrics.jsonl")):
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+        process.terminate()
+        status, _, err = dlc.finish(process, 60)
+        self.assertEqual(status, 128 + signal.SIGTERM, err)
+        self.assertIn(f"stopped by signal 15 after step {self.stored()[0]}:", err)
 
     def test_failures_are_warnings(self):
         err = self.train("echo no bucket >&2; exit 3", steps=2)
