@@ -20,7 +20,8 @@
    DLC_USAGE. The library writes at most `size` bytes, and 0 to fields that it
    does not know. Other structs never change.
    Threads. A handle is for one thread at a time; different handles may be used
-   concurrently. An artifact is machine code: open only trusted artifacts. */
+   concurrently. A forked process can use its parent's sessions on CPUs, but not
+   its trainers. An artifact is machine code: open only trusted artifacts. */
 #ifndef DLC_DLC_H
 #define DLC_DLC_H
 
