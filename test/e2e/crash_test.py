@@ -29,9 +29,25 @@ class EveryCall(dlc.TestCase):
         self.assertIn(status, (0, -signal.SIGKILL))
         return status != 0
 
-    def test_checkpoints(self):
+    def expect_strace(self):
         if not shutil.which("strace") or subprocess.run(["strace", "-qq", "true"], capture_output=True).returncode:
             self.skipTest("strace is missing or not allowed")
+
+    def test_checkpoints_that_cannot_be_removed(self):
+        """A disk that fills although --keep=1 says why."""
+        self.expect_strace()
+        artifact = dlc.compile(dlc.model("mlp"), self.path("mlp.dlc"), quiet=True)
+        result = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=unlink,unlinkat,rmdir",
+                                 "-e", "inject=unlink,unlinkat,rmdir:error=EIO", dlc.DLC, "train", artifact,
+                                 "--data=" + dlc.data("digits-train"), "--steps=3", "--save-every=1", "--keep=1",
+                                 "--threads=1", "--quiet", "--run=" + self.path("run")],
+                                capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for step in 1, 2:
+            self.assertIn(f"checkpoint-{step}' cannot be removed: Input/output error", result.stderr)
+
+    def test_checkpoints(self):
+        self.expect_strace()
         self.artifact = dlc.compile(dlc.model("mlp"), self.path("mlp.dlc"), ema=True, quiet=True)
         self.assertFalse(self.train(self.path("whole"), "mkdir", 1000))
         expected, kills = dlc.Run(self.path("whole")).state(3), 0

@@ -145,13 +145,18 @@ void setAside(const Checkpoint &checkpoint, const char *why,
     warning("{}; it cannot be renamed: {}", reason, std::strerror(errno));
 }
 
-// Renames first, so that a kill leaves no incomplete checkpoint.
-void removeCheckpoint(const std::string &path) {
+// Renames first, so that a kill leaves no incomplete checkpoint. False, with a
+// warning, if it is still there.
+bool removeCheckpoint(const std::string &path) {
   const std::string going = path + std::string(kRemoved);
-  std::error_code ignored;
-  fs::remove_all(going, ignored);
-  if (::rename(path.c_str(), going.c_str()) == 0)
-    fs::remove_all(going, ignored);
+  std::error_code error;
+  fs::remove_all(going, error);
+  fs::rename(path, going, error);
+  if (!error)
+    fs::remove_all(going, error);
+  if (error)
+    warning("'{}' cannot be removed: {}", path, error.message());
+  return !error;
 }
 
 uint64_t spaceIn(const std::string &folder) {
@@ -328,9 +333,10 @@ void Checkpoints::prune(const std::string &artifact, const Progress &progress,
                            checkpoint.path));
     else if (kept >= keep && afterSave_.needs(checkpoint.step))
       continue;
-    else if (kept >= keep)
-      removeCheckpoint(checkpoint.path);
-    else if (isWhole(checkpoint, artifact))
+    else if (kept >= keep) {
+      if (!removeCheckpoint(checkpoint.path))
+        return; // nor can older ones be, probably
+    } else if (isWhole(checkpoint, artifact))
       ++kept;
     else
       setAside(checkpoint, ".damaged",
@@ -359,7 +365,8 @@ bool Checkpoints::makeRoom(const std::string &artifact,
   if (space < needed || spaceIn(run_) >= needed)
     return false; // insufficient, or space is not the problem
   for (const std::string &path : superfluous)
-    removeCheckpoint(path);
+    if (!removeCheckpoint(path))
+      return false;
   return !superfluous.empty();
 }
 
