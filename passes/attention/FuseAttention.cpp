@@ -65,6 +65,16 @@ bool haveSameBatch(ShapedType a, ShapedType b) {
   return a.getRank() == b.getRank() &&
          a.getShape().drop_back(2) == b.getShape().drop_back(2);
 }
+/// Whether those of `a` broadcast to those of `b`: all queries of a sample may
+/// share one head of keys and values.
+bool fitsBatch(ShapedType a, ShapedType b) {
+  return a.getRank() == b.getRank() &&
+         llvm::all_of(llvm::zip(a.getShape().drop_back(2), b.getShape()),
+                      [](auto sizes) {
+                        auto [own, whole] = sizes;
+                        return own == 1 || own == whole;
+                      });
+}
 
 bool takeProduct(ir::MatmulOp product, Match &m) {
   auto [fq, q] = takeOffScale(product.getA());
@@ -116,7 +126,7 @@ bool takeScores(Value s, Match &m) {
 std::optional<Match> match(ir::MatmulOp op) {
   auto p = tensorType(op.getA()), v = tensorType(op.getB());
   if (!isBare(op) || (p.getRank() != 3 && p.getRank() != 4) ||
-      !p.hasStaticShape() || !v.hasStaticShape() || !haveSameBatch(p, v))
+      !p.hasStaticShape() || !v.hasStaticShape() || !fitsBatch(v, p))
     return std::nullopt;
   auto softmax = softmaxOf(op.getA());
   if (!softmax || int64_t(softmax.getAxis()) != p.getRank() - 1)
@@ -127,7 +137,7 @@ std::optional<Match> match(ir::MatmulOp op) {
   m.vIsTransposed = op.getTransB();
   if (!takeScores(softmax.getX(), m) || !std::isfinite(m.scale))
     return std::nullopt;
-  if (!haveSameBatch(tensorType(m.q), p) || !haveSameBatch(tensorType(m.k), p))
+  if (!haveSameBatch(tensorType(m.q), p) || !fitsBatch(tensorType(m.k), p))
     return std::nullopt;
   return m;
 }
@@ -191,8 +201,8 @@ public:
 
   Value build() {
     Expr q = fourDims(expr(m.q)),
-         k = fourDims(untransposed(m.k, m.kIsTransposed)),
-         v = fourDims(untransposed(m.v, m.vIsTransposed));
+         k = fourDims(ofAllHeads(untransposed(m.k, m.kIsTransposed))),
+         v = fourDims(ofAllHeads(untransposed(m.v, m.vIsTransposed)));
     Value mask = buildMask();
     Expr y = at.make<ir::AttentionOp>(q.v, k.v, v.v, mask,
                                       llvm::APFloat(m.scale), causal, "bhtd");
@@ -256,6 +266,15 @@ private:
                : v;
   }
 
+  /// With the batch dimensions of the scores.
+  Expr ofAllHeads(Expr x) {
+    const auto scores = tensorType(op.getA());
+    if (haveSameBatch(x.type(), scores))
+      return x;
+    SmallVector<int64_t> shape(scores.getShape());
+    llvm::copy(x.shape().take_back(2), shape.end() - 2);
+    return x.broadcast(shape);
+  }
   /// [N, T, D] as [N, 1, T, D].
   static Expr fourDims(Expr x) {
     SmallVector<int64_t> shape(x.shape());

@@ -45,6 +45,20 @@ func.func @added_triangle(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: 
 
 // -----
 
+// All queries share one head of keys and values, as in Falcon.
+// CHECK-LABEL: func @one_head_of_keys
+// CHECK: %[[K:.*]] = dlc.broadcast %arg1 : (tensor<2x1x6x8xf32>) -> tensor<2x4x6x8xf32>
+// CHECK: %[[V:.*]] = dlc.broadcast %arg2 : (tensor<2x1x6x8xf32>) -> tensor<2x4x6x8xf32>
+// CHECK: dlc.attention %arg0, %[[K]], %[[V]] {scale = 1.000000e+00 : f64}
+func.func @one_head_of_keys(%q: tensor<2x4x6x8xf32>, %k: tensor<2x1x6x8xf32>, %v: tensor<2x1x6x8xf32>) -> tensor<2x4x6x8xf32> {
+  %s = dlc.matmul %q, %k {trans_b} : (tensor<2x4x6x8xf32>, tensor<2x1x6x8xf32>) -> tensor<2x4x6x6xf32>
+  %p = dlc.softmax %s {axis = 3 : i64} : (tensor<2x4x6x6xf32>) -> tensor<2x4x6x6xf32>
+  %o = dlc.matmul %p, %v : (tensor<2x4x6x6xf32>, tensor<2x1x6x8xf32>) -> tensor<2x4x6x8xf32>
+  return %o : tensor<2x4x6x8xf32>
+}
+
+// -----
+
 // The same for each sample.
 // CHECK-LABEL: func @triangles
 // CHECK-NEXT: dlc.attention %arg0, %arg1, %arg2 {causal, scale = 1.000000e+00 : f64}
