@@ -49,6 +49,13 @@ Value transposed(PatternRewriter &rewriter, Location loc, Value v, Ints perm) {
       perm);
 }
 
+/// Whether v is a transpose or a view of one.
+bool isTransposed(Value v) {
+  if (auto view = v.getDefiningOp<ir::ReshapeOp>())
+    v = view.getX();
+  return v.getDefiningOp<ir::TransposeOp>() != nullptr;
+}
+
 /// Whether all uses of v, also of views and slices of it, are transposes.
 bool meetsTransposes(Value v, int depth = 0) {
   constexpr int kMostSteps = 6;
@@ -160,14 +167,15 @@ struct TransposeOfOnes : OpRewritePattern<ir::TransposeOp> {
   }
 };
 
-/// matmul(transpose(x)) -> transpose(matmul(x)), before other transposes.
+/// matmul(transpose(x)) -> transpose(matmul(x)), before other transposes,
+/// unless x is transposed, too (TransposeOfProduct would undo that).
 struct ProductOfTransposed : OpRewritePattern<ir::MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ir::MatmulOp op,
                                 PatternRewriter &rewriter) const override {
     auto inner = op.getA().getDefiningOp<ir::TransposeOp>();
-    if (!inner || !keepsColumns(inner) || !isOfRows(op) ||
-        !meetsTransposes(op.getY()))
+    if (!inner || !keepsColumns(inner) || isTransposed(inner.getX()) ||
+        !isOfRows(op) || !meetsTransposes(op.getY()))
       return failure();
     Value y = productOf(rewriter, op, inner.getX());
     rewriter.replaceOp(
@@ -190,14 +198,11 @@ struct TransposeOfProduct : OpRewritePattern<ir::TransposeOp> {
         tensorType(op.getX()).getShape().back() !=
             tensorType(y).getShape().back())
       return failure();
-    Value x = product.getA();
-    if (auto inner = x.getDefiningOp<ir::ReshapeOp>())
-      x = inner.getX();
-    if (!x.getDefiningOp<ir::TransposeOp>())
+    if (!isTransposed(product.getA()))
       return failure();
     Shape rows(tensorType(op.getX()).getShape());
     rows.back() = tensorType(product.getA()).getShape().back();
-    x = Expr(rewriter, op.getLoc(), product.getA()).reshape(rows).v;
+    Value x = Expr(rewriter, op.getLoc(), product.getA()).reshape(rows).v;
     x = transposed(rewriter, op.getLoc(), x, op.getPerm());
     rewriter.replaceOp(op, productOf(rewriter, product, x));
     return success();

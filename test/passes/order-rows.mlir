@@ -36,6 +36,21 @@ func.func @projection(%a: tensor<4x2x8x8xf32>, %w: tensor<16x16xf32>) -> tensor<
   return %z : tensor<4x8x16xf32>
 }
 
+// Transposes on both sides of a product that undo each other; another reader needs the value before them.
+// CHECK-LABEL: func @between
+// CHECK: %[[T:.*]] = dlc.transpose %arg0 {perm = array<i64: 0, 2, 1, 3>}
+// CHECK: %[[R:.*]] = dlc.reshape %[[T]]
+// CHECK-NEXT: %[[Y:.*]] = dlc.matmul %[[R]], %arg1
+// CHECK-NEXT: return %[[Y]], %[[T]]
+func.func @between(%a: tensor<4x2x8x8xf32>, %w: tensor<16x16xf32>) -> (tensor<4x8x16xf32>, tensor<4x8x2x8xf32>) {
+  %t = dlc.transpose %a {perm = array<i64: 0, 2, 1, 3>} : (tensor<4x2x8x8xf32>) -> tensor<4x8x2x8xf32>
+  %r = dlc.reshape %t : (tensor<4x8x2x8xf32>) -> tensor<4x8x16xf32>
+  %u = dlc.transpose %r {perm = array<i64: 1, 0, 2>} : (tensor<4x8x16xf32>) -> tensor<8x4x16xf32>
+  %y = dlc.matmul %u, %w : (tensor<8x4x16xf32>, tensor<16x16xf32>) -> tensor<8x4x16xf32>
+  %z = dlc.transpose %y {perm = array<i64: 1, 0, 2>} : (tensor<8x4x16xf32>) -> tensor<4x8x16xf32>
+  return %z, %t : tensor<4x8x16xf32>, tensor<4x8x2x8xf32>
+}
+
 // Left: a transpose that meets no other one, one of columns, a product with matrices of a batch, a slice of a transposed
 // value with other uses, a slice that is not one range of its view's operand, an index out of range or without a gradient.
 // CHECK-LABEL: func @left
