@@ -108,8 +108,8 @@ class MadeUp(RestoreCase):
         frame = lambda where, line, function, text: f'File "{where}", line {line}, in {function}\n    {text}\n  '
         module, called = frame("/a/m.py", 7, "forward", "h = self.f(x)"), frame("/a/m.py", 7, "forward", "h = Reverse.apply(self.f(x), 1.0)")
         own = frame("/a/f.py", 3, "forward", "return x * y")
-        for trace, warned in (called + own, 1), (module + own, 0), (called + frame("/t/torch/utils/checkpoint.py", 3, "forward", "f()"), 0),
-                              (called + frame("/t/torch/nn/modules/linear.py", 3, "forward", "F.linear()"), 0), (called, 0):
+        layer, checkpoint = (frame(f"/t/torch/{where}.py", 3, "forward", "return f(x)") for where in ("nn/modules/linear", "utils/checkpoint"))
+        for trace, warned in (called + own, 1), (module + own, 0), (called + checkpoint, 0), (called + layer, 0), (called, 0):
             nodes = [call(node("MatMul", ["x", "w"], ["y"], name="product"), "matmul", "%x, %p_w")]
             nodes[0].metadata_props.add(key="pkg.torch.onnx.stack_trace", value=trace)
             self.read(nodes, {"w": floats(8, 8)}, parameters=["w"])
