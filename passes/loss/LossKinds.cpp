@@ -126,24 +126,15 @@ LossRows ClassTargets::rows(Expr x, Expr loss, bool weighs) const {
 
 namespace {
 
-/// Where a class is the row's label.
-Expr isLabel(Expr x, const ClassTargets &targets) {
-  return iota(x, x.shape(), 1) == targets.known(-1).reshape({x.shape()[0], 1});
-}
-
-/// sum over the classes of weight (lse - x): the term of label smoothing. Of
-/// large x, lse is rounded, but not the loss: lse - x of the label.
-Expr evenShare(Expr x, Expr loss, const ClassTargets &targets,
-               const LossOptions &options) {
-  Expr apart = select(isLabel(x, targets), x, 0).sum({1}, true) - x;
-  double sum = double(x.shape()[1]);
-  if (!options.classWeights.empty()) {
-    sum = 0;
-    for (double weight : options.classWeights)
-      sum += weight;
-    apart = apart * constantOf(x, options.classWeights);
-  }
-  return loss * sum + apart.sum({1});
+/// sum over the classes of weight (lse - x): the term of label smoothing.
+Expr evenShare(Expr x, Expr lse, const LossOptions &options) {
+  const int64_t classes = x.shape()[1];
+  if (options.classWeights.empty())
+    return lse * double(classes) - x.sum({1});
+  double sum = 0;
+  for (double weight : options.classWeights)
+    sum += weight;
+  return lse * sum - (x * constantOf(x, options.classWeights)).sum({1});
 }
 
 LossRows softCrossEntropy(Expr x, Expr y, const LossOptions &options) {
@@ -168,9 +159,9 @@ LossRows classCrossEntropy(Expr x, Expr labels, const LossOptions &options) {
   const double smoothing = options.labelSmoothing;
   if (smoothing == 0)
     return targets.rows(x, loss, !options.classWeights.empty());
-  Expr even = evenShare(x, loss, targets, options);
   if (!options.classWeights.empty())
     loss = loss * *targets.weights;
+  Expr even = evenShare(x, Expr(*x.b, x.loc, op.getLse()), options);
   if (targets.ignored)
     even = select(*targets.ignored, 0, even);
   loss = loss * (1 - smoothing) + even * (smoothing / double(x.shape()[1]));
@@ -193,7 +184,9 @@ Expr logProbabilities(Expr x) {
 LossRows negativeLogLikelihood(Expr x, Expr y, const LossOptions &options) {
   x = rowsOfClasses(logProbabilities(x), options);
   ClassTargets targets(x, y, options);
-  Expr loss = -select(isLabel(x, targets), x, 0).sum({1});
+  Expr hit =
+      iota(x, x.shape(), 1) == targets.known(-1).reshape({x.shape()[0], 1});
+  Expr loss = -select(hit, x, 0).sum({1});
   Expr outside = outsideOf(targets.known(0), x.shape()[1]);
   loss = select(outside, std::numeric_limits<double>::quiet_NaN(), loss);
   return targets.rows(x, loss, true);
