@@ -58,20 +58,19 @@ class Halves(GpuModels):
 
     def test_bottlenecks_bf16(self):
         """Convolutions of one tap as generated products, which also compute batch norm's sums, residual sums and masks."""
-        model = deep.resnet50(self.path("model.onnx"), 8, 32, width=32, classes=10, stages=(2, 1))
+        model = deep.resnet50(self.path("model.onnx"), 8, 16, width=32, classes=10, stages=(2,))
         random = np.random.default_rng(1)
         data = self.path("data.npz")
-        np.savez(data, x=random.standard_normal((64, 3, 32, 32), np.float32), y=random.integers(0, 10, 64))
+        np.savez(data, x=random.standard_normal((32, 3, 16, 16), np.float32), y=random.integers(0, 10, 32))
         options = dict(batch=8, optimizer="sgd", lr=0.01, momentum=0.9, amp=True, amp_dtype="bf16")
-        training = dict(steps=6, seed=1, threads=1)
-        cpu = dlc.train(dlc.compile(model, self.path("cpu.dlc"), **options), data, self.path("cpu"), **training).metrics("loss")
-        for way, sums in (("library", 0), ("generated", 8)):
-            artifact = self.compile_for_cuda(model, matmul=way, **options)
-            with open(self.path("plan.mlir")) as file:
-                kernels = re.findall(r"exec\.kernel @.*?\n  }", file.read(), re.S)
-            self.assertEqual(len([k for k in kernels if "dlc.matmul" in k and "dlc.reduce_sum" in k]), sums)
-            self.run_on_standins(artifact, data=data, run=self.path(way), **training)
-            np.testing.assert_allclose(dlc.Run(self.path(way)).metrics("loss"), cpu, rtol=5e-3)
+        training = dict(steps=4, seed=1, threads=1)
+        expected = dlc.train(dlc.compile(model, self.path("cpu.dlc"), **options), data, self.path("cpu"), **training)
+        artifact = self.compile_for_cuda(model, matmul="generated", **options)
+        with open(self.path("plan.mlir")) as file:
+            kernels = re.findall(r"exec\.kernel @.*?\n  }", file.read(), re.S)
+        self.assertGreaterEqual(len([k for k in kernels if "dlc.matmul" in k and "dlc.reduce_sum" in k]), 5)
+        self.run_on_standins(artifact, data=data, run=self.path("cuda"), **training)
+        np.testing.assert_allclose(dlc.Run(self.path("cuda")).metrics("loss"), expected.metrics("loss"), rtol=5e-3)
 
     def check_float8(self, ranks=1, **options):
         """cuBLASLt multiplies 8-bit floats where the CPU multiplies their values in bf16."""
