@@ -54,7 +54,8 @@ class AfterSave(dlc.TestCase):
         process = dlc.start("train", self.artifact, data=dlc.data("digits-train"), run=self.path("run"), steps=10**8,
                             save_every=10**8, threads=1, after_save="sleep 5; " + self.copy())
         self.addCleanup(dlc.kill, process)
-        while not os.path.exists(self.path("run/metrics.jsonl")):
+        metrics = self.path("run/metrics.jsonl")
+        while not os.path.exists(metrics) or not os.path.getsize(metrics):  # a step has ended
             self.assertIsNone(process.poll())
             time.sleep(0.02)
         process.terminate()

@@ -44,7 +44,8 @@ class Trace(traces.TraceTest):
         random = np.random.default_rng(0)
         model = deep.resnet50(self.path("resnet50.onnx"), batch=2, size=64)
         data = self.data(x=random.normal(size=(24, 3, 64, 64)).astype(np.float32), y=random.integers(0, 1000, 24))
-        work = self.check(model, data, computes=False, batch=2, bucket_mb=10, amp=True, optimizer="sgd", momentum=0.9)
+        work = self.check(model, data, computes=False, batch=2, bucket_mb=10, amp=True, optimizer="sgd", momentum=0.9,
+                          matmul="library")
         for kind in ("conv", "conv_backward_filter"):
             self.assertEqual(work.count("library cudnn " + kind), 53)
         self.assertEqual(work.count("library cudnn conv_backward_data"), 52)
