@@ -42,12 +42,6 @@ ir::MatmulOp productOf(PatternRewriter &rewriter, ir::MatmulOp op, Value rows) {
       rewriter, op.getLoc(), tensorType(op.getY()).clone(shape), rows,
       op.getB(), op.getBias(), false, op.getTransB(), StringAttr());
 }
-Value transposed(PatternRewriter &rewriter, Location loc, Value v, Ints perm) {
-  const auto type = tensorType(v);
-  return ir::TransposeOp::create(
-      rewriter, loc, type.clone(applyPermutation(type.getShape(), perm)), v,
-      perm);
-}
 
 /// Whether v is a transpose or a view of one.
 bool isTransposed(Value v) {
@@ -76,18 +70,14 @@ struct GatherOfNumber : OpRewritePattern<ir::GatherOp> {
     if (!matchPattern(op.getIndices(), m_Constant(&number)) ||
         number.getNumElements() != 1 || op.getPadding())
       return failure();
-    Shape sizes(tensorType(op.getData()).getShape()), starts(sizes.size(), 0),
-        steps(sizes.size(), 1);
-    const int64_t axis = op.getAxis(), size = sizes[axis];
+    const Expr x(rewriter, op.getLoc(), op.getData());
+    const int64_t axis = op.getAxis(), size = x.shape()[axis];
     int64_t at = (*number.getValues<APInt>().begin()).getSExtValue();
     at += at < 0 ? size : 0;
     if (at < 0 || at >= size)
       return failure();
-    starts[axis] = at;
-    sizes[axis] = 1;
-    Value slice = ir::SliceOp::create(rewriter, op.getLoc(), op.getData(),
-                                      starts, sizes, steps);
-    rewriter.replaceOpWithNewOp<ir::ReshapeOp>(op, op.getType(), slice);
+    rewriter.replaceOp(
+        op, part(x, axis, at, 1).reshape(tensorType(op.getY()).getShape()).v);
     return success();
   }
 };
@@ -103,12 +93,12 @@ struct SliceOfTransposed : OpRewritePattern<ir::SliceOp> {
         }))
       return failure();
     const auto back = invertPermutationVector(inner.getPerm());
-    Value slice = ir::SliceOp::create(rewriter, op.getLoc(), inner.getX(),
-                                      applyPermutation(op.getStarts(), back),
-                                      applyPermutation(op.getSizes(), back),
-                                      applyPermutation(op.getSteps(), back));
-    rewriter.replaceOp(
-        op, transposed(rewriter, inner.getLoc(), slice, inner.getPerm()));
+    const Expr x(rewriter, op.getLoc(), inner.getX());
+    const Expr slice =
+        x.make<ir::SliceOp>(x.v, applyPermutation(op.getStarts(), back),
+                            applyPermutation(op.getSizes(), back),
+                            applyPermutation(op.getSteps(), back));
+    rewriter.replaceOp(op, transposed(slice, inner.getPerm()).v);
     return success();
   }
 };
@@ -140,12 +130,10 @@ struct SliceOfView : OpRewritePattern<ir::SliceOp> {
     if (source == rank || passed != before || from[source] % whole[axis])
       return failure();
     const int64_t each = from[source] / whole[axis];
-    Shape starts(rank, 0), sizes(from), steps(rank, 1);
-    starts[source] = op.getStarts()[axis] * each;
-    sizes[source] = op.getSizes()[axis] * each;
-    Value slice = ir::SliceOp::create(rewriter, op.getLoc(), view.getX(),
-                                      starts, sizes, steps);
-    rewriter.replaceOpWithNewOp<ir::ReshapeOp>(op, op.getType(), slice);
+    const Expr x(rewriter, op.getLoc(), view.getX());
+    const Expr slice = part(x, source, op.getStarts()[axis] * each,
+                            op.getSizes()[axis] * each);
+    rewriter.replaceOp(op, slice.reshape(tensorType(op).getShape()).v);
     return success();
   }
 };
@@ -177,9 +165,9 @@ struct ProductOfTransposed : OpRewritePattern<ir::MatmulOp> {
     if (!inner || !keepsColumns(inner) || isTransposed(inner.getX()) ||
         !isOfRows(op) || !meetsTransposes(op.getY()))
       return failure();
-    Value y = productOf(rewriter, op, inner.getX());
-    rewriter.replaceOp(
-        op, transposed(rewriter, inner.getLoc(), y, inner.getPerm()));
+    const Expr y(rewriter, inner.getLoc(),
+                 productOf(rewriter, op, inner.getX()));
+    rewriter.replaceOp(op, transposed(y, inner.getPerm()).v);
     return success();
   }
 };
@@ -202,9 +190,10 @@ struct TransposeOfProduct : OpRewritePattern<ir::TransposeOp> {
       return failure();
     Shape rows(tensorType(op.getX()).getShape());
     rows.back() = tensorType(product.getA()).getShape().back();
-    Value x = Expr(rewriter, op.getLoc(), product.getA()).reshape(rows).v;
-    x = transposed(rewriter, op.getLoc(), x, op.getPerm());
-    rewriter.replaceOp(op, productOf(rewriter, product, x));
+    const Expr x(rewriter, op.getLoc(), product.getA());
+    rewriter.replaceOp(op,
+                       productOf(rewriter, product,
+                                 transposed(x.reshape(rows), op.getPerm()).v));
     return success();
   }
 };

@@ -12,7 +12,7 @@ FIGURES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(FIGURES)
 
 MOST = {
-    "product lines": 156_113,
+    "product lines": 156_102,
     "lines of runtime/data": 8_272,
     "files that know shards": 15,
     "file names in two rooms": 13,
